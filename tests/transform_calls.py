@@ -64,6 +64,19 @@ def both(a: Any) -> Any:
     return a * 2, a.sum()
 
 
+class Reading:
+    """A function whose backward looks at the numbers of its gradient."""
+
+    @staticmethod
+    def of(d: Library) -> Any:
+        members = {
+            "forward": staticmethod(lambda a: a * 2),
+            "setup_context": staticmethod(lambda ctx, inputs, output: None),
+            "backward": staticmethod(lambda ctx, g: g * (3.0 if float(g.sum()) > 0 else 5.0)),
+        }
+        return type("Reading", (d.module.autograd.Function,), members).apply
+
+
 # fmt: off
 CALLS: dict[str, Callable[[Library], Any]] = {
     # ---- which arguments
@@ -140,6 +153,8 @@ CALLS: dict[str, Callable[[Library], Any]] = {
     "pullback of two with one": lambda d: d.vjp(lambda a: (a, a), d.x)[1](d.y),
     "pullback with a wrong shape": lambda d: d.vjp(double, d.x)[1](d.short),
     "pullback with another dtype": lambda d: d.vjp(double, d.x)[1](d.single),
+    "pullback with integers": lambda d: d.vjp(double, d.x)[1](d.ints),
+    "pullback with complex numbers": lambda d: d.vjp(double, d.x)[1](d.complex),
     "pullback with None": lambda d: d.vjp(double, d.x)[1](None),
     "pullback with numbers": lambda d: d.vjp(double, d.x)[1](1.0),
     "pullback without its graph": lambda d: d.vjp(double, d.x)[1](d.x, retain_graph=False),
@@ -160,6 +175,8 @@ CALLS: dict[str, Callable[[Library], Any]] = {
     "tangents that are too many": lambda d: d.jvp(double, (d.x,), (d.x, d.x)),
     "tangents of a wrong shape": lambda d: d.jvp(double, (d.x,), (d.short,)),
     "tangents of another dtype": lambda d: d.jvp(double, (d.x,), (d.single,)),
+    "tangents of nothing returned": lambda d: d.jvp(lambda a: (), (d.x,), (d.x,)),
+    "tangents that do not fit, before the function runs": lambda d: d.jvp(lambda a: 1 / 0, ((d.x, d.x),), (d.x,)),
     "tangents of a number": lambda d: d.jvp(lambda a: 3.0, (d.x,), (d.x,)),
     "linearized": lambda d: (lambda r: (r[0], r[1](d.y), r[1](d.x)))(d.linearize(lambda a: a.sin(), d.x)),
     "linearized, nested": lambda d: d.linearize(lambda p: (p["a"] * 2, [p["a"].sum()]), {"a": d.x})[1]({"a": d.y}),
@@ -168,6 +185,10 @@ CALLS: dict[str, Callable[[Library], Any]] = {
     "linearized with too many": lambda d: d.linearize(lambda a: a.sin(), d.x)[1](d.y, d.y),
     # ---- Jacobians
     "rows one by one": lambda d: [d.jacrev(both, chunk_size=n)(d.x) for n in (1, 2, 100, None)],
+    "rows one by one, whose backward reads values": lambda d: d.jacrev(Reading.of(d), chunk_size=1)(d.x),
+    "rows two at a time, whose backward reads values": lambda d: d.jacrev(Reading.of(d), chunk_size=2)(d.x),
+    "rows one by one of gradients": lambda d: d.vmap(d.jacrev(d.grad(lambda a: (a**3).sum()), chunk_size=1))(d.module.stack([d.x, d.y])),
+    "rows none at a time, not called": lambda d: d.jacrev(double, chunk_size=0) and None,
     "rows none at a time": lambda d: d.jacrev(double, chunk_size=0)(d.x),
     "rows a negative number at a time": lambda d: d.jacrev(double, chunk_size=-1)(d.x),
     "Jacobian of a dict by a dict": lambda d: [j(lambda p: {"r": p["a"] * p["b"]})({"a": d.x, "b": d.y}) for j in (d.jacrev, d.jacfwd)],
@@ -177,6 +198,8 @@ CALLS: dict[str, Callable[[Library], Any]] = {
     "Jacobian of nothing": lambda d: [j(lambda a: a[:0] * 2)(d.x) for j in (d.jacrev, d.jacfwd)],
     "Jacobian of integers": lambda d: d.jacrev(lambda a: a.argmax())(d.x),
     "Jacobian of integers, by columns": lambda d: d.jacfwd(lambda a: a.argmax())(d.x),
+    "Jacobian of nothing returned": lambda d: d.jacrev(lambda a: ())(d.x),
+    "Jacobian of nothing returned, by columns": lambda d: d.jacfwd(lambda a: ())(d.x),
     "Jacobian of None": lambda d: d.jacrev(lambda a: None)(d.x),
     "Jacobian of a number": lambda d: d.jacfwd(lambda a: 3.0)(d.x),
     "randomness of an unknown kind": lambda d: d.jacfwd(double, randomness="some")(d.x),
@@ -228,6 +251,10 @@ OLD_CALLS: dict[str, Callable[[Library], Any]] = {
     "vjp that is recorded": lambda d: d.old_vjp(lambda a: a * a, d.tracked, d.y, create_graph=True, strict=True),
     "vjp without v": lambda d: d.old_vjp(double, d.x),
     "vjp with v of a wrong shape": lambda d: d.old_vjp(double, d.x, d.short),
+    "vjp with v of another dtype": lambda d: (d.old_vjp(double, d.x, d.single), d.old_vjp(double, d.single, d.x), d.old_vhp(squares, d.single, d.x)),
+    "vjp with v of integers": lambda d: d.old_vjp(double, d.x, d.ints),
+    "vjp with complex v": lambda d: d.old_vjp(double, d.x, d.complex),
+    "jvp with v of another dtype": lambda d: (d.old_jvp(double, d.x, d.single), d.old_jvp(double, d.single, d.x)),
     "vjp with two v": lambda d: d.old_vjp(double, d.x, (d.x, d.x)),
     "vjp with a list": lambda d: d.old_vjp(double, d.x, [d.y]),
     "vjp of a part, strictly": lambda d: d.old_vjp(lambda a, b: a * 1, (d.x, d.y), d.y, strict=True),

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from autograd_programs.draw import Draw, Made, Shape, Var
 
+# What is saved passes through hooks for one step.
+PACKED = "autograd.graph.saved_tensors_hooks(lambda s: s.clone(), lambda s: s.clone())"
 DTYPES = ["int64", "float32", "float64", "complex128"]
 
 
@@ -58,7 +60,8 @@ class Steps:
         """Put down a step that needs what was used to make it, in another mode of recording where one is given."""
         needs = tuple(dict.fromkeys(v.name for v in self.draw.used))
         if mode:
-            code = f"with t.{mode}():\n    " + code.replace("\n", "\n    ")
+            context = PACKED if mode == PACKED else f"{mode}()"
+            code = f"with t.{context}:\n    " + code.replace("\n", "\n    ")
         self.done.append(Step(code, makes, needs, writes))
 
     def assign(self, made: Made, x: Var, mode: str = "") -> Var:
@@ -75,12 +78,14 @@ class Steps:
 
     def records(self, mode: str) -> bool:
         """Whether gradients are recorded in a mode."""
-        return self.recording if not mode else mode == "enable_grad"
+        return self.recording if mode in ("", PACKED) else mode == "enable_grad"
 
     def mode(self, modes: tuple[str, ...], chance: float = 0.1) -> str:
         """Sometimes another mode for one step."""
         d = self.draw
-        return d.choice(modes) if not d.smooth and d.chance(chance) else ""
+        if d.smooth or not d.chance(chance + 0.05):
+            return ""
+        return d.choice(modes) if d.chance(chance / (chance + 0.05)) else PACKED
 
     def any(self) -> Var:
         """A variable, often one of the newest, and seldom one whose memory may not be written."""

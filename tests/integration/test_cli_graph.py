@@ -290,7 +290,7 @@ def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):
     done = run("program.py:written", "--format", "svg")
     assert done.exit_code == 1
     assert done.stderr == (
-        'turnout: graph: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'turnout: draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing\n"
     )
 

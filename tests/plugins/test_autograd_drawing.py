@@ -1,4 +1,4 @@
-"""`turnout.autograd.graph`: what is in the drawing, that it is the same each time, its limit, and the SVG made of it."""
+"""`turnout.autograd.graph.draw`: what is in the drawing, that it is the same each time, its limit, and the SVG made of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from turnout import autograd, trees
 from turnout.dtypes import dtype_named
 from turnout.nn import functional
 from turnout.registry import REGISTRY
-from turnout_autograd.drawing import graph as drawn_by
+from turnout_autograd.drawing import draw as drawn_by
 from turnout_autograd.svg import svg
 
 
@@ -75,7 +75,7 @@ class Once(Square):
 def test_a_small_graph_as_dot():
     x, w = leaf(2), leaf()
     scaled = x * w
-    text = autograd.graph(scaled.exp(), names={"x": x, "w": w, "scaled": scaled})
+    text = autograd.graph.draw(scaled.exp(), names={"x": x, "w": w, "scaled": scaled})
     small = '<br align="left"/><font point-size="10" color="#444444">'
     assert text == (
         'digraph "gradients" {\n'
@@ -103,7 +103,7 @@ def test_the_same_program_gives_the_same_text():
         w = leaf(3)
         rows = turnout.zeros(2, 3)
         rows[0] = Square.apply(w)
-        return autograd.graph([rows.sum(), (w * w).sort()[0]], names={"w": w, "rows": rows})
+        return autograd.graph.draw([rows.sum(), (w * w).sort()[0]], names={"w": w, "rows": rows})
 
     assert text() == text()
 
@@ -111,7 +111,7 @@ def test_the_same_program_gives_the_same_text():
 def test_several_outputs_share_what_is_behind_them():
     w = leaf(3)
     shared = w.exp()
-    text = autograd.graph((shared.sum(), shared * w, w), names={"w": w})
+    text = autograd.graph.draw((shared.sum(), shared * w, w), names={"w": w})
     assert [title for title, *_ in boxes(text).values()] == [
         "aten::sum",
         "aten::mul.Tensor",
@@ -127,7 +127,7 @@ def test_several_outputs_share_what_is_behind_them():
 def test_arguments_that_are_the_same_tensor_are_two_edges_and_results_are_numbered():
     w = leaf(2, 2)
     parts = (w * w).unbind()
-    text = autograd.graph(parts[1], names={"first": parts[0], "second": parts[1]})
+    text = autograd.graph.draw(parts[1], names={"first": parts[0], "second": parts[1]})
     assert boxes(text)["n0"] == ["first = aten::unbind.int", "with self_shape=[2, 2], dim=0"]
     assert boxes(text)["out0"] == ["output second", "float32 [2] on cpu"]
     assert arrows(text) == ["n1 -> n0", "n2 -> n1", "n2 -> n1", 'n0 -> out0 [label="result 1"]']
@@ -136,16 +136,16 @@ def test_arguments_that_are_the_same_tensor_are_two_edges_and_results_are_number
 def test_saved_lists_numbers_texts_and_dtypes_are_shown():
     index = turnout.tensor([0, 1])
     picked = leaf(2, 2)[index, index]
-    assert boxes(autograd.graph(picked))["n0"][1:] == [
+    assert boxes(autograd.graph.draw(picked))["n0"][1:] == [
         "saved indices[0]: int64 [2]",
         "saved indices[1]: int64 [2]",
         "with self_shape=[2, 2]",
     ]
-    assert boxes(autograd.graph(functional.gelu(leaf(2))))["n0"][1:] == [
+    assert boxes(autograd.graph.draw(functional.gelu(leaf(2))))["n0"][1:] == [
         "saved self: float32 [2]",
         "with approximate='none'",
     ]
-    assert boxes(autograd.graph(functional.softmax(leaf(2), 0)))["n0"][1:] == [
+    assert boxes(autograd.graph.draw(functional.softmax(leaf(2), 0)))["n0"][1:] == [
         "saved result: float32 [2]",
         "with self_dtype=float32, dim=0",
     ]
@@ -153,7 +153,7 @@ def test_saved_lists_numbers_texts_and_dtypes_are_shown():
 
 def test_numbers_that_do_not_fit_in_a_row_go_on_in_the_next():
     y = functional.conv2d(turnout.ones(1, 1, 4, 4), leaf(2, 1, 3, 3), turnout.ones(2))
-    assert boxes(autograd.graph(y))["n0"] == [
+    assert boxes(autograd.graph.draw(y))["n0"] == [
         "aten::convolution",
         "saved input: float32 [1, 1, 4, 4]",
         "saved weight: float32 [2, 1, 3, 3]",
@@ -172,7 +172,7 @@ def test_the_nodes_of_every_operator_can_be_drawn_with_all_that_they_saved():
         results = trees.flatten(REGISTRY.find(f"aten::{case.op}")(*args, **kwargs))[0]
         results = [each for each in results if isinstance(each, turnout.Tensor) and each.requires_grad]
         if results:
-            found = boxes(autograd.graph(results))
+            found = boxes(autograd.graph.draw(results))
             assert all(each.grad_fn is None or each.grad_fn.op_name in found["n0"][0] for each in results[:1]), case
             assert not any("=..." in row or "[..." in row for rows in found.values() for row in rows), case
             drawn += 1
@@ -184,12 +184,15 @@ def test_what_was_freed_or_changed_since_is_said():
     y = (x * factor).exp()
     loss = Square.apply(y).sum()
     factor.add_(1)
-    assert boxes(autograd.graph(loss))["n3"] == ["aten::mul.Tensor", "saved other: float32 [2], changed in place since"]
+    assert boxes(autograd.graph.draw(loss))["n3"] == [
+        "aten::mul.Tensor",
+        "saved other: float32 [2], changed in place since",
+    ]
     factor = turnout.ones(2)
     y = (x * factor).exp()
     loss = Square.apply(y).sum()
     loss.backward()
-    text = autograd.graph(loss)
+    text = autograd.graph.draw(loss)
     assert [rows[1:] for name, rows in boxes(text).items() if name in ("n1", "n2", "n3")] == [
         ["autograd.Function", "saved tensors: freed"],
         ["saved result: freed"],
@@ -197,7 +200,10 @@ def test_what_was_freed_or_changed_since_is_said():
     ]
     result = x.exp()
     result.detach().add_(1)
-    assert boxes(autograd.graph(result))["n0"] == ["aten::exp", "saved result: float32 [2], changed in place since"]
+    assert boxes(autograd.graph.draw(result))["n0"] == [
+        "aten::exp",
+        "saved result: float32 [2], changed in place since",
+    ]
 
 
 def test_hooks_and_retained_gradients_are_counted():
@@ -213,7 +219,7 @@ def test_hooks_and_retained_gradients_are_counted():
     y.grad_fn.register_prehook(lambda grads: None)
     y.grad_fn.register_hook(lambda inputs, outputs: None)
     y.retain_grad()
-    found = boxes(autograd.graph(y))
+    found = boxes(autograd.graph.draw(y))
     assert found["n0"][2:] == [
         "hooks: 2 on the gradient of its result, 1 before, 1 after",
         "retains the gradient of its result",
@@ -227,7 +233,7 @@ def test_a_write_into_a_view_shows_the_write_and_the_view():
     row = base[1]
     row.mul_(w.sum())
     base[0, 1:3] = 1.0
-    text = autograd.graph([base, row], names={"base": base, "row": row})
+    text = autograd.graph.draw([base, row], names={"base": base, "row": row})
     found = boxes(text)
     assert found["n0"] == [
         "CopySlices",
@@ -245,7 +251,7 @@ def test_a_write_into_a_view_shows_the_write_and_the_view():
     ]
     assert arrows(text)[:2] == ["n2 -> n0", "n0 -> n1"]
     base.sum().backward()
-    assert boxes(autograd.graph(base))["n1"] == [
+    assert boxes(autograd.graph.draw(base))["n1"] == [
         "CopySlices",
         "a write that was freed, into the view",
         "aten::select.int(0, 1)",
@@ -256,7 +262,7 @@ def test_a_name_is_not_given_to_the_node_of_values_that_were_overwritten():
     base = leaf(3) * 2
     first = base[0]
     base.add_(1)
-    assert "first" not in autograd.graph(base, names={"first": first})
+    assert "first" not in autograd.graph.draw(base, names={"first": first})
 
 
 def test_functions_and_gradients_that_nobody_wrote_are_of_their_own_kind():
@@ -264,12 +270,12 @@ def test_functions_and_gradients_that_nobody_wrote_are_of_their_own_kind():
     with turnout.library.Library("drawing", "DEF") as library:
         library.define("mystery(Tensor x) -> Tensor")
         library.impl("mystery", lambda x: x.clone(), "CPU")
-        text = autograd.graph(turnout.ops.drawing.mystery(Square.apply(x)))
+        text = autograd.graph.draw(turnout.ops.drawing.mystery(Square.apply(x)))
     assert boxes(text)["n0"] == ["drawing::mystery", "its gradient is not implemented"]
     saved = ["saved tensors[0]: float32 [2]", "saved tensors[1]: float32 [2]"]
     assert boxes(text)["n1"] == ["Square", "autograd.Function", *saved]
     (gradient,) = autograd.grad(Once.apply(x).sum(), x, create_graph=True)
-    assert boxes(autograd.graph(gradient))["n0"] == ["Once", "a gradient that cannot be differentiated again"]
+    assert boxes(autograd.graph.draw(gradient))["n0"] == ["Once", "a gradient that cannot be differentiated again"]
 
 
 def test_inside_transforms_the_inputs_of_the_level_are_where_it_ends():
@@ -277,7 +283,7 @@ def test_inside_transforms_the_inputs_of_the_level_are_where_it_ends():
 
     def function(v):
         result = (v * 2).sum()
-        seen.append(boxes(autograd.graph(result, names={"v": v, "result": result})))
+        seen.append(boxes(autograd.graph.draw(result, names={"v": v, "result": result})))
         return result
 
     turnout.func.grad(function)(turnout.ones(3))
@@ -294,7 +300,7 @@ def test_under_detect_anomaly_each_box_has_the_line_of_the_program():
         loss = functional.cross_entropy(squared, turnout.tensor([0, 1]))
         rows = turnout.zeros(2)
         rows[0] = loss
-    found = boxes(autograd.graph(rows))
+    found = boxes(autograd.graph.draw(rows))
     lines = {rows[0]: rows[-1] for rows in found.values()}
     first = test_under_detect_anomaly_each_box_has_the_line_of_the_program.__code__.co_firstlineno
     here = "test_autograd_drawing.py"
@@ -311,12 +317,12 @@ def test_a_chain_of_a_hundred_thousand_nodes_is_drawn_up_to_the_limit():
     y = start = leaf(1)
     for _ in range(100_000):
         y = y + 1
-    text = autograd.graph(y, limit=3)
+    text = autograd.graph.draw(y, limit=3)
     assert list(boxes(text)) == ["n0", "n1", "n2", "rest", "out0"]
     assert boxes(text)["rest"] == ["...", "99,997 nodes and 1 leaf more, beyond limit=3"]
     assert arrows(text) == ["n1 -> n0", "n2 -> n1", "rest -> n2", "n0 -> out0"]
-    assert boxes(autograd.graph(y))["rest"] == ["...", "99,700 nodes and 1 leaf more, beyond limit=300"]
-    whole = autograd.graph(y, limit=200_000, names={"start": start})
+    assert boxes(autograd.graph.draw(y))["rest"] == ["...", "99,700 nodes and 1 leaf more, beyond limit=300"]
+    whole = autograd.graph.draw(y, limit=200_000, names={"start": start})
     assert "\n  n99999 -> n99998\n  n100000 -> n99999\n" in whole
     assert "<b>leaf start</b>" in whole
     assert "rest" not in boxes(whole)
@@ -324,10 +330,10 @@ def test_a_chain_of_a_hundred_thousand_nodes_is_drawn_up_to_the_limit():
 
 def test_the_rest_is_one_box_with_one_arrow_to_each_box_it_leads_to():
     a, b = leaf(1), leaf(1)
-    text = autograd.graph([(a * b).exp(), a * b], limit=2)
+    text = autograd.graph.draw([(a * b).exp(), a * b], limit=2)
     assert boxes(text)["rest"] == ["...", "1 node and 2 leaves more, beyond limit=2"]
     assert arrows(text) == ["rest -> n0", "rest -> n1", "n0 -> out0", "n1 -> out1"]
-    text = autograd.graph([a.exp(), b.exp()], limit=1)
+    text = autograd.graph.draw([a.exp(), b.exp()], limit=1)
     assert boxes(text)["rest"] == ["...", "1 node and 2 leaves more, beyond limit=1"]
     assert arrows(text) == ["rest -> n0", "n0 -> out0", "rest -> out1"]
 
@@ -347,7 +353,7 @@ def test_an_svg_is_well_formed_and_has_each_text_once():
     x, w = leaf(2), leaf()
     scaled = x * w
     loss = scaled.exp().sum()
-    image = autograd.graph(loss, names={"x": x, "w": w, "scaled": scaled, "loss": loss}, format="svg")
+    image = autograd.graph.draw(loss, names={"x": x, "w": w, "scaled": scaled, "loss": loss}, format="svg")
     assert texts(image) == Counter(
         [
             *("leaf x", "float32 [2] on cpu", "leaf w", "float32 [] on cpu", "float32 [] on cpu"),
@@ -355,7 +361,7 @@ def test_an_svg_is_well_formed_and_has_each_text_once():
             *("aten::exp", "saved result: float32 [2]", "aten::sum", "with self_shape=[2]", "output loss"),
         ]
     )
-    assert image == autograd.graph(loss, names={"x": x, "w": w, "scaled": scaled, "loss": loss}, format="svg")
+    assert image == autograd.graph.draw(loss, names={"x": x, "w": w, "scaled": scaled, "loss": loss}, format="svg")
 
 
 @pytest.mark.parametrize(
@@ -369,7 +375,7 @@ def test_an_svg_is_well_formed_and_has_each_text_once():
 )
 def test_any_name_is_shown_as_it_is(name, shown):
     x = leaf(2)
-    found = texts(autograd.graph(x * 2, names={name: x}, format="svg"))
+    found = texts(autograd.graph.draw(x * 2, names={name: x}, format="svg"))
     assert found[shown] == 1
 
 
@@ -377,16 +383,16 @@ def test_without_pygraphviz_svg_says_what_to_install_and_dot_needs_nothing(monke
     # None in sys.modules is how Python marks a module that must not be imported.
     monkeypatch.setitem(__import__("sys").modules, "pygraphviz", None)
     y = leaf(2) * 2
-    assert autograd.graph(y).startswith("digraph")
-    assert error_text(autograd.DrawingError, lambda: autograd.graph(y, format="svg")) == (
-        'graph: the format "svg" is laid out by pygraphviz, which is not installed\n'
+    assert autograd.graph.draw(y).startswith("digraph")
+    assert error_text(autograd.DrawingError, lambda: autograd.graph.draw(y, format="svg")) == (
+        'draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
     )
 
 
 def test_when_graphviz_fails_the_error_says_what_it_said():
     text = error_text(autograd.DrawingError, lambda: svg("no graph"))
-    assert text.startswith("graph: Graphviz could not lay out the drawing: ")
+    assert text.startswith("draw: Graphviz could not lay out the drawing: ")
     assert "Traceback" not in text
 
 
@@ -397,21 +403,21 @@ def test_what_cannot_be_drawn_is_refused():
     call, argument = turnout.errors.CallError, turnout.errors.ArgumentError
     x = leaf(2)
     untracked = (
-        "graph: outputs[1] does not require a gradient and was not computed from a tensor that does\n"
+        "draw: outputs[1] does not require a gradient and was not computed from a tensor that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
-    draw = autograd.graph
+    draw = autograd.graph.draw
     for kind, attempt, message in (
-        (call, lambda: draw([]), "graph: there is no output to start from"),
-        (call, lambda: draw("x"), "graph: outputs is of type str, not a tensor"),
-        (call, lambda: draw([x, 3]), "graph: outputs[1] is of type int, not a tensor"),
-        (call, lambda: draw(x, names={"a": 1.0}), "graph: names['a'] is of type float, not a tensor"),
-        (argument, lambda: draw(x, format="png"), "graph: the format is 'dot' or 'svg', not 'png'"),
-        (argument, lambda: draw(x, limit=0), "graph: the limit is a number of boxes, at least 1, not 0"),
+        (call, lambda: draw([]), "draw: there is no output to start from"),
+        (call, lambda: draw("x"), "draw: outputs is of type str, not a tensor"),
+        (call, lambda: draw([x, 3]), "draw: outputs[1] is of type int, not a tensor"),
+        (call, lambda: draw(x, names={"a": 1.0}), "draw: names['a'] is of type float, not a tensor"),
+        (argument, lambda: draw(x, format="png"), "draw: the format is 'dot' or 'svg', not 'png'"),
+        (argument, lambda: draw(x, limit=0), "draw: the limit is a number of boxes, at least 1, not 0"),
         (autograd.GradientError, lambda: draw([x, x.detach()]), untracked),
     ):
         assert error_text(kind, attempt) == message
 
 
 def test_it_is_a_function_of_turnout_autograd():
-    assert autograd.graph is drawn_by
+    assert autograd.graph.draw is drawn_by

@@ -155,7 +155,7 @@ def test_recording_is_off_inside_an_ordinary_backward(x):
 
 def test_an_edge_stands_for_the_value_that_a_tensor_had(x):
     h = x * 2
-    edge = autograd.get_gradient_edge(h)
+    edge = autograd.graph.get_gradient_edge(h)
     assert (edge.node, edge.output_nr) == (h.grad_fn, 0)
     before = h.grad_fn
     h.mul_(h.detach().clone())
@@ -171,7 +171,7 @@ def test_an_edge_stands_for_the_value_that_a_tensor_had(x):
 def test_a_backward_in_two_steps_by_an_edge_is_the_whole(x):
     def half():
         h = (x * x).exp()
-        return autograd.get_gradient_edge(h), (h * h).sum()
+        return autograd.graph.get_gradient_edge(h), (h * h).sum()
 
     edge, total = half()
     (part,) = autograd.grad(total, edge, retain_graph=True)
@@ -186,32 +186,32 @@ def test_a_backward_in_two_steps_by_an_edge_is_the_whole(x):
 def test_edges_among_the_inputs_of_backward_limit_it_and_a_leafs_edge_is_the_leaf(x):
     h = x * 2
     w = turnout.ones(3, dtype=turnout.float64, requires_grad=True)
-    edges = [autograd.get_gradient_edge(h), autograd.get_gradient_edge(w), w]
+    edges = [autograd.graph.get_gradient_edge(h), autograd.graph.get_gradient_edge(w), w]
     (h * w).sum().backward(inputs=edges)
     assert (x.grad, h.retains_grad, w.grad.tolist()) == (None, False, [2.0, 4.0, 6.0])
 
 
 def test_an_edge_made_by_hand_takes_gradients_on_trust_and_does_not_know_its_own(x):
     y = x * 2
-    edge = autograd.GradientEdge(y.grad_fn, y.output_nr)
+    edge = autograd.graph.GradientEdge(y.grad_fn, y.output_nr)
     assert autograd.grad(edge, x, turnout.ones(3, dtype=turnout.float64))[0].tolist() == [2.0] * 3
     assert error_text(lambda: autograd.grad(edge, x)) == (
         "output 0 is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
         "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
     )
-    edge = autograd.get_gradient_edge(y)
+    edge = autograd.graph.get_gradient_edge(y)
     assert error_text(lambda: autograd.grad(edge, x, turnout.ones(2))) == (
         "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
     )
     assert error_text(lambda: autograd.grad(y.sum(), edge, materialize_grads=True)) == (
         "grad: materialize_grads=True gives zeros like a tensor, and input 0 is a GradientEdge; pass the tensor"
     )
-    assert error_text(lambda: autograd.get_gradient_edge(x.detach())) == (
+    assert error_text(lambda: autograd.graph.get_gradient_edge(x.detach())) == (
         "get_gradient_edge: the tensor does not require a gradient"
     )
     inside = "a gradient edge belongs to a tensor outside of vmap, which all examples share; pass the tensor itself"
     rows = turnout.ones(2, 3, dtype=turnout.float64)
-    assert error_text(lambda: turnout.vmap(lambda r: autograd.get_gradient_edge(x * r) and r)(rows)) == inside
+    assert error_text(lambda: turnout.vmap(lambda r: autograd.graph.get_gradient_edge(x * r) and r)(rows)) == inside
     assert error_text(lambda: turnout.vmap(lambda r: autograd.grad((x * r).sum(), edge)[0])(rows)) == inside
 
 

@@ -168,10 +168,38 @@ def test_what_a_rule_may_not_be(m):
         "Made: its vmap rule must return a tuple (result, out_dims), it returned Tensor"
     )
     assert refused(mapped(with_rule(lambda info, dims, x: (x, (0, 0)))), vmap_error) == (
-        "Made: the out_dims of its vmap rule do not have the structure of the result, they are (0, 0)"
+        "Made: the out_dims of its vmap rule do not fit the result, they are (0, 0)"
     )
+    for dim in (2, -3):
+        assert refused(mapped(with_rule(lambda info, dims, x, dim=dim: (x, dim))), vmap_error) == (
+            f"Made: the out_dims of its vmap rule do not fit the result, they are {dim}"
+        )
     assert (
         refused(mapped(with_rule(lambda info, dims, x: (x, 0), generate_vmap_rule=True)), autograd.GradientError)
         == "Made: has a vmap rule and generate_vmap_rule=True, which says that it has none"
     )
     assert turnout.vmap(with_rule(lambda info, dims, x: (turnout.ones(2), None)).apply)(m).tolist() == [[1.0, 1.0]] * 2
+
+
+def test_a_rule_sees_nested_arguments_as_they_are_given(m):
+    seen = []
+
+    class Weighted(autograd.Function):
+        @staticmethod
+        def forward(parts, options, x):
+            return parts[0] * options["w"] + x, [x]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, parts, options, x):
+            seen.append(in_dims)
+            return (parts[0] * options["w"] + x, [x]), (0, [None])
+
+    c = turnout.ones(3, dtype=turnout.float64)
+    made, (same,) = turnout.vmap(lambda a, b: Weighted.apply([a, 3], {"w": b, "n": 1}, c), (0, 0), (0, None))(m, m * 2)
+    assert seen == [([0, None], {"w": 0, "n": None}, None)]
+    assert made.tolist() == (m * m * 2 + 1).tolist()
+    assert same.tolist() == [1.0] * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout import autograd, config
+from turnout import autograd, config, func
 from turnout.registry import Library
 from turnout.state import GRAD
 
@@ -56,7 +56,8 @@ def test_both_forms_of_a_function_differentiate_twice(x):
     assert autograd.gradgradcheck(Cube.apply, (x,))
     assert autograd.gradcheck(Exp.apply, (x,))
     assert autograd.gradgradcheck(Exp.apply, (x,))
-    assert Cube.apply(x).grad_fn.name() == "CubeBackward"
+    node = Cube.apply(x).grad_fn
+    assert (node.name(), repr(node)) == ("CubeBackward", "<CubeBackward>")
 
 
 def test_forward_runs_without_recording_and_untracked_calls_have_no_node(x):
@@ -259,6 +260,31 @@ def test_a_view_from_a_function_cannot_be_written(x):
     )
 
 
+def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_that_was(x):
+    class Whole(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(3)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = x * 1
+    part = Whole.apply(y).view(3, 1)[:2]
+    assert autograd.grad(part.sum(), x, retain_graph=True)[0].tolist() == [2.0, 2.0, 0.0]
+    assert refused(lambda: part.mul_(2)).startswith(
+        "aten::mul_.Scalar: self is a view that Whole made in its own forward"
+    )
+    y.mul_(3)
+    for use in (part.sum, part.t_):
+        assert refused(use) == (
+            "a view that Whole made in its own forward was used after aten::mul.Scalar had written into its base, "
+            "which its gradient cannot follow\n"
+            "  to fix  write before the view is made, or clone() the view"
+        )
+
+
 # ---- operators without a rule
 
 
@@ -426,3 +452,56 @@ def test_out_variants_of_composites_refuse_tracked_arguments_like_the_others(cal
     assert out.tolist() == [[0.0, 0.0], [0.0, 0.0]]
     with turnout.no_grad():
         assert call(x, out) is out
+
+
+def test_arguments_by_keyword_are_those_of_their_places(x):
+    class Scale(autograd.Function):
+        @staticmethod
+        def forward(x, k=2):
+            return x * k
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.k = inputs[1]
+            seen.append((len(inputs), ctx.needs_input_grad))
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.k, None
+
+    seen = []
+    for arguments, keywords in (((x,), {}), ((x,), {"k": 2}), ((), {"k": 2, "x": x})):
+        (found,) = autograd.grad(Scale.apply(*arguments, **keywords).sum(), x)
+        assert found.tolist() == [2.0] * 3
+    assert func.grad(lambda a: Scale.apply(x=a, k=3).sum())(x.detach()).tolist() == [3.0] * 3
+    assert turnout.vmap(lambda a: Scale.apply(k=3, x=a))(x.detach()).tolist() == (x.detach() * 3).tolist()
+    assert seen[:4] == [(2, (True, False))] * 4
+    with pytest.raises(TypeError) as caught:
+        Scale.apply(x, scale=3)
+    assert str(caught.value) == "got an unexpected keyword argument 'scale'"
+
+
+def test_a_tensor_that_forward_takes_by_keyword_alone_has_no_gradient_to_get(x):
+    class Shift(autograd.Function):
+        @staticmethod
+        def forward(x, *, by):
+            return x + by
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    text = (
+        "Shift: forward takes 'by' by keyword alone, and it is a tensor that requires a gradient or is inside vmap: only "
+        "positional arguments have gradients and batches\n  to fix  take it without the '*' in front"
+    )
+    (found,) = autograd.grad(Shift.apply(x, by=x.detach()).sum(), x)
+    assert found.tolist() == [1.0] * 3
+    for call in (lambda: Shift.apply(x, by=x), lambda: turnout.vmap(lambda a: Shift.apply(x, by=a))(x.detach())):
+        with pytest.raises(turnout.errors.CallError) as caught:
+            call()
+        assert str(caught.value) == text

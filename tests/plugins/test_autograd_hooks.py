@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout import autograd
+from turnout import autograd, func
 from turnout.state import DISPATCH, GRAD
 
 
@@ -333,3 +333,85 @@ def test_one_that_raises_leaves_every_gradient_and_the_mode_as_they_were(x, w, w
     handle.remove()
     total.backward()
     assert (x.grad.tolist(), w.grad.tolist()) == ([0.5, -1.0, 2.0], [5.0, 6.0, 7.0])
+
+
+# ---- inside of transforms
+
+
+def doubled(x):
+    """The square of a sine, whose gradient a hook doubles: 2 sin(2 x), and its own gradient is 4 cos(2 x)."""
+    y = x.sin()
+    y.register_hook(lambda grad: grad * 2)
+    return (y * y).sum()
+
+
+def on_the_argument(x):
+    x.register_hook(lambda grad: grad * 2)
+    return (x.sin() ** 2).sum()
+
+
+@pytest.mark.parametrize("function", [doubled, on_the_argument])
+def test_inside_a_gradient_they_run_for_that_gradient_alone(function, x):
+    first = func.grad(function)
+    plain = x.detach()
+    second = (4 * (2 * plain).cos()).tolist()
+    assert first(plain).tolist() == pytest.approx((2 * (2 * plain).sin()).tolist())
+    assert autograd.grad(first(x).sum(), x)[0].tolist() == pytest.approx(second)
+    for outer in (
+        func.grad(lambda a: first(a).sum()),
+        lambda a: func.jvp(first, (a,), (turnout.ones_like(a),))[1],
+        lambda a: func.jacrev(first)(a).sum(0),
+        lambda a: func.jacfwd(first)(a).sum(0),
+    ):
+        assert outer(plain).tolist() == pytest.approx(second)
+
+
+def test_imperative_gradients_inside_of_a_transform_run_them_as_its_own_gradient_does(x):
+    def function(a):
+        b = a * 1
+        b.register_hook(lambda grad: grad * 2)
+        return autograd.grad((b**3).sum(), a)[0].sum()
+
+    # Both gradients go through b, as in a second backward: the first is 2 * 3 a**2, the second twice what that gives.
+    assert func.grad(function)(x.detach()).tolist() == (24 * x.detach()).tolist()
+
+
+def test_inside_vmap_they_see_the_gradient_of_an_example(x):
+    seen = []
+
+    def function(row):
+        y = row * row
+
+        def hook(grad):
+            seen.append((tuple(grad.shape), grad.requires_grad))
+            return grad * row[0]
+
+        y.register_hook(hook)
+        return (y * 3).sum()
+
+    m = turnout.stack([x.detach(), x.detach() + 1, x.detach() * 2, x.detach()])
+    expected = (m * 6 * m[:, :1]).tolist()
+    assert func.vmap(func.grad(function))(m).tolist() == expected
+    assert func.vmap(func.grad(function), 1)(m.t()).tolist() == expected
+    assert func.vmap(func.vmap(func.grad(function), 1))(turnout.stack([m.t(), m.t()])).tolist() == [expected] * 2
+    leaf = m.clone().requires_grad_()
+    func.vmap(function)(leaf).sum().backward()
+    assert leaf.grad.tolist() == expected
+    assert func.grad(lambda a: func.vmap(function)(a).sum())(m).tolist() == expected
+    assert seen == [((3,), False)] * 3 + [((3,), False)] * 2
+
+
+def test_inside_vmap_a_hook_that_returns_nothing_changes_nothing_and_one_that_returns_a_number_is_refused(x):
+    def function(row, given):
+        y = row * 2
+        y.register_hook(lambda grad: given)
+        return y.sum()
+
+    m = turnout.stack([x.detach(), x.detach()])
+    assert func.vmap(func.grad(function), (0, None))(m, None).tolist() == [[2.0] * 3] * 2
+    with pytest.raises(turnout.errors.CallError) as caught:
+        func.vmap(func.grad(function), (0, None))(m, 3.0)
+    assert str(caught.value) == "a hook must return a tensor or None, not float"
+    with pytest.raises(autograd.GradientError) as caught:
+        func.vmap(lambda row: row.register_hook(print))(m)
+    assert str(caught.value) == "a hook can be registered only on a tensor that requires a gradient"

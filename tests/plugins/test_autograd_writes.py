@@ -419,3 +419,16 @@ def test_what_has_no_gradient_passes_by(x):
     values, indices = x.max(0)
     assert values.requires_grad
     assert not indices.requires_grad
+
+
+def test_what_whole_numbers_are_written_from_needs_no_history():
+    base = turnout.tensor([1.5, -2.5], requires_grad=True) * 1
+    first, second = base.split(1)
+    base.abs_()
+    whole = turnout.zeros(1, dtype=turnout.int64)
+    whole.copy_(second)
+    assert (whole.tolist(), whole.requires_grad) == ([2], False)
+    with pytest.raises(
+        turnout.errors.AliasError, match=r"a view that aten::split\.Tensor returned together with others was used after"
+    ):
+        turnout.zeros(1).copy_(first)

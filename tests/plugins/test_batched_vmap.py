@@ -66,6 +66,12 @@ def test_an_unbatched_result_is_repeated_where_out_dims_says() -> None:
     assert vmap(lambda x: vector() * 2, out_dims=None)(matrix()).tolist() == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.parametrize("size", [1, None])
+def test_one_result_may_have_its_dim_in_a_tuple(size: int | None) -> None:
+    assert vmap(lambda x: x * 2, out_dims=(1,), chunk_size=size)(matrix()).tolist() == (matrix() * 2).t().tolist()
+    assert vmap(lambda x: vector() * 2, out_dims=(None,), chunk_size=size)(matrix()).tolist() == (vector() * 2).tolist()
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
 def test_chunks_give_what_all_at_once_gives(size: int) -> None:
     x = turnout.arange(15).reshape(5, 3)
@@ -143,7 +149,6 @@ IMPERATIVE = (
         (lambda x: x.numpy(), "numpy()" + NO_MEMORY),
         (lambda x: x.requires_grad_(), "requires_grad_()" + IMPERATIVE),
         (lambda x: x.backward(), "backward()" + IMPERATIVE),
-        (lambda x: x.register_hook(print), "register_hook()" + IMPERATIVE),
         (lambda x: x.retain_grad(), "retain_grad()" + IMPERATIVE),
         (lambda x: setattr(x, "grad", x), "setting .grad" + IMPERATIVE),
         (lambda x: x.nonzero(), "aten::nonzero: the shape of its result depends on values, which vmap cannot give for each example"),
@@ -153,6 +158,22 @@ IMPERATIVE = (
 )  # fmt: skip
 def test_what_needs_one_value_is_refused(function: Any, text: str) -> None:
     assert str(error_of(lambda: vmap(function)(matrix()))) == text
+    assert untouched()
+
+
+def test_detach_in_place_is_detach() -> None:
+    def constant_factor(x: turnout.Tensor) -> turnout.Tensor:
+        y = x * 2
+        assert y.detach_() is y
+        assert not y.requires_grad
+        return (y * x).sum()
+
+    x = matrix().double()
+    assert vmap(turnout.func.grad(constant_factor))(x).tolist() == (x * 2).tolist()
+    assert turnout.func.grad(lambda m: vmap(constant_factor)(m).sum())(x).tolist() == (x * 2).tolist()
+    with pytest.raises(turnout.errors.AliasError) as caught:
+        vmap(lambda row: row.detach_())(x.requires_grad_())
+    assert str(caught.value).startswith("detach_: a view cannot be detached in place")
     assert untouched()
 
 

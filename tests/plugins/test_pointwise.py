@@ -181,6 +181,37 @@ def test_parts_of_a_complex_tensor_have_its_gradient():
     assert (X.real is X, X.conj() is X) == (True, True)
 
 
+INF, NAN, LOG_2 = float("inf"), float("nan"), math.log(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "values", "gradients"),
+    [
+        (lambda x: turnout.xlogy(x, turnout.tensor([2.0, 0.0, -1.0, INF])), [0.0, 0.0, 0.0, 0.0], [LOG_2, 0.0, 0.0, INF]),
+        (lambda x: turnout.xlogy(x, 2), [0.0, 1.0], [LOG_2, LOG_2]),
+        (lambda x: turnout.xlogy(x, 0), [0.0, 1.0], [0.0, -INF]),
+        (lambda x: turnout.special.xlog1py(x, turnout.tensor([1.0, -1.0])), [0.0, 0.0], [LOG_2, 0.0]),
+        (lambda x: turnout.special.xlog1py(x, 1), [0.0, 1.0], [LOG_2, LOG_2]),
+        (lambda x: turnout.logaddexp(x, turnout.tensor([0.0, INF, -800.0])), [INF, 0.0, 800.0], [1.0, 0.0, 1.0]),
+        (lambda x: turnout.logaddexp2(x, turnout.tensor([0.0, INF, -800.0])), [INF, 0.0, 800.0], [1.0, 0.0, 1.0]),
+        (lambda x: turnout.sinc(x), [0.0, 1e-30, -1e-30], [0.0, 0.0, 0.0]),
+        (lambda x: F.elu(x), [NAN, 1.0], [NAN, 1.0]),
+        (lambda x: turnout.float_power(x, turnout.tensor([True, False])), [3.0, 3.0], [1.0, 0.0]),
+        (lambda x: F.smooth_l1_loss(x, turnout.zeros(3), "sum"), [INF, -INF, 0.5], [1.0, -1.0, 0.5]),
+        (lambda x: F.huber_loss(x, turnout.zeros(3), "sum", 2.0), [INF, -INF, 0.5], [2.0, -2.0, 0.5]),
+        (lambda x: turnout.pdist(x.reshape(1, 2)), [3.0, 4.0], [0.0, 0.0]),
+    ],
+)  # fmt: skip
+def test_gradients_at_the_ends_of_what_a_function_is_defined_for(call, values, gradients):
+    x = turnout.tensor(values, requires_grad=True)
+    call(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx(gradients, nan_ok=True)
+
+
+def test_lgamma_is_infinite_at_both_infinities():
+    assert turnout.lgamma(turnout.tensor([-INF, INF, 3.0])).tolist() == pytest.approx([INF, INF, LOG_2])
+
+
 @pytest.mark.parametrize(
     ("base", "exponent"),
     [(X64, 0.5 + 1j), (X64, Z), (-1.5, Z), (1j, X64), (2 - 1j, X64)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout.errors import AliasError, ArgumentError, CallError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -50,33 +50,8 @@ def test_data_shares_memory_and_version_but_no_history():
     assert x._version == 1
 
 
-def test_data_is_written_by_assignments_in_place_and_never_exchanged():
-    x = turnout.ones(3, requires_grad=True)
-    x.data -= 0.5
-    x.data[0] = 7
-    x.data = x.data
-    assert (x.tolist(), x.requires_grad, x.is_leaf, x._version) == ([7.0, 0.5, 0.5], True, True, 2)
-    exchanged = (
-        "data: the memory of a tensor cannot be exchanged, for what was saved of it would not notice\n"
-        "  to fix  write into it: x.data.copy_(other)"
-    )
-    for other in (turnout.ones(3), x.detach()[:2], x.detach().view(3, 1), x.detach().view(dtype=turnout.int32)):
-        with pytest.raises(AliasError) as caught:
-            x.data = other
-        assert str(caught.value) == exchanged
-    with pytest.raises(CallError) as refused:
-        x.data = None
-    assert str(refused.value) == "data must be a tensor, not NoneType"
-
-
-def test_only_one_element_has_a_truth_value_and_only_numbers_and_tensors_are_looked_for():
+def test_only_numbers_and_tensors_are_looked_for_in_a_tensor():
     x = turnout.tensor([1.0, 2.0])
-    for many, count in ((x, 2), (turnout.ones(0), 0)):
-        with pytest.raises(ArgumentError) as caught:
-            bool(many)
-        assert (
-            str(caught.value) == f"the truth value of a tensor with {count} elements is ambiguous; use .any() or .all()"
-        )
     assert (2 in x, 3.0 in x, turnout.tensor(1.0) in x) == (True, False, True)
     with pytest.raises(ArgumentError) as caught:
         assert "a" in x

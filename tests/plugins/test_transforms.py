@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -65,6 +66,57 @@ def test_no_grad_outside_a_transform_records_nothing_outside() -> None:
 def test_enable_grad_inside_a_transform_cannot_revive_what_is_outside() -> None:
     # constant * y with constant = x * x and y recorded: 2 x * x * x.
     assert PROGRAMS["31 enable_grad inside a transform inside no_grad"](Transforms()).tolist() == [2.0, 16.0, 54.0]
+
+
+def test_a_transform_inside_no_grad_says_that_it_records() -> None:
+    modes: list[bool] = []
+
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        modes.append(turnout.is_grad_enabled())
+        with turnout.set_grad_enabled(turnout.is_grad_enabled()):
+            y = x * x
+        with turnout.no_grad():
+            modes.append(turnout.is_grad_enabled())
+        return y.sum()
+
+    with turnout.no_grad():
+        assert func.grad(function)(Transforms.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+        modes.append(turnout.is_grad_enabled())
+    assert modes == [True, False, False]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_inside_a_transform_its_arguments_are_leaves_and_what_is_made_of_them_is_not(tracked: bool) -> None:
+    outer = Transforms.tensor([1.0, 2.0]).requires_grad_(tracked)
+    seen: list[Any] = []
+
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        y = x.sin()
+        for tensor in (x, y):
+            name = None if tensor.grad_fn is None else tensor.grad_fn.name()
+            seen.append((tensor.requires_grad, tensor.is_leaf, name, repr(tensor)))
+        with pytest.raises(turnout.errors.AliasError) as caught:
+            copy.deepcopy(x)
+        assert str(caught.value) == "deepcopy: only leaves can be copied with their gradient state; use .detach() first"
+        kept.append(y)
+        return y.sum()
+
+    kept: list[turnout.Tensor] = []
+    func.grad(function)(outer)
+    dtype = "dtype=turnout.float64"
+    assert seen == [
+        (True, True, None, f"tensor([1., 2.], {dtype}, requires_grad=True)"),
+        (True, False, "SinBackward0", f"tensor([0.8415, 0.9093], {dtype}, grad_fn=<SinBackward0>)"),
+    ]
+    assert kept[0].requires_grad is tracked
+    assert kept[0].is_leaf is not tracked
+    assert (kept[0].grad_fn is None) is not tracked
+    seen.clear()
+    func.vmap(func.grad(lambda x: (seen.append((x.is_leaf, (x * 2).is_leaf)), x.sum())[1]))(
+        turnout.stack([outer, outer])
+    )
+    func.grad(lambda x: func.grad(lambda a: (seen.append((a.is_leaf, (a * 2).is_leaf)), a.sum())[1])(x).sum())(outer)
+    assert seen == [(True, False)] * 2
 
 
 def test_a_gradient_taken_inside_no_grad_is_a_constant() -> None:
@@ -250,6 +302,91 @@ def test_imperative_gradients_that_are_not_those_of_examples_are_refused(call: A
         func.vmap(lambda x: call(x, w))(m)
     assert str(caught.value).startswith(text)
     assert clean()
+
+
+LEAF = (
+    "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+    "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
+)
+NO_LEAF = (
+    "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+    "  to fix  use turnout.func.grad or vjp inside of the transformed function"
+)
+RETAINED = (
+    "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
+    "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+)
+TRANSFORMS = {
+    "grad": lambda function, x: func.grad(function)(x),
+    "vjp": func.vjp,
+    "jvp": lambda function, x: func.jvp(function, (x,), (x,)),
+    "jacrev": lambda function, x: func.jacrev(function)(x),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: x.requires_grad_(), LEAF),
+        (lambda x: setattr(x, "requires_grad", True), LEAF),
+        (lambda x: (x * 2).requires_grad_(), LEAF),
+        (lambda x: setattr(x * 2, "requires_grad", True), "requires_grad can be set on leaves only; this tensor has a history, which decides"),
+        (lambda x: (x * 2).retain_grad(), RETAINED),
+        (lambda x: x.sum().backward(), NO_LEAF),
+        (lambda x: x.sum().backward(inputs=[x]), NO_LEAF),
+    ],
+)  # fmt: skip
+def test_what_is_for_leaves_is_refused_inside_of_gradients(transform: str, call: Any, text: str) -> None:
+    with pytest.raises(TurnoutError) as caught:
+        TRANSFORMS[transform](lambda x: (call(x), (x * x).sum())[1], Transforms.tensor([1.0, 2.0]))
+    assert str(caught.value) == text
+    assert clean()
+
+
+def test_leaves_of_their_own_inside_of_gradients() -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        w = x.detach().requires_grad_()
+        (w * w * 3).sum().backward()
+        return (w.grad * x).sum()
+
+    assert func.grad(function)(Transforms.tensor([1.0, 2.0])).tolist() == [6.0, 12.0]
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2])
+def test_what_leaked_out_of_a_transform_can_become_a_leaf(make: Any) -> None:
+    kept: list[turnout.Tensor] = []
+    func.grad(lambda x: (kept.append(make(x)), x.sum())[1])(Transforms.tensor([1.0, 2.0]))
+    leaf = kept[0]
+    leaf.requires_grad = True
+    assert leaf.is_leaf
+    (leaf * 3).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [3.0, 3.0]
+
+
+class Point:
+    """Coordinates, and a name that transforms hand on."""
+
+    def __init__(self, at: Any, name: str) -> None:
+        self.at, self.name = at, name
+
+
+def test_classes_that_are_registered_as_nodes_are_arguments_and_results() -> None:
+    undo = turnout.trees.register(Point, lambda p: ([p.at], p.name), lambda parts, name: Point(parts[0], name))
+    try:
+        m = Transforms.tensor([[1.0, 2.0], [3.0, 4.0]])
+        found = func.vmap(func.grad(lambda p: (p.at**2).sum()))(Point(m, "here"))
+        assert (found.at.tolist(), found.name) == ([[2.0, 4.0], [6.0, 8.0]], "here")
+        made, pull = func.vjp(lambda p: Point(p.at * 3, p.name + "!"), Point(m, "here"))
+        assert made.name == "here!"
+        (found,) = pull(Point(m, "here!"))
+        assert (found.at.tolist(), found.name) == ([[3.0, 6.0], [9.0, 12.0]], "here")
+        with pytest.raises(autograd.GradientError) as caught:
+            pull(Point(m, "there"))
+        assert str(caught.value) == "vjp: the cotangents do not have the structure of the result"
+    finally:
+        undo()
 
 
 # ---- traces

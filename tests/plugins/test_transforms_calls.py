@@ -34,7 +34,7 @@ TEXTS = {
     "argnums twice, from both ends": "jacrev: argnums names an argument twice: (0, -2)",
     "argnums none": "grad: argnums must be an int or a tuple of at least one int, got ()",
     "argnums no number": "jacfwd: argnums must be an int or a tuple of at least one int, got 1.0",
-    "argnums a name": "jacfwd: argnums must be an int or a tuple of at least one int, got 'a'",
+    "argnums a name": "hessian: argnums must be an int or a tuple of at least one int, got 'a'",
     "keyword arguments alone": "grad: argnums is 0, and there are 0 positional arguments",
     "no arguments": "grad: argnums is 0, and there are 0 positional arguments",
     "a number": f"grad: an argument {NESTED} float",
@@ -47,7 +47,7 @@ TEXTS = {
     "integers for jacrev": f"jacrev: an argument {NUMBERS} [2]",
     "integers for jacfwd": f"jacfwd: an argument {NUMBERS} [2]",
     "complex numbers for jacrev": f"jacrev: an argument {TWO_WAYS}",
-    "complex numbers for hessian": f"jacrev: an argument {TWO_WAYS}",
+    "complex numbers for hessian": f"hessian: an argument {TWO_WAYS}",
     "complex results for jacrev": f"jacrev: a result {TWO_WAYS}",
     "complex results for jacfwd": f"jacfwd: a result {TWO_WAYS}",
     "grad of a number": f"grad: a result {NESTED} float",
@@ -68,10 +68,13 @@ TEXTS = {
     "pullback of integers": f"vjp: a result {NUMBERS} []",
     "pullback of two with one": "vjp: the cotangents do not have the structure of the result",
     "pullback with a wrong shape": "vjp: cotangent 0 has shape [1], it belongs to a tensor float64 [2]",
+    "pullback with complex numbers": "vjp: cotangent 0 is complex128, it belongs to a real tensor, float64 [2]",
     "pullback with None": f"vjp: a cotangent {NESTED} NoneType",
     "pullback with numbers": f"vjp: a cotangent {NESTED} float",
     "tangents in another order": "jvp: the tangents do not have the structure of the arguments",
     "tangents of a constant, strictly": f"jvp: {STRICT} every result must depend on the primals; one does not",
+    "tangents of nothing returned": "jvp: the function returned no tensor",
+    "tangents that do not fit, before the function runs": "jvp: the tangents do not have the structure of the arguments",
     "tangents that are no tuple": "jvp: primals and tangents must be tuples",
     "tangents that are missing": "jvp: primals and tangents must be tuples",
     "tangents of nothing": "jvp: primals hold no tensor",
@@ -80,9 +83,13 @@ TEXTS = {
     "tangents of a number": f"jvp: a result {NESTED} float",
     "linearized with a wrong shape": "linearize: tangent 0 has shape [1], it belongs to a tensor float64 [2]",
     "linearized with too many": "linearize: the tangents do not have the structure of the arguments",
-    "rows none at a time": "vmap: chunk_size must be a positive int or None, got 0",
-    "rows a negative number at a time": "vmap: chunk_size must be a positive int or None, got -1",
+    "rows two at a time, whose backward reads values": "item(): inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n  to fix  use turnout.where for a choice, or do this outside of vmap",
+    "rows none at a time, not called": "jacrev: chunk_size must be a positive int or None, got 0",
+    "rows none at a time": "jacrev: chunk_size must be a positive int or None, got 0",
+    "rows a negative number at a time": "jacrev: chunk_size must be a positive int or None, got -1",
     "Jacobian of integers": f"jacrev: a result {NUMBERS} []",
+    "Jacobian of nothing returned": "jacrev: the function returned no tensor",
+    "Jacobian of nothing returned, by columns": "jacfwd: the function returned no tensor",
     "Jacobian of None": f"jacrev: a result {NESTED} NoneType",
     "Jacobian of a number": f"jacfwd: a result {NESTED} float",
     "randomness of an unknown kind": "vmap: randomness must be 'error', 'same' or 'different', got 'some'",
@@ -107,6 +114,7 @@ OLD_TEXTS = {
     "hessian by an unknown strategy": "hessian: the strategy must be 'reverse-mode' or 'forward-mode', got 'x'",
     "vjp without v": "vjp: 'v' can be left out only where the function returns one tensor of one element",
     "vjp with v of a wrong shape": "vjp: tensor 0 of 'v' has shape [1], it belongs to a tensor float64 [2]",
+    "vjp with complex v": "vjp: tensor 0 of 'v' is complex128, it belongs to a real tensor, float64 [2]",
     "vjp with two v": "vjp: 'v' holds 2 tensors, 1 are needed",
     "vjp with a list": "vjp: v must be a tensor or a tuple of tensors, got list",
     "vjp of a part, strictly": f"vjp: {STRICT} the results must depend on every input, and one does not depend on input 1",
@@ -183,6 +191,30 @@ def test_only_with_create_graph_do_results_belong_to_a_graph():
     assert value.requires_grad
     found = turnout.autograd.grad(gradient.sum(), (x, w))
     assert [t.tolist() for t in found] == [[6.0, 8.0], [2.0, 4.0]]
+
+
+# differs from torch: there they are refused inside of a transform.
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("jacobian", ()), ("hessian", ()), ("vjp", ()), ("jvp", (Y,)), ("vhp", (Y,)), ("hvp", (Y,))],
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_transform_around_differentiates_them_with_and_without_a_graph(name, arguments, create_graph):
+    functional = turnout.autograd.functional
+
+    def total(a):
+        made = getattr(functional, name)(lambda b: (b**4).sum(), a, *arguments, create_graph=create_graph)
+        return (made[1] if isinstance(made, tuple) else made).sum()
+
+    # Of b**4: the gradient 4 b**3, the derivative along Y, the Hessian, and its product with Y.
+    powers = {"jacobian": (4, 3), "vjp": (4, 3), "jvp": (4, 3), "hessian": (12, 2), "vhp": (12, 2), "hvp": (12, 2)}
+    factor, power = powers[name]
+    expected = factor * power * X ** (power - 1) * (Y if arguments else 1)
+    found = turnout.func.grad(total)(X)
+    assert found.tolist() == expected.tolist()
+    assert not found.requires_grad
+    rows = turnout.func.vmap(turnout.func.grad(total))(turnout.stack([X, X]))
+    assert rows.tolist() == [expected.tolist()] * 2
 
 
 def test_a_function_that_raises_leaves_the_gradient_mode_as_it_was():

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from turnout import schema as schema
     from turnout import signal as signal
     from turnout import special as special
+    from turnout import trees as trees
     from turnout.amp import autocast as autocast
     from turnout.explanation import explain as explain
     from turnout.factories import as_tensor as as_tensor
@@ -180,6 +181,7 @@ _LAZY = {
     "tensordot": "turnout.matrices:tensordot",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
+    "trees": "turnout.trees",
     "unravel_index": "turnout.variadics:unravel_index",
     "vmap": "turnout.func:vmap",
 }

@@ -91,6 +91,10 @@ class Backend:
         """Write `source`, of the same shape, into `target`, converting the dtype."""
         raise NotImplementedError(f"{type(self).__name__}.copy")
 
+    def spread(self, array: Any, shape: Ints) -> Any:
+        """A new array of this small shape with the elements of `array` repeated; None where a view of it does as well."""
+        return None
+
     def fill(self, target: Any, value: Any) -> None:
         """Write a Python number everywhere."""
         raise NotImplementedError(f"{type(self).__name__}.fill")

@@ -7,7 +7,7 @@ A mixin of its own, for inside it `int` and `float` are methods.
 from __future__ import annotations
 
 from turnout import dtypes
-from turnout.errors import AliasError, ArgumentError, CallError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,20 +107,14 @@ class Conversions:
 
     @data.setter
     def data(self: Any, value: Any) -> None:
-        """For `x.data -= 1`, which writes into the memory and then sets it. Raises AliasError for another tensor's memory.
+        """Take over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay.
 
-        # differs from torch: saved tensors would not notice that the memory is another.
+        Raises CallError for what is no tensor, DTypeError for integers where a gradient is required, AliasError inside vmap and
+        between inference tensors and others.
         """
-        from turnout.tensors import Tensor
+        from turnout.native.adoption import adopt
 
-        if not isinstance(value, Tensor):
-            raise CallError(f"data must be a tensor, not {type(value).__name__}")
-        same = value.shape == self.shape and value.dtype is self.dtype and value.is_alias_of(self)
-        if not same or value.stride() != self.stride() or value.storage_offset() != self.storage_offset():
-            raise AliasError(
-                "data: the memory of a tensor cannot be exchanged, for what was saved of it would not notice\n"
-                "  to fix  write into it: x.data.copy_(other)"
-            )
+        adopt(self, value)
 
     @property
     def real(self: Any) -> Tensor:

@@ -1,7 +1,7 @@
 """Functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`. They nest in any order.
 
 What they do is the plugins' that provide the functionalities Batched and Autograd, activated on first use. Arguments and results
-may be nested tuples, lists and dicts of tensors.
+may be nested tuples, lists and dicts of tensors, and what `turnout.trees.register` adds to these.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument.
 
     Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
-    computed at a time.
+    computed at a time; with 1 the backward pass runs without vmap, so that it may read values.
     """
     made: Function = _service("Autograd").transforms.jacrev(func, argnums, has_aux, chunk_size)
     return made
@@ -120,7 +120,8 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """A function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
-    return jacfwd(jacrev(func, argnums), argnums)
+    made: Function = _service("Autograd").transforms.hessian(func, argnums)
+    return made
 
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap"]

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from turnout import return_types
+from turnout.autograd import tracked_levels
 from turnout.devices import Device, device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
@@ -110,12 +111,12 @@ def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
 def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with the same values, gradient included; tensors that share memory share it in the copy.
 
-    Raises AliasError for a tensor with history: its graph would have to be copied too.
+    Raises AliasError for a tensor with history, or one that a functional transform tracks: its graph would have to be copied too.
     """
     found = memo.get(id(tensor))
     if found is not None:
         return found  # type: ignore[no-any-return]
-    if not tensor.is_leaf:
+    if not tensor.is_leaf or tracked_levels(tensor) & ~1:
         raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
     key = id(tensor if tensor.storage is None else tensor.storage)
     copied = memo.get(("storage", key))  # type: ignore[call-overload]

@@ -85,20 +85,6 @@ class RetypedStorage(Storage):
         self._memory.views = value
 
 
-class PartStorage(Storage):
-    """A storage's memory with a version counter of its own, for tensors that are no views of it (`unsafe_split`)."""
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, shared: Storage) -> None:
-        super().__init__(shared.array, CLOCK.epoch)
-        self._memory = shared.memory
-
-    @property
-    def memory(self) -> Storage:
-        return self._memory
-
-
 class View:
     """How a differentiable view came to be.
 
@@ -106,9 +92,10 @@ class View:
     chain  ((op, args after self), ...): replayed on `base` it gives the view again
     seen   the base's version when the view's node was computed
     multi  it is one of several outputs of one call: writing into it is refused while gradients are tracked
+    maker  what to call the one whose gradient the chain does not give: writing is refused likewise; "" where it does
     """
 
-    __slots__ = ("base", "chain", "multi", "no_grad", "seen")
+    __slots__ = ("base", "chain", "maker", "multi", "no_grad", "seen")
 
     def __init__(
         self,
@@ -117,12 +104,14 @@ class View:
         seen: int,
         multi: bool,
         no_grad: bool,
+        maker: str = "",
     ) -> None:
         self.base = base
         self.chain = chain
         self.seen = seen
         self.multi = multi
         self.no_grad = no_grad
+        self.maker = maker
 
 
 class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):

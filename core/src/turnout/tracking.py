@@ -9,6 +9,7 @@ from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
 from turnout.keys import TRACKED
 from turnout.registry import REGISTRY
+from turnout.state import GRAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class GradientMethods:
         self.gmask = mask
         if mask:
             self.keys |= TRACKED
-            if self.storage is not None:
+            if self.storage is not None and self.storage.views:
                 for view in self.live_views():
                     view.keys |= TRACKED
         else:
@@ -47,7 +48,7 @@ class GradientMethods:
 
     @requires_grad.setter
     def requires_grad(self: Any, value: bool) -> None:
-        if value and self.node is not None:
+        if value and self.node is not None and not self.is_leaf:
             raise AliasError("requires_grad can be set on leaves only; this tensor has a history, which decides")
         self.requires_grad_(value)
 
@@ -55,7 +56,8 @@ class GradientMethods:
         """Track a leaf for imperative autograd, or stop to; returns self.
 
         Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
-        dtypes without gradients, AliasError for a tensor that is not a leaf, CallError for anything but True and False.
+        dtypes without gradients, AliasError for a tensor that is not a leaf or that a functional transform tracks, CallError for
+        anything but True and False.
         """
         if requires_grad.__class__ is not bool:
             raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
@@ -68,6 +70,11 @@ class GradientMethods:
                 )
             self.set_gmask(self.gmask & ~1)
             return self  # type: ignore[no-any-return]
+        if self.gmask & GRAD.get()[1] & ~1:
+            raise AliasError(
+                "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+                "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
+            )
         key = "Autograd" + self.device.backend.name
         if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
             from turnout import plugins
@@ -84,7 +91,9 @@ class GradientMethods:
                 raise AliasError(
                     "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
                 )
-        self.set_gmask(self.gmask | 1)
+        # What history there is belongs to functional transforms that are over.
+        self.node = None
+        self.set_gmask(1)
         return self  # type: ignore[no-any-return]
 
     def detach_(self: Any) -> Tensor:
@@ -145,7 +154,7 @@ class GradientMethods:
     def is_leaf(self: Any) -> bool:
         from turnout.autograd import tracked_levels
 
-        return not tracked_levels(self) & 1 or self.node is None
+        return not tracked_levels(self) or self.grad_fn is None
 
     @property
     def grad_fn(self: Any) -> Any:

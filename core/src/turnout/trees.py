@@ -1,33 +1,58 @@
 """Nested tuples, lists and dicts of tensors: flat, and put together again. What `turnout.func` takes and returns.
 
-A leaf is anything else. Named tuples and ordered dicts are kept as what they are. A *prefix* of a tree has a leaf where the tree
-may have a whole branch.
+A leaf is anything else that `register` does not say how to take apart. Named tuples, deques, ordered dicts and defaultdicts are
+kept as what they are. A *prefix* of a tree has a leaf where the tree may have a whole branch.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from turnout.errors import ArgumentError
+
 LEAF = None  # the structure of a leaf
-_DICTS = (dict, OrderedDict)
+_DICTS = (dict, OrderedDict, defaultdict)
+# A kind of node -> how it is taken apart, and how it is made.
+_REGISTERED: dict[type, tuple[Callable[[Any], tuple[Iterable[Any], Any]], Callable[[list[Any], Any], Any]]] = {}
+
+
+def register(
+    kind: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[list[Any], Any], Any]
+) -> Callable[[], None]:
+    """Instances of this very class are nodes from now on; returns the undo.
+
+    flatten    value -> (its branches, anything else that it holds, which is compared by ==)
+    unflatten  (as many branches, what else it held) -> a value
+
+    Raises ArgumentError for a class that is a node already.
+    """
+    if kind in _REGISTERED or kind in (*_DICTS, tuple, list) or _is_named(kind):
+        raise ArgumentError(f"trees.register: {kind.__qualname__} is a kind of node already")
+    _REGISTERED[kind] = flatten, unflatten
+
+    def undo() -> None:
+        _REGISTERED.pop(kind, None)
+
+    return undo
 
 
 class Structure:
-    """The shape of a tree: the kind of node, and its branches; LEAF for a leaf."""
+    """The shape of a tree: the kind of node, its branches, and what else the node holds; LEAF for a leaf."""
 
-    __slots__ = ("branches", "keys", "kind")
+    __slots__ = ("branches", "held", "keys", "kind")
 
-    def __init__(self, kind: type, keys: tuple[Any, ...], branches: tuple[Any, ...]) -> None:
+    def __init__(self, kind: type, keys: tuple[Any, ...], branches: tuple[Any, ...], held: Any = None) -> None:
         self.kind = kind
         self.keys = keys
         self.branches = branches
+        self.held = held
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Structure):
             return NotImplemented
-        return (self.kind, self.keys, self.branches) == (other.kind, other.keys, other.branches)
+        return (self.kind, self.keys, self.held, self.branches) == (other.kind, other.keys, other.held, other.branches)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -36,13 +61,17 @@ def _is_named(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def _node(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """The keys and branches of a node, None for a leaf. Dicts are taken in the order of their keys."""
+def _node(value: Any) -> tuple[Sequence[Any], Sequence[Any], Any] | None:
+    """The keys and branches of a node and what else it holds, None for a leaf. Dicts are taken in the order of their keys."""
     kind = type(value)
     if kind in _DICTS:
-        return tuple(value), tuple(value.values())
+        return tuple(value), tuple(value.values()), value.default_factory if kind is defaultdict else None
     if kind is tuple or kind is list or _is_named(kind):
-        return tuple(range(len(value))), tuple(value)
+        return range(len(value)), value, None
+    if kind in _REGISTERED:
+        given, held = _REGISTERED[kind][0](value)
+        branches = tuple(given)
+        return range(len(branches)), branches, held
     return None
 
 
@@ -57,7 +86,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> Any:
     if node is None:
         leaves.append(tree)
         return LEAF
-    return Structure(type(tree), node[0], tuple([_flatten(branch, leaves) for branch in node[1]]))
+    return Structure(type(tree), tuple(node[0]), tuple([_flatten(branch, leaves) for branch in node[1]]), node[2])
 
 
 def unflatten(structure: Any, leaves: list[Any]) -> Any:
@@ -71,9 +100,12 @@ def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
         return leaf()
     parts = [_build(branch, leaf) for branch in structure.branches]
     if structure.kind in _DICTS:
-        return structure.kind(zip(structure.keys, parts, strict=True))
+        items = zip(structure.keys, parts, strict=True)
+        return defaultdict(structure.held, items) if structure.kind is defaultdict else structure.kind(items)
     if _is_named(structure.kind):
         return structure.kind._make(parts)
+    if structure.kind in _REGISTERED:
+        return _REGISTERED[structure.kind][1](parts, structure.held)
     return structure.kind(parts)
 
 
@@ -85,11 +117,12 @@ def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
 
 def spread(prefix: Any, structure: Any) -> list[Any] | None:
     """The leaves of a prefix, each repeated for the branch that it stands for; None where it is no prefix of the structure."""
-    if _node(prefix) is None:
+    node = _node(prefix)
+    if node is None:
         return [prefix] * _count(structure)
     if structure is LEAF:
         return None
-    keys, branches = _node(prefix) or ((), ())
+    keys, branches, _ = node
     found: list[Any] = []
     if structure.kind in _DICTS:
         if type(prefix) not in _DICTS or set(keys) != set(structure.keys):
@@ -117,3 +150,6 @@ def paths(structure: Any, place: str = "") -> list[str]:
     for key, branch in zip(structure.keys, structure.branches, strict=True):
         names += paths(branch, f"{place}[{key!r}]")
     return names
+
+
+register(deque, lambda value: (value, value.maxlen), deque)

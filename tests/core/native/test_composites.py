@@ -69,6 +69,16 @@ def test_writing_into_an_expanded_tensor_is_refused():
         made([1.0]).expand(3).fill_(2)
 
 
+def test_a_resize_to_the_shape_that_it_has_is_no_write():
+    x = made([1.0, 2.0, 3.0])
+    saved = x._version
+    x.resize_(3)
+    call("resize_as_", x, made([0.0, 0.0, 0.0]))
+    assert x._version == saved
+    x.resize_(3, 1)
+    assert x._version == saved + 1
+
+
 def test_resize_keeps_the_elements_and_grows_the_shared_memory():
     x = made([1.0, 2.0, 3.0])
     alias = x.detach()

@@ -31,8 +31,7 @@ class Given:
         return self.t.autograd.backward(*args, **kwargs)
 
     def edge(self, tensor):
-        place = self.t.autograd.graph if self.t is torch else self.t.autograd
-        return place.get_gradient_edge(tensor)
+        return self.t.autograd.graph.get_gradient_edge(tensor)
 
     def function(self, forward, backward, setup=None, **members):
         made = {"forward": staticmethod(forward), "backward": staticmethod(backward), **members}

@@ -25,6 +25,7 @@ SHARES_STORAGE = "shares_storage"
 # The tag of operators that make their first argument another view of its memory (t_).
 INPLACE_VIEW = "inplace_view"
 AS_STRIDED = "aten::as_strided"
+_RESIZES = ("resize_", "resize_as_")
 _PRUNE_AT = 32  # a base's list of views is swept of dead entries when it is this long
 
 
@@ -32,8 +33,10 @@ def bookkeeping(op: Operator) -> Any:
     """The specialised kernel of one operator at ADInplaceOrView."""
     schema = op.schema
     mutated = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
-    if INPLACE_VIEW in op.tags and op.schema.kind == "inplace" and op.name not in ("resize_", "resize_as_"):
+    if INPLACE_VIEW in op.tags and op.schema.kind == "inplace" and op.name not in _RESIZES:
         return Kernel(_recording_turn(op), INTERNAL, label=f"record in-place view by {op.qualified_name}")
+    if op.name in _RESIZES:
+        return Kernel(_counting_resizes(op), INTERNAL, label=f"count writes of {op.qualified_name}")
     if mutated:
         first = mutated == (0,) and str(schema.arguments[0].type) == "Tensor"
         counting = _counting_writes_of_self(op) if first else _counting_writes(op, mutated)
@@ -61,6 +64,24 @@ def _counting_writes_of_self(op: Operator) -> Callable[..., Any]:
         return result
 
     return count_write
+
+
+def _counting_resizes(op: Operator) -> Callable[..., Any]:
+    """A tensor that keeps its shape and strides is as it was."""
+    cache = op.cache
+
+    def count_resize(ks: int, self: Tensor, *args: Any) -> Any:
+        before = self.shape, self.stride()
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        if self.view_of is not None:
+            _check_recorded(op, self.view_of)
+        result = call(ks, self, *args)
+        if (self.shape, self.stride()) != before:
+            self.bump_version()
+        return result
+
+    return count_resize
 
 
 def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., Any]:
@@ -131,7 +152,8 @@ def _recording_turn(op: Operator) -> Callable[..., Any]:
         self.bump_version()
         old = self.view_of
         if old is not None:
-            self.view_of = View(old.base, (*old.chain, (functional, args, None)), old.seen, old.multi, old.no_grad)
+            chain = (*old.chain, (functional, args, None))
+            self.view_of = View(old.base, chain, old.seen, old.multi, old.no_grad, old.maker)
         else:
             before = (shape, strides, None if offset == self.storage_offset() else offset)
             for view in self.live_views():
@@ -165,7 +187,7 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
         base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view_of = View(base, chain, storage.ver, multi, no_grad)
+    made.view_of = View(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
     if len(storage.views) >= _PRUNE_AT:
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))

@@ -43,13 +43,15 @@ class Row:
                saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
     limit      `simple` serves arrays of up to this many elements (0: any); beyond, `fn` may share the work among threads
     bools      False: a bool in place of a number goes the general way, for the shape function may refuse it
+    refuses    dtypes, as NumPy's kinds, that go the general way, where the shape function refuses what the kernel would take
+    ranks      of the tensors in order, None for any: others go the general way likewise
     """
 
-    __slots__ = ("allocates", "bools", "fn", "limit", "pointwise", "simple")
+    __slots__ = ("allocates", "bools", "fn", "limit", "pointwise", "ranks", "refuses", "simple")
 
     def __init__(
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
-        bools: bool = True,
+        bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (),
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -57,6 +59,8 @@ class Row:
         self.pointwise = pointwise
         self.simple = simple
         self.bools = bools
+        self.refuses = refuses
+        self.ranks = ranks
 
 
 class Structured:
@@ -85,7 +89,14 @@ class Structured:
         """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
         casts = result.casts
         if not casts and not result.precomputed:
-            return [value.array if value.__class__ is Tensor else to_array(backend, value) for value in args]
+            return [
+                value.array
+                if value.__class__ is Tensor
+                else value
+                if value.__class__ in _AS_IS
+                else to_array(backend, value)
+                for value in args
+            ]
         values: list[Any] = []
         for name, value in zip(self.names, args, strict=False):
             if name in self.precomputed:
@@ -96,6 +107,9 @@ class Structured:
             values.append(to_array(backend, value, casts.get(name)))
         values += [result.precomputed[n] for n in self.precomputed.get("", ())]
         return values
+
+
+_AS_IS = frozenset({type(None), bool, float, int})
 
 
 def to_array(backend: Backend, value: Any, dtype: Any = None) -> Any:
@@ -159,6 +173,7 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
     # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
     numbers = _numbers(others)
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
+    applies += _admitted(row, tensors)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
@@ -192,6 +207,12 @@ def wrapped({", ".join(["ks", *arguments])}):
         **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _admitted(row: Row, tensors: list[str]) -> list[str]:
+    """The conditions that `refuses` and `ranks` are."""
+    kinds = [f"{tensors[0]}_a.dtype.kind not in {row.refuses!r}"] if row.refuses else []
+    return kinds + [f"{t}_a.ndim == {n}" for t, n in zip(tensors, row.ranks, strict=False) if n is not None]
 
 
 def _numbers(others: list[Argument]) -> list[str]:
@@ -271,6 +292,7 @@ def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> C
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in _numbers(others)]
+    applies += _admitted(row, tensors)
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}

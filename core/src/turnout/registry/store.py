@@ -184,12 +184,16 @@ class Registry:
         """Whether configuration makes this slot fall through."""
         if not self._follows_config:
             return False
-        from turnout import config
-
         if self._disabled is None:
+            from turnout import config
+
             self.follow_config()
             self._disabled = config.disabled_keys()
-        return bool(self._disabled) and config.key_disabled(key, functionality)
+        if not self._disabled:
+            return False
+        from turnout.config import key_disabled
+
+        return key_disabled(key, functionality)
 
     def choice(self, op: Operator, key: str) -> str | None:
         """The library or distribution that configuration chose for a slot that two libraries claim."""

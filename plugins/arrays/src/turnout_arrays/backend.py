@@ -166,8 +166,8 @@ class ArrayBackend(Backend):
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
-        if source.dtype == target.dtype:  # nothing can overflow: spares entering errstate, 700 ns
-            self.xp.copyto(target, source)
+        if source.dtype == target.dtype:  # nothing can overflow: spares entering errstate, 700 ns, and copyto, 600 ns
+            target[...] = source
             return
         if source.dtype.kind == "c" and target.dtype.kind not in "cb":
             source = source.real

@@ -21,6 +21,11 @@ def kernels(xp: Any) -> Table:
             return store(xp, out, xp.matmul(self.astype(xp.float32), other.astype(xp.float32)), self.dtype)
         return xp.matmul(self, other, out)
 
+    def batched(self: Any, other: Any, out: Any = None) -> Any:
+        if out is None and len(self) != len(other):
+            raise ValueError("as many matrices are multiplied by as many: a batch of one is not spread")
+        return matmul(self, other, out)
+
     def dot(self: Any, tensor: Any, out: Any = None) -> Any:
         return matmul(self, tensor, out)
 
@@ -40,22 +45,28 @@ def kernels(xp: Any) -> Table:
             and second.flags.f_contiguous
         )
 
-    def added(name: str) -> Row:
-        """A product added to `self`; the kernel is named after its operator."""
+    def added(name: str, *ranks: int) -> Row:
+        """A product of matrices of these ranks added to `self`; the kernel is named after its operator."""
+        product = batched if ranks == (3, 3) else matmul
 
         def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
             if wide_by_rows(first, second) and alpha == beta == 1:
                 value = matmul(second.T, first.T).T
                 return xp.add(value, self, xp.empty(value.shape, value.dtype) if out is None else out)
-            value = matmul(first, second)
+            value = product(first, second)
+            shape = value.shape
             if alpha != 1:
                 value = xp.multiply(value, number_as(xp, alpha, value.dtype))
-            if beta != 0:  # beta 0 leaves `self` out, NaN included
+            if beta == 0:  # leaves `self` out, NaN included
+                shape = self.shape if out is None else shape
+            else:
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
+            if value.shape != shape:
+                raise ValueError("self does not expand to the product")
             return store(xp, out, value, self.dtype)
 
         kernel.__name__ = kernel.__qualname__ = name
-        return Row(kernel, SAME)
+        return Row(kernel, SAME, ranks=(None, *ranks))
 
     def cross(self: Any, other: Any, dim: int, out: Any = None) -> Any:
         x, y = [xp.moveaxis(a, dim, 0) for a in xp.broadcast_arrays(widen(xp, self), widen(xp, other))]
@@ -64,14 +75,14 @@ def kernels(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "mm.out":    Row(matmul, SAME),
-        "bmm.out":   Row(matmul, SAME),
-        "mv.out":    Row(matmul, SAME),
-        "dot.out":   Row(dot, SAME),
-        "vdot.out":         Row(vdot, SAME),
-        "addmm.out":        added("addmm"),
-        "addmv.out":        added("addmv"),
-        "baddbmm.out":      added("baddbmm"),
+        "mm.out":    Row(matmul, SAME, ranks=(2, 2)),
+        "bmm.out":   Row(batched, SAME, ranks=(3, 3)),
+        "mv.out":    Row(matmul, SAME, ranks=(2, 1)),
+        "dot.out":   Row(dot, SAME, ranks=(1, 1)),
+        "vdot.out":         Row(vdot, SAME, ranks=(1, 1)),
+        "addmm.out":        added("addmm", 2, 2),
+        "addmv.out":        added("addmv", 2, 1),
+        "baddbmm.out":      added("baddbmm", 3, 3),
         "linalg_cross.out": Row(cross),
     }
     # fmt: on

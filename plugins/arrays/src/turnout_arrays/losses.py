@@ -69,8 +69,8 @@ def softmaxes(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "_softmax.out":                   Row(softmax, SAME),
-        "_log_softmax.out":               Row(log_softmax, SAME),
+        "_softmax.out":                   Row(softmax, SAME, refuses="c"),
+        "_log_softmax.out":               Row(log_softmax, SAME, refuses="c"),
         "_softmax_backward_data.out":     Row(softmax_backward, SAME),
         "_log_softmax_backward_data.out": Row(log_softmax_backward, SAME),
     }

@@ -14,9 +14,9 @@ from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
 Table = dict[str, Any]
 
 
-def row(fn: Any, allocates: str = "") -> Row:
+def row(fn: Any, allocates: str = "", refuses: str = "") -> Row:
     """The row of a kernel whose output may be the very array of an input."""
-    return Row(fn, allocates, pointwise=True)
+    return Row(fn, allocates, pointwise=True, refuses=refuses)
 
 
 def kernels(xp: Any) -> Table:
@@ -86,7 +86,7 @@ def unary(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "abs.out":            row(xp.absolute, SAME),
+        "abs.out":            row(xp.absolute, SAME, refuses="b"),
         "neg.out":            row(xp.negative, SAME),
         "exp.out":            row(xp.exp, SAME),
         "expm1.out":          row(xp.expm1, SAME),
@@ -98,9 +98,9 @@ def unary(xp: Any) -> Table:
         "cos.out":            row(xp.cos, SAME),
         "tanh.out":           row(xp.tanh, SAME),
         "reciprocal.out":     row(reciprocal, SAME),
-        "floor.out":          row(unchanged_integers(xp.floor), SAME),
-        "ceil.out":           row(unchanged_integers(xp.ceil), SAME),
-        "trunc.out":          row(unchanged_integers(xp.trunc), SAME),
+        "floor.out":          row(unchanged_integers(xp.floor), SAME, refuses="b"),
+        "ceil.out":           row(unchanged_integers(xp.ceil), SAME, refuses="b"),
+        "trunc.out":          row(unchanged_integers(xp.trunc), SAME, refuses="b"),
         "round.out":          row(round_to_integer, SAME),
         "sign.out":           row(sign, SAME),
         "isnan.out":          row(xp.isnan, ALWAYS),
@@ -328,7 +328,7 @@ def selection(xp: Any) -> Table:
         "where.self_out":         row(where),
         "clamp_min.Tensor_out":   row(limited(xp.maximum)),
         "clamp_max.Tensor_out":   row(limited(xp.minimum)),
-        "clamp.out":              row(clamp, SAME),
+        "clamp.out":              row(clamp, SAME, refuses="c"),
         "clamp.Tensor_out":       row(clamp),
     }
     # fmt: on

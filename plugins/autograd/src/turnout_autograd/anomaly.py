@@ -11,10 +11,10 @@ from functools import wraps
 from traceback import StackSummary, walk_stack
 from typing import TYPE_CHECKING, Any
 
-from turnout.registry import REGISTRY, tensors_in
+from turnout.registry import REGISTRY
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, sweep
-from turnout_autograd.graph import Node, Output, hooks_of, next_seq
+from turnout_autograd.graph import Node, hooks_of, made_since, next_seq
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,10 +84,8 @@ def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
     def note_line(ks: int, *args: Any) -> Any:
         before = next_seq()
         result = fn(ks, *args)
-        for tensor in tensors_in((*args, *(result if isinstance(result, (tuple, list)) else (result,)))):
-            node = tensor.node if tensor.gmask else None
-            node = node.node if isinstance(node, Output) else node
-            if isinstance(node, Node) and node.seq > before and not hooks_of(node).line:
+        for node in made_since(before, args, result):
+            if not hooks_of(node).line:
                 note(node)
         return result
 

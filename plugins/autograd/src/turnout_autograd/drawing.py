@@ -1,4 +1,4 @@
-"""`graph`: what the tape holds, as a drawing in Graphviz's language or as SVG.
+"""`draw`: what the tape holds, as a drawing in Graphviz's language or as SVG.
 
 One loop walks the graph breadth first from the outputs, so its depth does not matter. The first `limit` nodes and leaves become
 boxes, numbered in that order: the same graph gives the same text. The rest is counted, and one box stands for it. Edges are
@@ -22,6 +22,7 @@ from turnout_autograd.function import FunctionNode, OnceNode
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Hooks, Kept, Node, Output
 from turnout_autograd.kernels import NotImplementedNode
 from turnout_autograd.leaves import HOOKS, NODE_HOOKS, NODE_PREHOOKS, POST_HOOKS
+from turnout_autograd.packing import Packed
 from turnout_autograd.writes import CopySlices, InputNode, refresh
 
 LIMIT = 300
@@ -56,7 +57,7 @@ class Box(NamedTuple):
     rows: list[str]
 
 
-def graph(
+def draw(
     outputs: Tensor | Sequence[Tensor],
     *,
     names: Mapping[str, Tensor] | None = None,
@@ -281,9 +282,13 @@ def _saved_rows(node: Node) -> list[str]:
             rows.append(f"saved {name}: freed")
         elif isinstance(value, (Tensor, Kept)):
             rows.append(f"saved {name}: {_tensor(value, version)}")
-        elif isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
+        elif isinstance(value, Packed):
+            rows.append(f"saved {name}: packed by a hook")
+        elif isinstance(value, (list, tuple)) and any(isinstance(each, (Tensor, Packed)) for each in value):
             for i, each in enumerate(value):
-                if each is not None:
+                if isinstance(each, Packed):
+                    rows.append(f"saved {name}[{i}]: packed by a hook")
+                elif each is not None:
                     rows.append(f"saved {name}[{i}]: {_tensor(each, version[i])}")
         else:
             shown = _plain(value)

@@ -32,6 +32,21 @@ def freed(name: str) -> str:
     )
 
 
+def pack_hook_wrote() -> str:
+    return (
+        "a pack hook of saved_tensors_hooks wrote into the tensor it was given, which the program goes on using\n"
+        "  to fix  return something new, such as a clone()"
+    )
+
+
+def unpack_hook_result(name: str, given: object) -> str:
+    return f"{name}: the unpack hook of saved_tensors_hooks must return a tensor, got {type(given).__name__}"
+
+
+def not_incremented(given: object) -> str:
+    return f"increment_version: takes a tensor or several, got {type(given).__name__}"
+
+
 def changed(name: str, argument: str, tensor: Tensor, saved: int, now: int) -> str:
     return (
         f"{name}: its saved '{argument}', a tensor {tensor_text(tensor)}, was changed in place after it was used\n"
@@ -99,7 +114,12 @@ def not_implemented_warned(name: str) -> str:
     )
 
 
-def no_graph() -> str:
+def no_graph(functional: bool) -> str:
+    if functional:
+        return (
+            "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+            "  to fix  use turnout.func.grad or vjp inside of the transformed function"
+        )
     return (
         "backward: the tensor does not require a gradient and was not computed from one that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
@@ -237,6 +257,13 @@ def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
 
+def retain_in_level() -> str:
+    return (
+        "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
+        "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+    )
+
+
 def post_hook_not_leaf() -> str:
     return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
 
@@ -291,6 +318,13 @@ def function_flag(method: str, value: Any) -> str:
 
 def function_both(name: str) -> str:
     return f"{name}: defines both backward and vjp, which are two names for one thing"
+
+
+def function_keyword(name: str, argument: str) -> str:
+    return (
+        f"{name}: forward takes '{argument}' by keyword alone, and it is a tensor that requires a gradient or is inside vmap: "
+        "only positional arguments have gradients and batches\n  to fix  take it without the '*' in front"
+    )
 
 
 def function_two_rules(name: str) -> str:
@@ -376,6 +410,10 @@ def no_primals(name: str) -> str:
     return f"{name}: primals hold no tensor"
 
 
+def chunk(name: str, size: Any) -> str:
+    return f"{name}: chunk_size must be a positive int or None, got {size!r}"
+
+
 def independent(name: str) -> str:
     return f"{name}: with strict=True every result must depend on the primals; one does not"
 
@@ -406,6 +444,10 @@ def other_structure(name: str, what: str) -> str:
 
 def other_shape(name: str, what: str, index: int, given: Tensor, wanted: Tensor) -> str:
     return f"{name}: {what} {index} has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+
+
+def other_kind(name: str, place: str, given: Tensor, wanted: Tensor) -> str:
+    return f"{name}: {place} is {given.dtype.name}, it belongs to a real tensor, {tensor_text(wanted)}"
 
 
 def not_tuples(name: str) -> str:
@@ -493,35 +535,35 @@ def backward_inside_vmap() -> str:
 
 
 def graph_format(given: object, formats: Sequence[str]) -> str:
-    return f"graph: the format is {' or '.join(map(repr, formats))}, not {given!r}"
+    return f"draw: the format is {' or '.join(map(repr, formats))}, not {given!r}"
 
 
 def graph_limit(given: object) -> str:
-    return f"graph: the limit is a number of boxes, at least 1, not {given!r}"
+    return f"draw: the limit is a number of boxes, at least 1, not {given!r}"
 
 
 def graph_of_nothing() -> str:
-    return "graph: there is no output to start from"
+    return "draw: there is no output to start from"
 
 
 def graph_not_tensor(what: str, given: object) -> str:
-    return f"graph: {what} is of type {type(given).__name__}, not a tensor"
+    return f"draw: {what} is of type {type(given).__name__}, not a tensor"
 
 
 def graph_untracked(index: int) -> str:
     return (
-        f"graph: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
+        f"draw: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
 
 
 def svg_missing() -> str:
     return (
-        'graph: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
     )
 
 
 def svg_failed(said: str) -> str:
     last = said.strip().splitlines()[-1:] or ["it did not say why"]
-    return f"graph: Graphviz could not lay out the drawing: {last[0]}"
+    return f"draw: Graphviz could not lay out the drawing: {last[0]}"

@@ -1,4 +1,4 @@
-"""`autograd.Function` and `autograd.grad` on tensors inside of vmap.
+"""`autograd.Function`, `autograd.grad` and hooks on tensors inside of vmap.
 
 `grad` is the same call on the plain tensors under the vmaps, where the rows of the batch do not mix. A Function's forward and
 backward see one example, the tape one node for all of them: the arguments are lowered, and the node is recorded on the lowered
@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from turnout import trees
 from turnout.keys import KEYS
-from turnout.registry import REGISTRY, find_operator, tensors_in
+from turnout.registry import REGISTRY, find_operator
 from turnout.state import GRAD, LEVELS, lower, peel, raise_
 from turnout.tensors import Tensor
 from turnout_autograd import calls, errors
@@ -96,8 +97,8 @@ def _rule(cls: type[Function], kwargs: dict[str, Any]) -> Callable[..., Any]:
     return lambda *args: REGISTRY.services["Batched"].by_function(cls.__name__, call, args)
 
 
-def _batched(args: Sequence[Any]) -> list[Tensor]:
-    return [a for a in args if isinstance(a, Tensor) and a.keys & KEYS.bit("Batched")]
+def _batched(args: Any) -> list[Tensor]:
+    return [a for a in trees.flatten(args)[0] if isinstance(a, Tensor) and a.keys & KEYS.bit("Batched")]
 
 
 def _recorded_inside(args: Sequence[Any]) -> bool:
@@ -108,7 +109,7 @@ def _recorded_inside(args: Sequence[Any]) -> bool:
     enabled = GRAD.get()[0]
     began = max(batched.array.level.epoch for batched in _batched(args))
     tracked = 0
-    for tensor in tensors_in(args):
+    for tensor in _batched(args):
         tracked |= lower(tensor, LEVELS.get()).gmask & enabled
     return any(tracked & bit and epoch > began for bit, epoch in EPOCHS.items())
 
@@ -132,6 +133,18 @@ def grad(
     )
     orders = [order for _, _, order in peeled[len(ends) :]]
     return tuple([None if g is None else raise_(_permuted(g, o), levels) for g, o in zip(found, orders, strict=True)])
+
+
+def seen_by_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> tuple[Tensor, Callable[[Tensor], Any]]:
+    """The plain tensor under the vmaps, and what is a hook on it where `hook` is one on an example."""
+    plain, levels, order = peel(tensor)
+
+    def run(grad: Tensor) -> Any:
+        with active(levels):
+            made = hook(raise_(_permuted(grad, order), levels))
+            return _permuted(lower(made, levels), _inverse(order)) if isinstance(made, Tensor) else made
+
+    return plain, run
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

@@ -15,7 +15,8 @@ from turnout.generated import operators as aten
 from turnout.registry import find_operator
 from turnout.shapes.extents import dense_strides as preserved
 from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, GRAD
-from turnout.tensors import Tensor
+from turnout.tensors import Tensor, wrap
+from turnout_autograd.graph import is_plain
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -40,9 +41,18 @@ def _unrecorded(op: Operator, grad: Tensor, *args: Any) -> Tensor:
     return view
 
 
+_SMALL = 4096  # elements that are sooner written than viewed
+
+
 def expand(grad: Tensor, shape: Ints) -> Tensor:
-    """`grad.expand(shape)`."""
-    return grad.expand(shape) if GRAD.get()[0] else _unrecorded(_expand, grad, shape, False)
+    """`grad.expand(shape)`, or the same values in memory of their own."""
+    if GRAD.get()[0]:
+        return grad.expand(shape)
+    if prod(shape) <= _SMALL and is_plain(grad):  # 1.2 us instead of 2.3, and a leaf need not copy it
+        array = grad.device.backend.spread(grad.array, shape)
+        if array is not None:
+            return wrap(array, grad.device)
+    return _unrecorded(_expand, grad, shape, False)
 
 
 def turned(grad: Tensor) -> Tensor:
@@ -106,6 +116,8 @@ def sum_to(x: Tensor, shape: Ints) -> Tensor:
     leading = len(have) - len(shape)
     if leading:
         x = aten.sum__dim_IntList(x, tuple(range(leading)))
+        if have[leading:] == shape:
+            return x
     dims = tuple(d for d, n in enumerate(shape) if n == 1 and have[leading + d] != 1)
     return aten.sum__dim_IntList(x, dims, True) if dims else x
 

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 from weakref import ref
 
+from turnout import trees
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import CallError, DTypeError, ShapeError
 from turnout.keys import KEYS
@@ -20,6 +21,7 @@ from turnout.tensors import Tensor, View
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, recording
 from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
+from turnout_autograd.packing import HOOKS, Packed, packed
 from turnout_autograd.writes import admit, rebase, refresh
 
 _BATCHED = KEYS.bit("Batched")
@@ -101,6 +103,10 @@ _GONE = GoneNode()
 def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
     if saved is None:
         return None
+    if isinstance(saved, Packed):
+        saved = saved.unpacked(node)
+        if isinstance(saved, Tensor):
+            return saved
     if isinstance(saved, Kept):
         if node is _GONE:
             raise errors.GradientError(errors.saved_output_gone(i))
@@ -186,13 +192,6 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
-class CustomView(View):
-    """The record of a view that a `Function` made in its forward: nobody may write into it."""
-
-    __slots__ = ("maker",)
-    maker: str
-
-
 class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
@@ -201,6 +200,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _signature: tuple[Any, int]  # of forward, and how many places it has for positional arguments; of this very class
     shown_as = ""  # what messages call it, where it stands for an operator
 
     @staticmethod
@@ -235,9 +235,16 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward, recorded as one node where a tensor among the arguments is tracked."""
+        """Run forward, recorded as one node where a tensor among the arguments is tracked.
+
+        Arguments that are given by keyword count as the positional ones that they are in forward's signature; with
+        `setup_context` those that are left out count with their defaults. Raises CallError for a tracked tensor that forward
+        takes by keyword alone, TypeError where the arguments do not fit.
+        """
         enabled, allowed = GRAD.get()
-        if LEVELS.get() and any(isinstance(a, Tensor) and a.keys & _BATCHED for a in args):
+        if kwargs or cls.setup_context is not Function.setup_context:
+            args, kwargs = _positional(cls, args, kwargs)
+        if LEVELS.get() and _has_examples(args if cls.vmap is Function.vmap else trees.flatten(args)[0]):
             from turnout_autograd import examples
 
             return examples.apply(cls, args, kwargs)
@@ -302,9 +309,33 @@ def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
     """Mark a view as one that the function made."""
     old = value.view_of
     if old is not None:
-        view = CustomView(old.base, old.chain, value.version(), False, False)
-        view.maker = cls.__name__
-        value.view_of = view
+        value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
+
+
+def _has_examples(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, Tensor) and v.keys & _BATCHED for v in values)
+
+
+def _positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments by position as far as forward's signature has places for them, and the rest by name."""
+    newer = cls.setup_context is not Function.setup_context
+    found = cls.__dict__.get("_signature")
+    if found is None:
+        import inspect
+
+        signature = inspect.signature(cls.forward)
+        kinds = [p.kind for p in signature.parameters.values()]
+        found = cls._signature = signature, sum(k <= inspect.Parameter.POSITIONAL_OR_KEYWORD for k in kinds)
+    signature, places = found
+    if not kwargs and len(args) >= places:
+        return args, kwargs
+    bound = signature.bind(*args, **kwargs) if newer else signature.bind(None, *args, **kwargs)
+    if newer:
+        bound.apply_defaults()
+    for name, value in bound.kwargs.items():
+        if isinstance(value, Tensor) and (value.requires_grad or value.keys & _BATCHED):
+            raise CallError(errors.function_keyword(cls.__name__, name))
+    return bound.args[0 if newer else 1 :], bound.kwargs
 
 
 def _attach_outputs(
@@ -389,6 +420,9 @@ def _save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], t
             continue
         at = next((i for i, t in enumerate(made) if t is tensor), -1)
         saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
+    hooks = HOOKS.get()
+    if hooks:
+        saved = [each and packed(node, each, *hooks[-1]) for each in saved]
     ctx._to_save = ctx._dirty = ctx._constant = ()  # outputs among them hold the node
     ctx._saved = saved
     ctx._node = ref(node)
@@ -434,3 +468,6 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         return results[0] if isinstance(found, Tensor) else tuple(results)
 
     return run_once
+
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]

@@ -1,7 +1,8 @@
 """`turnout.autograd.functional`: Jacobians, Hessians and products with them, under PyTorch's older names.
 
 All are runs of `transforms.Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them comes as they do.
-With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none.
+With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none. That is about
+imperative autograd: functional transforms around the call record it in any case.
 # differs from torch: inputs that require no gradient are not made to, where nobody could ask for it.
 """
 
@@ -11,18 +12,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout import func as public
-from turnout.autograd import enable_grad, no_grad
+from turnout.autograd import enable_grad
 from turnout.errors import ArgumentError, CallError
 from turnout.registry import find_operator
+from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd import errors
-from turnout_autograd.transforms import Linearized, Pushed, basis, check_real
+from turnout_autograd.engine import recording
+from turnout_autograd.transforms import Linearized, Pushed, basis, check_real, mapped, of_dtype
 
 Function = Callable[..., Any]
 
 _ones_like = find_operator("aten::ones_like").call
 _zeros_like = find_operator("aten::zeros_like").call
-_stack = find_operator("aten::stack").call
 REVERSE, FORWARD = "reverse-mode", "forward-mode"
 
 
@@ -147,8 +149,8 @@ class Run(Linearized):
                 raise errors.GradientError(constant(name, i))
 
     def mode(self) -> Any:
-        """Outer levels and the imperative one record, or none does."""
-        return enable_grad() if self.create_graph else no_grad()
+        """Imperative autograd records, or does not; functional levels around record as they did."""
+        return enable_grad() if self.create_graph else recording(GRAD.get()[0] & ~1)
 
     def gradients(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
         """The gradients of the inputs; strictly, an error instead of zeros."""
@@ -169,11 +171,7 @@ def _rows(run: Run, vectorize: bool) -> list[list[Tensor]]:
         def pulled(cotangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
             return tuple(run.gradients([cotangent if j == i else None for j in range(len(run.outputs))]))
 
-        seeds = basis(output)
-        if vectorize or not seeds.shape[0]:
-            rows = list(public.vmap(pulled)(seeds))
-        else:
-            rows = [_stack(list(column)) for column in zip(*map(pulled, seeds), strict=True)]
+        rows = mapped(pulled, basis(output), None if vectorize else 1)
         made.append([g.reshape((*output.shape, *x.shape)) for g, x in zip(rows, run.primals, strict=True)])
     return made
 
@@ -258,10 +256,12 @@ def _vector(name: str, v: Any, like: Sequence[Tensor], whose: str) -> Sequence[T
     values = _tuple(name, "v", v)[1]
     if len(values) != len(like):
         raise errors.GradientError(errors.vector_count(name, len(values), len(like)))
+    fitted = []
     for i, (value, tensor) in enumerate(zip(values, like, strict=True)):
         if value.shape != tensor.shape:
             raise errors.GradientError(errors.vector_shape(name, i, value, tensor))
-    return values
+        fitted.append(of_dtype(name, f"tensor {i} of 'v'", value, tensor))
+    return fitted
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

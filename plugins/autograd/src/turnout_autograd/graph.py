@@ -13,12 +13,13 @@ from weakref import ref
 
 from turnout.errors import AliasError, CallError
 from turnout.keys import TRACKED
-from turnout.state import GRAD
+from turnout.registry import tensors_in
+from turnout.state import DISPATCH, FRESH, GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from turnout import Device
     from turnout.dtypes import DType
@@ -54,6 +55,10 @@ class Node:
 
     def release(self) -> None:
         """Drop what was saved."""
+
+    def plain(self) -> Node:
+        """The node, or where what it saved was packed by hooks, one like it with the tensors themselves."""
+        return self
 
     # ---- what users see of a node
 
@@ -97,7 +102,7 @@ class Node:
         return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+        return f"<{self.name()}>"
 
 
 class Output:
@@ -167,6 +172,15 @@ def start(node: Node, edges: tuple[Any, ...]) -> None:
     node.edges = edges
     node.seq = next_seq()
     node.extra = None
+
+
+def made_since(seq: int, args: tuple[Any, ...], result: Any) -> Iterator[Node]:
+    """The nodes of a call's arguments and results that were recorded after `seq`."""
+    for tensor in tensors_in((*args, *(result if isinstance(result, (tuple, list)) else (result,)))):
+        node = tensor.node if tensor.gmask else None
+        node = node.node if isinstance(node, Output) else node
+        if isinstance(node, Node) and node.seq > seq:
+            yield node
 
 
 def attach(tensor: Tensor, node: Any, mask: int) -> None:
@@ -246,6 +260,11 @@ FREED_OUTPUT: Any = _FreedOutput()
 
 
 # ---- fitting a gradient to its argument
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a call on it would meet nothing but its backend's kernel: what that would do may then be done without the call."""
+    return DISPATCH.get() is FRESH and tensor.keys == tensor.device.backend.keys
 
 
 Meta = tuple[tuple[int, ...], "DType", "Device"]

@@ -13,11 +13,12 @@ from typing import Any
 from weakref import ref
 
 from turnout.keys import TRACKED
+from turnout.shapes.extents import contiguous_strides, is_dense
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.engine import run_hooks, run_posthooks, run_prehooks
-from turnout_autograd.graph import Handle, Node, fit_to_leaf, start
+from turnout_autograd.graph import Handle, Node, fit_to_leaf, is_plain, start
 
 _LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, for a finalizer may start another
 
@@ -173,21 +174,20 @@ def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
 
 def laid_out(grad: Tensor, leaf: Tensor) -> Tensor:
     """A copy with the leaf's strides where those are dense, else contiguous; recorded where gradients are."""
+    shape: tuple[int, ...] = leaf.array.shape
     strides = leaf.stride()
-    if grad.gmask & GRAD.get()[0] or not _is_dense(leaf.array.shape, strides):
+    row_major = strides == contiguous_strides(shape)
+    dense = row_major or is_dense(shape, strides)
+    if dense and is_plain(grad):  # 2 us instead of 9
+        device = grad.device
+        array = device.backend.empty(shape, grad.dtype, device, None if row_major else strides)
+        device.backend.copy(array, grad.array)
+        return wrap(array, device)
+    if grad.gmask & GRAD.get()[0] or not dense:
         return grad.clone()
-    copy = grad.new_empty_strided(leaf.array.shape, strides)
+    copy = grad.new_empty_strided(shape, strides)
     copy.copy_(grad)
     if copy.gmask:
         copy.gmask = 0
         copy.keys &= ~TRACKED
     return copy
-
-
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    expected = 1
-    for stride, length in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n != 1):
-        if stride != expected:
-            return False
-        expected *= length
-    return True

@@ -7,7 +7,8 @@ outer levels pass through. Inside vmap levels the inputs are lowered first, so t
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from turnout.dtypes import FLOAT
@@ -18,6 +19,8 @@ from turnout_autograd.graph import attach, start
 from turnout_autograd.writes import EPOCHS, InputNode, refresh
 
 _LOCK = threading.Lock()
+# When the level whose pullback runs was entered; 0 where none does.
+_PULLED: ContextVar[int] = ContextVar("the gradient level that is pulled", default=0)
 
 
 class Level:
@@ -95,6 +98,7 @@ def pull(
     """
     enabled, allowed = GRAD.get()
     token = GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
+    pulled = _PULLED.set(EPOCHS[level.bit])
     try:
         roots = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
@@ -111,4 +115,21 @@ def pull(
         found = [None if node is None else wanted.outputs[node][0] for _, node in level.inputs]
         return [None if gradient is None else raise_(gradient, level.vmaps) for gradient in found]
     finally:
+        _PULLED.reset(pulled)
         GRAD.reset(token)
+
+
+def for_its_level(hook: Callable[[Tensor], Any], levels: int) -> Callable[[Tensor], Any]:
+    """A hook on a tensor that some levels track, for the gradients of the innermost one alone.
+
+    The gradients of outer levels differentiate what the hook made of that gradient: run again, it would change them twice.
+    """
+    own = _innermost(levels)
+    if not own:
+        return hook
+    return lambda grad: hook(grad) if (_PULLED.get() or _innermost(GRAD.get()[1])) == own else None
+
+
+def _innermost(levels: int) -> int:
+    """When the innermost of some levels was entered; 0 where none is functional."""
+    return max((epoch for bit, epoch in EPOCHS.items() if bit & levels), default=0)

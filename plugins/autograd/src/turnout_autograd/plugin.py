@@ -18,10 +18,11 @@ def turnout_available() -> str | None:
 @hookimpl
 def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     """Register the fallback and the service."""
-    from turnout_autograd import service
+    from turnout_autograd import packing, service
     from turnout_autograd.kernels import Specializer
 
     library.fallback(
         "Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd"
     )
     library.service("Autograd", service)
+    packing.offer(library)

@@ -7,7 +7,7 @@ import math
 from math import log1p, pi, sqrt
 from typing import Any
 
-from turnout.dtypes import COMPLEX
+from turnout.dtypes import COMPLEX, bool_
 from turnout.generated import operators as aten
 from turnout.tensors import Tensor
 from turnout_autograd.formulas import conj, where
@@ -40,6 +40,7 @@ def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     """0 where the exponent is 0, also where self is."""
+    exponent = exponent.to(dtype=self.dtype) if exponent.dtype is bool_ else exponent
     return grad * _masked(conj(exponent * self.pow(exponent - 1)), exponent == 0)
 
 
@@ -142,15 +143,8 @@ def ldexp_of(exponent: Tensor) -> Tensor:
     return aten.pow__Scalar(2.0, exponent)
 
 
-def logaddexp_grad(grad: Tensor, self: Tensor, other: Tensor, result: Tensor) -> Tensor:
-    """exp(x) / (exp(x) + exp(y)), which is 1 for an x that is infinite alone."""
-    if result.is_complex():
-        return grad * conj((self - result).exp())
-    return grad * (self - other).sigmoid()
-
-
 def xlogy_grad(grad: Tensor, self: Tensor, log: Any, outside: Any) -> Tensor:
-    """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a logarithm."""
+    """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a finite logarithm."""
     if isinstance(log, Tensor):
         return grad * _masked(log, (self == 0).logical_and(outside))
     return grad * (_masked(grad.new_full(self.shape, log), self == 0) if outside else log)

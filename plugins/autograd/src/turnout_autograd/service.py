@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout.autograd import tracked_levels
+from turnout.keys import KEYS
 from turnout.state import peel
 from turnout.tensors import Tensor
 from turnout_autograd import errors
@@ -15,33 +17,44 @@ from turnout_autograd.anomaly import (
     set_detect_anomaly,
 )
 from turnout_autograd.calls import backward, grad
-from turnout_autograd.edges import GradientEdge, get_gradient_edge
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of, keep_gradient
 from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
-from turnout_autograd.levels import enter, leave, new_level, pull
+from turnout_autograd.levels import enter, for_its_level, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
+
+_BATCHED = KEYS.bit("Batched")
+_MODULES = {
+    "function": "function",
+    "functional": "functional",
+    "graph": "graph_tools",
+    "transforms": "transforms",
+}
 
 
 def __getattr__(name: str) -> Any:
     """What few programs need is imported when they do."""
-    if name in ("function", "functional", "transforms"):
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module(f"turnout_autograd.{name}")
-    if name == "graph":
-        from turnout_autograd.drawing import graph
-
-        return graph
+        return import_module(f"turnout_autograd.{_MODULES[name]}")
     raise AttributeError(name)
 
 
 def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Handle:
-    """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place."""
+    """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place.
+
+    Inside of functional transforms that is the gradient of the innermost one, inside vmap that of an example.
+    """
     if not tensor.requires_grad:
         raise GradientError(errors.hook_on_untracked())
+    if tensor.keys & _BATCHED:
+        from turnout_autograd.examples import seen_by_hook
+
+        tensor, hook = seen_by_hook(tensor, hook)
+    hook = for_its_level(hook, tracked_levels(tensor))
     node, index = _edge(tensor)
     if node is None:
         return Handle(leaf_hooks(tensor, HOOKS), hook)
@@ -58,9 +71,11 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """Keep the gradient of a tensor that is not a leaf in its `.grad`."""
+    """Keep the gradient of a tensor that is not a leaf in its `.grad`; refused inside of functional transforms."""
     if not tensor.requires_grad:
         raise GradientError(errors.retain_untracked())
+    if tracked_levels(tensor) & ~1:
+        raise GradientError(errors.retain_in_level())
     if tensor.node is not None:
         keep_gradient(tensor)
 
@@ -86,8 +101,8 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 
 __all__ = [
-    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientEdge", "GradientError", "Handle", "Node",
-    "backward", "current_node", "detect_anomaly", "enter", "get_gradient_edge", "grad", "gradcheck", "gradgradcheck",
+    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node",
+    "backward", "current_node", "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level", "once_differentiable", "output_nr",
     "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad",
     "set_detect_anomaly",

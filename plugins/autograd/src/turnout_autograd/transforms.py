@@ -15,6 +15,7 @@ from turnout import func as public
 from turnout import trees
 from turnout.autograd import enable_grad, no_grad
 from turnout.dtypes import COMPLEX, FLOAT
+from turnout.errors import ArgumentError
 from turnout.registry import find_operator
 from turnout.state import LEVELS, lower, raise_
 from turnout.tensors import Tensor
@@ -25,6 +26,7 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 _ones_like = find_operator("aten::ones_like").call
+_stack = find_operator("aten::stack").call
 _zeros_like = find_operator("aten::zeros_like").call
 
 
@@ -168,10 +170,14 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (run.result, pullback, run.aux) if has_aux else (run.result, pullback)
 
 
-def _check_outputs(run: Linearized) -> None:
-    """That there is something to pull back from, and nothing that cotangents cannot belong to."""
+def _check_returned(run: Linearized) -> None:
     if not run.outputs:
         raise errors.GradientError(errors.nothing_returned(run.name))
+
+
+def _check_outputs(run: Linearized) -> None:
+    """That there is something to pull back from, and nothing that cotangents cannot belong to."""
+    _check_returned(run)
     for output in run.outputs:
         _floating(run.name, "a result", output)
 
@@ -186,8 +192,19 @@ def _fitting(name: str, what: str, given: Any, structure: Any, like: Sequence[Te
         _tensor(name, "a " + what, leaf)
         if leaf.shape != tensor.shape:
             raise errors.GradientError(errors.other_shape(name, what, i, leaf, tensor))
-        fitted.append(leaf if leaf.dtype is tensor.dtype else leaf.to(dtype=tensor.dtype))
+        fitted.append(of_dtype(name, f"{what} {i}", leaf, tensor))
     return fitted
+
+
+def of_dtype(name: str, place: str, value: Tensor, tensor: Tensor) -> Tensor:
+    """`value` in the dtype of the tensor that it belongs to. Raises GradientError for complex numbers where that is real."""
+    if value.dtype is tensor.dtype:
+        return value
+    if value.dtype.category == COMPLEX and tensor.dtype.category != COMPLEX:
+        # differs from torch: it drops the imaginary part of tangents.
+        raise errors.GradientError(errors.other_kind(name, place, value, tensor))
+    made: Tensor = value.to(dtype=tensor.dtype)
+    return made
 
 
 class Pushed:
@@ -216,12 +233,14 @@ def jvp(
     """See `turnout.func.jvp`."""
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise errors.GradientError(errors.not_tuples("jvp"))
-    if not trees.flatten(primals)[0]:
+    leaves, structure = trees.flatten(tuple(primals))
+    if not leaves:
         raise errors.GradientError(errors.no_primals("jvp"))
+    given = _fitting("jvp", "tangent", tuple(tangents), structure, [_tensor("jvp", "an argument", t) for t in leaves])
     run = Linearized("jvp", func, primals, has_aux)
+    _check_returned(run)
     if strict and not all(map(run.depends, range(len(run.outputs)))):
         raise errors.GradientError(errors.independent("jvp"))
-    given = _fitting("jvp", "tangent", tuple(tangents), run.inputs, run.primals)
     made = trees.unflatten(run.structure, Pushed(run)(given))
     return (run.result, made, run.aux) if has_aux else (run.result, made)
 
@@ -242,24 +261,33 @@ def linearize(func: Function, *primals: Any) -> Any:
 # ---- Jacobians
 
 
-def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
+def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None, name: str = "jacrev") -> Function:
     """See `turnout.func.jacrev`."""
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ArgumentError(errors.chunk(name, chunk_size))
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some("jacrev", func, argnums, args, kwargs)
-        run = Linearized("jacrev", function, chosen, has_aux)
+        chosen, function = _of_some(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
         _check_outputs(run)
         check_real(run)
         rows = []
         for i, output in enumerate(run.outputs):
-            found = public.vmap(_pull_of(run, i), chunk_size=chunk_size)(basis(output))
+            found = mapped(_pull_of(run, i), basis(output), chunk_size)
             shaped = [g.reshape(output.shape + g.shape[1:]) for g in found]
             rows.append(_picked(argnums, trees.unflatten(run.inputs, shaped)))
         made = trees.unflatten(run.structure, rows)
         return (made, run.aux) if has_aux else made
 
     return jacobian
+
+
+def mapped(pull: Function, seeds: Tensor, chunk_size: int | None) -> Sequence[Tensor]:
+    """What `pull` gives for each seed; one by one without vmap, which cannot do whatever a backward does."""
+    if chunk_size != 1 or not seeds.shape[0]:
+        return tuple(public.vmap(pull, chunk_size=chunk_size)(seeds))
+    return [_stack(list(column)) for column in zip(*map(pull, seeds), strict=True)]
 
 
 def check_real(run: Linearized, arguments: bool = True) -> None:
@@ -286,13 +314,14 @@ def basis(tensor: Tensor) -> Tensor:
     return made.reshape((count, *tensor.shape))
 
 
-def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
+def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str, name: str = "jacfwd") -> Function:
     """See `turnout.func.jacfwd`."""
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some("jacfwd", func, argnums, args, kwargs)
-        run = Linearized("jacfwd", function, chosen, has_aux)
+        chosen, function = _of_some(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
+        _check_returned(run)
         check_real(run)
         pushed = Pushed(run)
         columns = []
@@ -317,4 +346,10 @@ def _push_of(run: Linearized, pushed: Pushed, i: int) -> Function:
     return push_one
 
 
-__all__ = ["grad", "grad_and_value", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+def hessian(func: Function, argnums: Argnums) -> Function:
+    """See `turnout.func.hessian`."""
+    rows = jacrev(func, argnums, False, None, "hessian")
+    return jacfwd(rows, argnums, False, "error", "hessian")
+
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]

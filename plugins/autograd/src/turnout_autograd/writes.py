@@ -60,8 +60,8 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
             raise AliasError(texts.no_grad_view_written(name))
         if view.multi:
             raise AliasError(errors.several_views_written(name, _maker(view)))
-        if view.__class__ is not View:
-            raise AliasError(errors.custom_view_written(name, view.maker))  # type: ignore[attr-defined]
+        if view.maker:
+            raise AliasError(errors.custom_view_written(name, view.maker))
         if (tensor.gmask | root.gmask) & mask & 1 and root.node is None:
             raise AliasError(errors.leaf_written(name, True))
         _admit_levels(name, root, mask)
@@ -197,9 +197,9 @@ class CopySlices(Node):
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
-        inner = self.inner
-        if inner is None:
+        if self.inner is None:
             raise errors.GradientError(errors.freed(self.label))
+        inner = self.inner.plain()
         rest = grad.clone()
         if rest.stride() != self.strides:
             rest = grad.new_empty_strided(grad.shape, self.strides).copy_(grad)
@@ -276,7 +276,7 @@ def refresh(tensor: Tensor) -> None:
     if not base.gmask and tensor.node is None:
         view.seen = version
         return
-    if view.no_grad or view.multi or view.__class__ is not View:
+    if view.no_grad or view.multi or view.maker:
         raise AliasError(errors.view_left_behind(_writer(base), _kind(view)))
     if not base.gmask:
         tensor.node = CutNode()
@@ -300,8 +300,8 @@ def _writer(base: Tensor) -> str:
 def _kind(view: View) -> str:
     if view.no_grad:
         return errors.MADE_UNRECORDED
-    if view.__class__ is not View:
-        return errors.made_in(view.maker)  # type: ignore[attr-defined]
+    if view.maker:
+        return errors.made_in(view.maker)
     return errors.made_together(_maker(view))
 
 
@@ -333,8 +333,10 @@ _ALWAYS = KEYS.bit("Autograd") | KEYS.bit("AutogradOther") | KEYS.bit("ADInplace
 
 
 def current_node(tensor: Tensor) -> Any:
-    """The node that made a tensor, refreshed where it is a view; None for leaves and untracked tensors."""
+    """The node that made a tensor, refreshed where it is a view; None for leaves, inputs of levels that run, and untracked."""
     if tensor.view_of is not None:
         refresh(tensor)
     node = tensor.node
+    if node.__class__ is InputNode and node.bit & GRAD.get()[1]:
+        return None
     return node.node if node.__class__ is Output else node

@@ -51,17 +51,29 @@ def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
 
 
 def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
-    """A call with batched tensors among its arguments, done by a rule for the innermost of their vmaps. Raises VmapError."""
-    level = top_level(args)
-    values, dims = peeled(args, level)
-    found = function(VmapInfo(level), tuple(dims), *values)
+    """A call with batched tensors among its arguments, done by a rule for the innermost of their vmaps. Raises VmapError.
+
+    Arguments may be nested: `in_dims` is nested as they are, and `out_dims` may be as the result is.
+    """
+    leaves, structure = trees.flatten(args)
+    level = top_level(tuple(leaves))
+    values, dims = peeled(leaves, level)
+    found = function(VmapInfo(level), trees.unflatten(structure, dims), *trees.unflatten(structure, values))
     if not isinstance(found, tuple) or len(found) != 2:
         raise errors.VmapError(errors.bad_rule(name, found))
     made, bdim = found
-    alike = len(bdim) == len(made) if isinstance(made, (tuple, list)) and isinstance(bdim, (tuple, list)) else True
-    if not alike or (isinstance(made, Tensor) and not (bdim is None or isinstance(bdim, int))):
+    outputs, nested = trees.flatten(made)
+    bdims = trees.spread(bdim, nested)
+    if bdims is None or not all(_is_dim(d, v) for d, v in zip(bdims, outputs, strict=True)):
         raise errors.VmapError(errors.bad_out_dims(name, bdim))
-    return wrapped(made, bdim, level)
+    return trees.unflatten(nested, [wrapped(v, d, level) for v, d in zip(outputs, bdims, strict=True)])
+
+
+def _is_dim(dim: Any, value: Any) -> bool:
+    """Whether an entry of out_dims fits: None or a dim of the tensor; anything where there is none."""
+    if dim is None or not isinstance(value, Tensor):
+        return True
+    return isinstance(dim, int) and -value.ndim <= dim < value.ndim
 
 
 def _opaque(op: Operator, rule: Call) -> Call:

@@ -167,4 +167,4 @@ def bad_rule(name: str, found: Any) -> str:
 
 
 def bad_out_dims(name: str, bdims: Any) -> str:
-    return f"{name}: the out_dims of its vmap rule do not have the structure of the result, they are {bdims!r}"
+    return f"{name}: the out_dims of its vmap rule do not fit the result, they are {bdims!r}"

@@ -115,12 +115,19 @@ def _own(value: Tensor) -> Tensor:
 
 def _out(result: Any, out_dims: Any, level: Level) -> Any:
     outputs, structure = trees.flatten(result)
-    found = trees.spread(out_dims, structure)
+    found = _out_dims(out_dims, structure)
     if found is None:
         raise errors.VmapArgumentError(errors.dims_structure("out_dims", "the result"))
     names = ["the result" + path for path in trees.paths(structure)]
     made = [_unwrapped(v, d, name, level) for v, d, name in zip(outputs, found, names, strict=True)]
     return trees.unflatten(structure, made)
+
+
+def _out_dims(out_dims: Any, structure: Any) -> list[Any] | None:
+    """The dim of each result; one result may have its dim in a tuple. None for what does not fit."""
+    if structure is trees.LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        return list(out_dims)
+    return trees.spread(out_dims, structure)
 
 
 def _unwrapped(value: Any, dim: Any, place: str, level: Level) -> Any:
@@ -145,7 +152,7 @@ def _joined(results: list[Any], out_dims: Any) -> Any:
     """The results of several chunks, one behind the other along their batch dims."""
     _, structure = trees.flatten(results[0])
     columns = zip(*[trees.flatten(result)[0] for result in results], strict=True)
-    dims = trees.spread(out_dims, structure) or []
+    dims = _out_dims(out_dims, structure) or []
     return trees.unflatten(
         structure, [c[0] if d is None else aten.cat(list(c), d) for c, d in zip(columns, dims, strict=True)]
     )

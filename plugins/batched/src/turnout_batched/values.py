@@ -100,11 +100,13 @@ class BatchedTensor(Tensor):
     def set_gmask(self, mask: int) -> None:
         raise errors.VmapError(errors.imperative("tracking gradients"))
 
+    def detach_(self) -> Tensor:
+        """Forget the history of the value; returns self. Raises AliasError for a view."""
+        self.array.value.detach_()
+        return self
+
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise errors.VmapError(errors.imperative("backward()"))
-
-    def register_hook(self, hook: Any) -> Any:
-        raise errors.VmapError(errors.imperative("register_hook()"))
 
     def retain_grad(self) -> None:
         raise errors.VmapError(errors.imperative("retain_grad()"))

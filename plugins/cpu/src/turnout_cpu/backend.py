@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -16,3 +18,8 @@ class CPUBackend(ArrayBackend):
 
     def __init__(self) -> None:
         super().__init__(np, ml_dtypes.bfloat16)
+
+    def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
+        made = np.empty(shape, array.dtype)
+        made[...] = array
+        return made

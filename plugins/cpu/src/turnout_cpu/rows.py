@@ -66,7 +66,8 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__
     simple = whole if makes else None
-    return Row(kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=LARGE if makes else 0)
+    limit = LARGE if makes else 0
+    return Row(kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses)
 
 
 def spread(pool: Pool, array: Any, at: int, piece: Callable[[int, int], None]) -> None:
@@ -103,7 +104,7 @@ def sum_rows(row: Row) -> Row:
                 return out
         return whole(self, dim, keepdim, dtype, out)
 
-    return Row(sum_dims, row.allocates)
+    return Row(sum_dims, row.allocates, refuses=row.refuses)
 
 
 def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
@@ -122,7 +123,7 @@ def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
         return whole(parts, *args) if pool.run(tasks) else whole(self, *args)
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__
-    return Row(kernel, row.allocates, simple=whole, limit=LARGE)
+    return Row(kernel, row.allocates, simple=whole, limit=LARGE, refuses=row.refuses)
 
 
 def _reduce(ufunc: Any, part: Any, out: Any) -> None:

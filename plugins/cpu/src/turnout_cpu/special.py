@@ -19,7 +19,7 @@ def kernels() -> dict[str, Any]:
     return {
         "erfc.out":                             one("erfc"),
         "erfinv.out":                           one("erfinv"),
-        "lgamma.out":                           one("gammaln"),
+        "lgamma.out":                           Row(lgamma, SAME, pointwise=True),
         "digamma.out":                          Row(digamma, pointwise=True),
         "polygamma.out":                        Row(polygamma, pointwise=True),
         "igamma.out":                           two("gammainc"),
@@ -61,7 +61,7 @@ def one(name: str) -> Row:
         return store(np, out, getattr(_special(), name)(widen(np, self)), self.dtype)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, SAME, pointwise=True)
+    return Row(kernel, SAME, pointwise=True, refuses="c")
 
 
 def two(name: str) -> Row:
@@ -73,6 +73,12 @@ def two(name: str) -> Row:
 
     kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True)
+
+
+def lgamma(self: Any, out: Any = None) -> Any:
+    """Infinite at both infinities, as in C; SciPy has -inf at -inf."""
+    x = widen(np, self)
+    return store(np, out, np.where(x == -np.inf, np.inf, _special().gammaln(x)), self.dtype)
 
 
 def digamma(self: Any, out: Any) -> Any:

@@ -51,7 +51,7 @@ def graph(target: str, format_: str | None, output: Path | None, limit: int | No
     # Asked for before the program runs: where it is missing or broken, that is what is wrong.
     from turnout import autograd
 
-    draw = autograd.graph
+    draw = autograd.graph.draw
     format_ = format_ or ("dot" if output is None else SUFFIXES.get(output.suffix.lower(), "dot"))
     # The standard output is the drawing's.
     with redirect_stdout(sys.stderr), _loaded(path) as program:

@@ -68,7 +68,8 @@ K_abs__out = {}
 def op_abs__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_abs__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -94,7 +95,8 @@ K_acos__out = {}
 def op_acos__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_acos__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -133,7 +135,8 @@ K_acosh__out = {}
 def op_acosh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_acosh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -172,7 +175,8 @@ K_asin__out = {}
 def op_asin__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_asin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -211,7 +215,8 @@ K_asinh__out = {}
 def op_asinh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_asinh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -250,7 +255,8 @@ K_atan__out = {}
 def op_atan__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atan__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -289,7 +295,8 @@ K_atanh__out = {}
 def op_atanh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atanh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -328,7 +335,8 @@ K_absolute__out = {}
 def op_absolute__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_absolute__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -367,7 +375,8 @@ K_arccos__out = {}
 def op_arccos__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arccos__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -406,7 +415,8 @@ K_arccosh__out = {}
 def op_arccosh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arccosh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -445,7 +455,8 @@ K_arcsin__out = {}
 def op_arcsin__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arcsin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -484,7 +495,8 @@ K_arcsinh__out = {}
 def op_arcsinh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arcsinh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -523,7 +535,8 @@ K_arctan__out = {}
 def op_arctan__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arctan__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -562,7 +575,8 @@ K_arctanh__out = {}
 def op_arctanh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arctanh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -589,7 +603,8 @@ def op_add__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::add.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_add__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -603,7 +618,8 @@ def op_add___Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::add_.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_add___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -647,7 +663,9 @@ def op_add__out(self, other, *, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::add.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_add__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -660,7 +678,8 @@ K_atan2 = {}
 def op_atan2(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atan2[ks]
     except (KeyError, AttributeError, TypeError):
@@ -673,7 +692,8 @@ K_atan2_ = {}
 def op_atan2_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atan2_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -686,7 +706,9 @@ K_atan2__out = {}
 def op_atan2__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atan2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -702,7 +724,8 @@ def op_allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_allclose[ks]
     except (KeyError, AttributeError, TypeError):
@@ -715,7 +738,8 @@ K_arctan2 = {}
 def op_arctan2(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arctan2[ks]
     except (KeyError, AttributeError, TypeError):
@@ -728,7 +752,9 @@ K_arctan2__out = {}
 def op_arctan2__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arctan2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -741,7 +767,8 @@ K_arctan2_ = {}
 def op_arctan2_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arctan2_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -755,7 +782,9 @@ def op_addcmul(self, tensor1, tensor2, *, value=1):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor1.keys | tensor2.keys
+        ks = self.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcmul[ks]
     except (KeyError, AttributeError, TypeError):
@@ -769,7 +798,9 @@ def op_addcmul_(self, tensor1, tensor2, *, value=1):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul_', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor1.keys | tensor2.keys
+        ks = self.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcmul_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -783,7 +814,10 @@ def op_addcmul__out(self, tensor1, tensor2, *, value=1, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul.out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor1.keys | tensor2.keys | out.keys
+        ks = self.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcmul__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -797,7 +831,10 @@ def op_addcdiv__out(self, tensor1, tensor2, *, value=1, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv.out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor1.keys | tensor2.keys | out.keys
+        ks = self.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcdiv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -811,7 +848,9 @@ def op_addcdiv(self, tensor1, tensor2, *, value=1):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor1.keys | tensor2.keys
+        ks = self.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcdiv[ks]
     except (KeyError, AttributeError, TypeError):
@@ -825,7 +864,9 @@ def op_addcdiv_(self, tensor1, tensor2, *, value=1):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv_', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor1.keys | tensor2.keys
+        ks = self.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcdiv_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -851,7 +892,8 @@ K_angle__out = {}
 def op_angle__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_angle__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -881,7 +923,8 @@ def op_amax__out(self, dim=(), keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amax.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_amax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -911,7 +954,8 @@ def op_amin__out(self, dim=(), keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amin.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_amin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -941,7 +985,8 @@ def op_argmax__out(self, dim=None, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmax.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_argmax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -971,7 +1016,8 @@ def op_argmin__out(self, dim=None, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmin.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_argmin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -997,7 +1043,8 @@ K_any__all_out = {}
 def op_any__all_out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_any__all_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1027,7 +1074,8 @@ def op_any__out(self, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::any.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_any__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1057,7 +1105,8 @@ def op_any__dims_out(self, dim=None, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::any.dims_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_any__dims_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1083,7 +1132,8 @@ K_all__all_out = {}
 def op_all__all_out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_all__all_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1113,7 +1163,8 @@ def op_all__out(self, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::all.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_all__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1143,7 +1194,8 @@ def op_all__dims_out(self, dim=None, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::all.dims_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_all__dims_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1173,7 +1225,9 @@ def op_aminmax__out(self, *, dim=None, keepdim=False, min, max):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | min.keys | max.keys
+        ks = self.keys
+        if min.keys is not ks: ks |= min.keys
+        if max.keys is not ks: ks |= max.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_aminmax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1241,7 +1295,8 @@ def op_avg_pool2d__out(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=F
     if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d.out', 'divisor_override', divisor_override)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1279,7 +1334,8 @@ def op_avg_pool3d__out(self, kernel_size, stride=(), padding=(0, 0, 0), ceil_mod
     if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d.out', 'divisor_override', divisor_override)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1316,7 +1372,8 @@ def op_avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil
     if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d_backward', 'divisor_override', divisor_override)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool2d_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1335,7 +1392,9 @@ def op_avg_pool2d_backward__grad_input(grad_output, self, kernel_size, stride, p
     if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d_backward.grad_input', 'divisor_override', divisor_override)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool2d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1354,7 +1413,8 @@ def op_avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil
     if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d_backward', 'divisor_override', divisor_override)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool3d_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1373,7 +1433,9 @@ def op_avg_pool3d_backward__grad_input(grad_output, self, kernel_size, stride, p
     if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d_backward.grad_input', 'divisor_override', divisor_override)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool3d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1401,7 +1463,8 @@ def op__adaptive_avg_pool2d__out(self, output_size, *, out):
     output_size = as_ints('aten::_adaptive_avg_pool2d.out', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__adaptive_avg_pool2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1429,7 +1492,8 @@ def op__adaptive_avg_pool3d__out(self, output_size, *, out):
     output_size = as_ints('aten::_adaptive_avg_pool3d.out', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__adaptive_avg_pool3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1442,7 +1506,8 @@ K__adaptive_avg_pool2d_backward = {}
 def op__adaptive_avg_pool2d_backward(grad_output, self):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__adaptive_avg_pool2d_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1455,7 +1520,9 @@ K__adaptive_avg_pool2d_backward__out = {}
 def op__adaptive_avg_pool2d_backward__out(grad_output, self, *, out):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | out.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__adaptive_avg_pool2d_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1468,7 +1535,8 @@ K__adaptive_avg_pool3d_backward = {}
 def op__adaptive_avg_pool3d_backward(grad_output, self):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__adaptive_avg_pool3d_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1481,7 +1549,9 @@ K__adaptive_avg_pool3d_backward__out = {}
 def op__adaptive_avg_pool3d_backward__out(grad_output, self, *, out):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | out.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__adaptive_avg_pool3d_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1551,7 +1621,9 @@ def op_adaptive_max_pool2d__out(self, output_size, *, out, indices):
     output_size = as_ints('aten::adaptive_max_pool2d.out', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys | indices.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_adaptive_max_pool2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1579,7 +1651,9 @@ def op_adaptive_max_pool3d__out(self, output_size, *, out, indices):
     output_size = as_ints('aten::adaptive_max_pool3d.out', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys | indices.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_adaptive_max_pool3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1623,7 +1697,9 @@ def op_addmm(self, mat1, mat2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | mat1.keys | mat2.keys
+        ks = self.keys
+        if mat1.keys is not ks: ks |= mat1.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1638,7 +1714,9 @@ def op_addmm_(self, mat1, mat2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | mat1.keys | mat2.keys
+        ks = self.keys
+        if mat1.keys is not ks: ks |= mat1.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1653,7 +1731,10 @@ def op_addmm__out(self, mat1, mat2, *, beta=1, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | mat1.keys | mat2.keys | out.keys
+        ks = self.keys
+        if mat1.keys is not ks: ks |= mat1.keys
+        if mat2.keys is not ks: ks |= mat2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1668,7 +1749,9 @@ def op_addmv(self, mat, vec, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | mat.keys | vec.keys
+        ks = self.keys
+        if mat.keys is not ks: ks |= mat.keys
+        if vec.keys is not ks: ks |= vec.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmv[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1683,7 +1766,9 @@ def op_addmv_(self, mat, vec, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | mat.keys | vec.keys
+        ks = self.keys
+        if mat.keys is not ks: ks |= mat.keys
+        if vec.keys is not ks: ks |= vec.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmv_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1698,7 +1783,10 @@ def op_addmv__out(self, mat, vec, *, beta=1, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | mat.keys | vec.keys | out.keys
+        ks = self.keys
+        if mat.keys is not ks: ks |= mat.keys
+        if vec.keys is not ks: ks |= vec.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1713,7 +1801,9 @@ def op_addbmm(self, batch1, batch2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | batch1.keys | batch2.keys
+        ks = self.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addbmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1728,7 +1818,9 @@ def op_addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | batch1.keys | batch2.keys
+        ks = self.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addbmm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1743,7 +1835,10 @@ def op_addbmm__out(self, batch1, batch2, *, beta=1, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | batch1.keys | batch2.keys | out.keys
+        ks = self.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addbmm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1758,7 +1853,9 @@ def op_addr(self, vec1, vec2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | vec1.keys | vec2.keys
+        ks = self.keys
+        if vec1.keys is not ks: ks |= vec1.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addr[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1773,7 +1870,9 @@ def op_addr_(self, vec1, vec2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | vec1.keys | vec2.keys
+        ks = self.keys
+        if vec1.keys is not ks: ks |= vec1.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addr_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1788,7 +1887,10 @@ def op_addr__out(self, vec1, vec2, *, beta=1, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | vec1.keys | vec2.keys | out.keys
+        ks = self.keys
+        if vec1.keys is not ks: ks |= vec1.keys
+        if vec2.keys is not ks: ks |= vec2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1875,7 +1977,8 @@ def op_as_strided_scatter(self, src, size, stride, storage_offset=None):
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter', 'storage_offset', storage_offset)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_as_strided_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2025,7 +2128,8 @@ def op_argsort__stable_out(self, *, stable, dim=-1, descending=False, out):
     if descending.__class__ is not bool: descending = as_bool('aten::argsort.stable_out', 'descending', descending)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_argsort__stable_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2120,7 +2224,8 @@ def op_add__Scalar_out(self, other, alpha=1, *, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::add.Scalar_out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_add__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2138,7 +2243,8 @@ def op_avg_pool1d__out(self, kernel_size, stride=(), padding=(0,), ceil_mode=Fal
     if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d.out', 'count_include_pad', count_include_pad)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_avg_pool1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2152,7 +2258,8 @@ def op_adaptive_avg_pool1d__out(self, output_size, *, out):
     output_size = as_ints('aten::adaptive_avg_pool1d.out', 'output_size', output_size, 1)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_adaptive_avg_pool1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2166,7 +2273,8 @@ def op_adaptive_avg_pool2d__out(self, output_size, *, out):
     output_size = as_ints('aten::adaptive_avg_pool2d.out', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_adaptive_avg_pool2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2180,7 +2288,8 @@ def op_adaptive_avg_pool3d__out(self, output_size, *, out):
     output_size = as_ints('aten::adaptive_avg_pool3d.out', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_adaptive_avg_pool3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2195,7 +2304,8 @@ def op_affine_grid_generator__out(theta, size, align_corners, *, out):
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator.out', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = theta.keys | out.keys
+        ks = theta.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_affine_grid_generator__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2211,7 +2321,8 @@ def op_as_strided_copy__out(self, size, stride, storage_offset=None, *, out):
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_copy.out', 'storage_offset', storage_offset)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_as_strided_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2224,7 +2335,8 @@ K_alias_copy__out = {}
 def op_alias_copy__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_alias_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2240,7 +2352,9 @@ def op_as_strided_scatter__out(self, src, size, stride, storage_offset=None, *, 
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter.out', 'storage_offset', storage_offset)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys | out.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_as_strided_scatter__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2424,7 +2538,8 @@ def add(input=MISSING, other=MISSING, *args, **kwargs):
         return P_add(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_add__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2446,7 +2561,9 @@ def addbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, **
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | batch1.keys | batch2.keys
+        ks = input.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addbmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2467,7 +2584,9 @@ def addcdiv(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, **more)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
     state = DISPATCH()
     try:
-        ks = input.keys | tensor1.keys | tensor2.keys
+        ks = input.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcdiv[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2488,7 +2607,9 @@ def addcmul(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, **more)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul', 'value', value)
     state = DISPATCH()
     try:
-        ks = input.keys | tensor1.keys | tensor2.keys
+        ks = input.keys
+        if tensor1.keys is not ks: ks |= tensor1.keys
+        if tensor2.keys is not ks: ks |= tensor2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcmul[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2510,7 +2631,9 @@ def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, *, beta=1, alpha=1, **more)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | mat1.keys | mat2.keys
+        ks = input.keys
+        if mat1.keys is not ks: ks |= mat1.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2532,7 +2655,9 @@ def addmv(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, **more):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | mat.keys | vec.keys
+        ks = input.keys
+        if mat.keys is not ks: ks |= mat.keys
+        if vec.keys is not ks: ks |= vec.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmv[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2550,7 +2675,9 @@ def addmv_(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, **more):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | mat.keys | vec.keys
+        ks = input.keys
+        if mat.keys is not ks: ks |= mat.keys
+        if vec.keys is not ks: ks |= vec.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmv_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2572,7 +2699,9 @@ def addr(input=MISSING, vec1=MISSING, vec2=MISSING, *, beta=1, alpha=1, **more):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | vec1.keys | vec2.keys
+        ks = input.keys
+        if vec1.keys is not ks: ks |= vec1.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addr[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2679,7 +2808,8 @@ def allclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=Fal
     if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_allclose[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3013,7 +3143,8 @@ def arctan2(input=MISSING, other=MISSING, **more):
             return op_arctan2__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_arctan2[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3217,7 +3348,8 @@ def as_strided_scatter(input=MISSING, src=MISSING, size=MISSING, stride=MISSING,
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter', 'storage_offset', storage_offset)
     state = DISPATCH()
     try:
-        ks = input.keys | src.keys
+        ks = input.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_as_strided_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3329,7 +3461,8 @@ def atan2(input=MISSING, other=MISSING, **more):
             return op_atan2__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atan2[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3593,7 +3726,8 @@ class methods:
             return P_add(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3607,7 +3741,8 @@ class methods:
             return P_add_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3668,7 +3803,8 @@ class methods:
         if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_allclose[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3744,7 +3880,8 @@ class methods:
             return self.arctan2(**first_names(methods.arctan2, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_arctan2[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3758,7 +3895,8 @@ class methods:
             return self.arctan2_(**first_names(methods.arctan2_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_arctan2_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3831,7 +3969,8 @@ class methods:
             return self.atan2(**first_names(methods.atan2, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_atan2[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3845,7 +3984,8 @@ class methods:
             return self.atan2_(**first_names(methods.atan2_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_atan2_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3867,7 +4007,8 @@ class methods:
             return op_add__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3881,7 +4022,8 @@ class methods:
             return op_add___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3895,7 +4037,8 @@ class methods:
             return op_add__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -66,7 +66,8 @@ K_bitwise_not__out = {}
 def op_bitwise_not__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_not__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -79,7 +80,8 @@ K_bitwise_and__Tensor = {}
 def op_bitwise_and__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -92,7 +94,8 @@ K_bitwise_and___Tensor = {}
 def op_bitwise_and___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -147,7 +150,9 @@ K_bitwise_and__Tensor_out = {}
 def op_bitwise_and__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -160,7 +165,8 @@ K_bitwise_or__Tensor = {}
 def op_bitwise_or__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -173,7 +179,8 @@ K_bitwise_or___Tensor = {}
 def op_bitwise_or___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -228,7 +235,9 @@ K_bitwise_or__Tensor_out = {}
 def op_bitwise_or__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -241,7 +250,8 @@ K_bitwise_xor__Tensor = {}
 def op_bitwise_xor__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -254,7 +264,8 @@ K_bitwise_xor___Tensor = {}
 def op_bitwise_xor___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -309,7 +320,9 @@ K_bitwise_xor__Tensor_out = {}
 def op_bitwise_xor__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -322,7 +335,8 @@ K_bitwise_left_shift__Tensor = {}
 def op_bitwise_left_shift__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_left_shift__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -335,7 +349,9 @@ K_bitwise_left_shift__Tensor_out = {}
 def op_bitwise_left_shift__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_left_shift__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -376,7 +392,8 @@ K_bitwise_left_shift___Tensor = {}
 def op_bitwise_left_shift___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_left_shift___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -403,7 +420,8 @@ K_bitwise_right_shift__Tensor = {}
 def op_bitwise_right_shift__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_right_shift__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -416,7 +434,9 @@ K_bitwise_right_shift__Tensor_out = {}
 def op_bitwise_right_shift__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_right_shift__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -457,7 +477,8 @@ K_bitwise_right_shift___Tensor = {}
 def op_bitwise_right_shift___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_right_shift___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -501,7 +522,8 @@ def op_binary_cross_entropy(self, target, weight=None, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -517,7 +539,8 @@ def op_binary_cross_entropy_with_logits(self, target, weight=None, pos_weight=No
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if pos_weight is not None:
@@ -534,7 +557,9 @@ K_bilinear = {}
 def op_bilinear(input1, input2, weight, bias=None):
     state = DISPATCH()
     try:
-        ks = input1.keys | input2.keys | weight.keys
+        ks = input1.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -576,7 +601,9 @@ def op__batch_norm_with_update_functional(input, weight, bias, running_mean, run
     if eps.__class__ is not float: eps = as_float('aten::_batch_norm_with_update_functional', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | running_mean.keys | running_var.keys
+        ks = input.keys
+        if running_mean.keys is not ks: ks |= running_mean.keys
+        if running_var.keys is not ks: ks |= running_var.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -595,7 +622,9 @@ def op__batch_norm_with_update(input, weight, bias, running_mean, running_var, m
     if eps.__class__ is not float: eps = as_float('aten::_batch_norm_with_update', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | running_mean.keys | running_var.keys
+        ks = input.keys
+        if running_mean.keys is not ks: ks |= running_mean.keys
+        if running_var.keys is not ks: ks |= running_var.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -635,7 +664,8 @@ K_bmm = {}
 def op_bmm(self, mat2):
     state = DISPATCH()
     try:
-        ks = self.keys | mat2.keys
+        ks = self.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -648,7 +678,9 @@ K_bmm__out = {}
 def op_bmm__out(self, mat2, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | mat2.keys | out.keys
+        ks = self.keys
+        if mat2.keys is not ks: ks |= mat2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bmm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -663,7 +695,9 @@ def op_baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | batch1.keys | batch2.keys
+        ks = self.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_baddbmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -678,7 +712,9 @@ def op_baddbmm_(self, batch1, batch2, *, beta=1, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | batch1.keys | batch2.keys
+        ks = self.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_baddbmm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -693,7 +729,10 @@ def op_baddbmm__out(self, batch1, batch2, *, beta=1, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | batch1.keys | batch2.keys | out.keys
+        ks = self.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_baddbmm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -820,7 +859,8 @@ def op_bucketize__Tensor(self, boundaries, *, out_int32=False, right=False):
     if right.__class__ is not bool: right = as_bool('aten::bucketize.Tensor', 'right', right)
     state = DISPATCH()
     try:
-        ks = self.keys | boundaries.keys
+        ks = self.keys
+        if boundaries.keys is not ks: ks |= boundaries.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bucketize__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -896,7 +936,8 @@ K_bernoulli___Tensor = {}
 def op_bernoulli___Tensor(self, p, *, generator=None):
     state = DISPATCH()
     try:
-        ks = self.keys | p.keys
+        ks = self.keys
+        if p.keys is not ks: ks |= p.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -912,7 +953,8 @@ def op_bitwise_and__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_and.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -926,7 +968,8 @@ def op_bitwise_and__Scalar_Tensor_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_and.Scalar_Tensor_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -940,7 +983,8 @@ def op_bitwise_or__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_or.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -954,7 +998,8 @@ def op_bitwise_or__Scalar_Tensor_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_or.Scalar_Tensor_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -968,7 +1013,8 @@ def op_bitwise_xor__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_xor.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -982,7 +1028,8 @@ def op_bitwise_xor__Scalar_Tensor_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_xor.Scalar_Tensor_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -996,7 +1043,8 @@ def op_bitwise_left_shift__Tensor_Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift.Tensor_Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_left_shift__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1010,7 +1058,8 @@ def op_bitwise_left_shift__Scalar_Tensor_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_left_shift.Scalar_Tensor_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_left_shift__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1024,7 +1073,8 @@ def op_bitwise_right_shift__Tensor_Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift.Tensor_Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_right_shift__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1038,7 +1088,8 @@ def op_bitwise_right_shift__Scalar_Tensor_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_right_shift.Scalar_Tensor_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_right_shift__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1052,7 +1103,8 @@ def op_bincount__out(self, weights=None, minlength=0, *, out):
     if minlength.__class__ is not int: minlength = as_int('aten::bincount.out', 'minlength', minlength)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if weights is not None:
             ks |= weights.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1068,7 +1120,9 @@ def op_binary_cross_entropy__out(self, target, weight=None, reduction=1, *, out)
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy.out', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1084,7 +1138,9 @@ def op_binary_cross_entropy_with_logits__out(self, target, weight=None, pos_weig
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits.out', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if weight is not None:
             ks |= weight.keys
         if pos_weight is not None:
@@ -1103,7 +1159,11 @@ def op__batch_norm_no_update__out(input, weight, bias, running_mean, running_var
     if eps.__class__ is not float: eps = as_float('aten::_batch_norm_no_update.out', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | out0.keys | out1.keys | out2.keys | out3.keys
+        ks = input.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
+        if out3.keys is not ks: ks |= out3.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -1200,7 +1260,9 @@ def op_bucketize__Tensor_out(self, boundaries, *, out_int32=False, right=False, 
     if right.__class__ is not bool: right = as_bool('aten::bucketize.Tensor_out', 'right', right)
     state = DISPATCH()
     try:
-        ks = self.keys | boundaries.keys | out.keys
+        ks = self.keys
+        if boundaries.keys is not ks: ks |= boundaries.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bucketize__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1216,7 +1278,8 @@ def op_bucketize__Scalar_out(self, boundaries, *, out_int32=False, right=False, 
     if right.__class__ is not bool: right = as_bool('aten::bucketize.Scalar_out', 'right', right)
     state = DISPATCH()
     try:
-        ks = boundaries.keys | out.keys
+        ks = boundaries.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bucketize__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1229,7 +1292,8 @@ K_bernoulli__out = {}
 def op_bernoulli__out(self, *, generator=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1244,7 +1308,9 @@ K_bernoulli__Tensor_out = {}
 def op_bernoulli__Tensor_out(self, p, *, generator=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | p.keys | out.keys
+        ks = self.keys
+        if p.keys is not ks: ks |= p.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1259,7 +1325,8 @@ K_bernoulli__Tensor = {}
 def op_bernoulli__Tensor(self, p, *, generator=None):
     state = DISPATCH()
     try:
-        ks = self.keys | p.keys
+        ks = self.keys
+        if p.keys is not ks: ks |= p.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1283,7 +1350,9 @@ def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, *
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | batch1.keys | batch2.keys
+        ks = input.keys
+        if batch1.keys is not ks: ks |= batch1.keys
+        if batch2.keys is not ks: ks |= batch2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_baddbmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1352,7 +1421,9 @@ def bilinear(input1, input2, weight, bias=None):
     """aten::bilinear"""
     state = DISPATCH()
     try:
-        ks = input1.keys | input2.keys | weight.keys
+        ks = input1.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1375,7 +1446,8 @@ def binary_cross_entropy_with_logits(input=MISSING, target=MISSING, weight=None,
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if pos_weight is not None:
@@ -1420,7 +1492,8 @@ def bitwise_and(input=MISSING, other=MISSING, **kwargs):
         return P_bitwise_and(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1438,7 +1511,8 @@ def bitwise_left_shift(input=MISSING, other=MISSING, **kwargs):
         return P_bitwise_left_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_left_shift__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1476,7 +1550,8 @@ def bitwise_or(input=MISSING, other=MISSING, **kwargs):
         return P_bitwise_or(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1494,7 +1569,8 @@ def bitwise_right_shift(input=MISSING, other=MISSING, **kwargs):
         return P_bitwise_right_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_right_shift__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1512,7 +1588,8 @@ def bitwise_xor(input=MISSING, other=MISSING, **kwargs):
         return P_bitwise_xor(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1560,7 +1637,8 @@ def bmm(input=MISSING, mat2=MISSING, **more):
             return op_bmm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | mat2.keys
+        ks = input.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bmm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1612,7 +1690,8 @@ def bucketize(input=MISSING, boundaries=MISSING, **kwargs):
         return P_bucketize(input, boundaries, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | boundaries.keys
+        ks = input.keys
+        if boundaries.keys is not ks: ks |= boundaries.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bucketize__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1633,7 +1712,8 @@ def binary_cross_entropy(input=MISSING, target=MISSING, weight=None, reduction=1
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1671,7 +1751,8 @@ class methods:
             return P_bernoulli_(self, p, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | p.keys
+            ks = self.keys
+            if p.keys is not ks: ks |= p.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bernoulli___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1687,7 +1768,8 @@ class methods:
             return P_bitwise_and(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1701,7 +1783,8 @@ class methods:
             return P_bitwise_and_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1715,7 +1798,8 @@ class methods:
             return P_bitwise_left_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_left_shift__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1729,7 +1813,8 @@ class methods:
             return P_bitwise_left_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_left_shift___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1747,7 +1832,8 @@ class methods:
             return P_bitwise_or(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1761,7 +1847,8 @@ class methods:
             return P_bitwise_or_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1775,7 +1862,8 @@ class methods:
             return P_bitwise_right_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_right_shift__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1789,7 +1877,8 @@ class methods:
             return P_bitwise_right_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_right_shift___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1803,7 +1892,8 @@ class methods:
             return P_bitwise_xor(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1817,7 +1907,8 @@ class methods:
             return P_bitwise_xor_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1840,7 +1931,8 @@ class methods:
             return op_bitwise_and__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1854,7 +1946,8 @@ class methods:
             return op_bitwise_or__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1868,7 +1961,8 @@ class methods:
             return op_bitwise_xor__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1882,7 +1976,8 @@ class methods:
             return op_bitwise_left_shift__Tensor_Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_left_shift__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1896,7 +1991,8 @@ class methods:
             return op_bitwise_right_shift__Tensor_Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_right_shift__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1910,7 +2006,8 @@ class methods:
             return op_bitwise_and___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1924,7 +2021,8 @@ class methods:
             return op_bitwise_or___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1938,7 +2036,8 @@ class methods:
             return op_bitwise_xor___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1952,7 +2051,8 @@ class methods:
             return op_bitwise_left_shift___Tensor_Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_left_shift___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1966,7 +2066,8 @@ class methods:
             return op_bitwise_right_shift___Tensor_Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_right_shift___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1980,7 +2081,8 @@ class methods:
             return op_bitwise_and__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1994,7 +2096,8 @@ class methods:
             return op_bitwise_or__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2008,7 +2111,8 @@ class methods:
             return op_bitwise_xor__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -74,7 +74,8 @@ K_cos__out = {}
 def op_cos__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cos__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -113,7 +114,8 @@ K_ceil__out = {}
 def op_ceil__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ceil__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -139,7 +141,8 @@ K_cosh__out = {}
 def op_cosh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cosh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -165,7 +168,9 @@ K_copysign__out = {}
 def op_copysign__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copysign__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -178,7 +183,8 @@ K_copysign__Tensor = {}
 def op_copysign__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copysign__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -205,7 +211,8 @@ K_copysign___Tensor = {}
 def op_copysign___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copysign___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -246,7 +253,8 @@ K_clamp_min__Tensor = {}
 def op_clamp_min__Tensor(self, min):
     state = DISPATCH()
     try:
-        ks = self.keys | min.keys
+        ks = self.keys
+        if min.keys is not ks: ks |= min.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_min__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -259,7 +267,9 @@ K_clamp_min__Tensor_out = {}
 def op_clamp_min__Tensor_out(self, min, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | min.keys | out.keys
+        ks = self.keys
+        if min.keys is not ks: ks |= min.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_min__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -286,7 +296,8 @@ K_clamp_min___Tensor = {}
 def op_clamp_min___Tensor(self, min):
     state = DISPATCH()
     try:
-        ks = self.keys | min.keys
+        ks = self.keys
+        if min.keys is not ks: ks |= min.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_min___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -313,7 +324,8 @@ K_clamp_max__Tensor = {}
 def op_clamp_max__Tensor(self, max):
     state = DISPATCH()
     try:
-        ks = self.keys | max.keys
+        ks = self.keys
+        if max.keys is not ks: ks |= max.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_max__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -326,7 +338,9 @@ K_clamp_max__Tensor_out = {}
 def op_clamp_max__Tensor_out(self, max, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | max.keys | out.keys
+        ks = self.keys
+        if max.keys is not ks: ks |= max.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_max__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -353,7 +367,8 @@ K_clamp_max___Tensor = {}
 def op_clamp_max___Tensor(self, max):
     state = DISPATCH()
     try:
-        ks = self.keys | max.keys
+        ks = self.keys
+        if max.keys is not ks: ks |= max.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_max___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -400,7 +415,8 @@ def op_clip__out(self, min=None, max=None, *, out):
     if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip.out', 'max', max)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clip__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -413,7 +429,8 @@ K_clip__Tensor_out = {}
 def op_clip__Tensor_out(self, min=None, max=None, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if min is not None:
             ks |= min.keys
         if max is not None:
@@ -494,7 +511,8 @@ def op_clamp__out(self, min=None, max=None, *, out):
     if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp.out', 'max', max)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -541,7 +559,8 @@ K_clamp__Tensor_out = {}
 def op_clamp__Tensor_out(self, min=None, max=None, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if min is not None:
             ks |= min.keys
         if max is not None:
@@ -571,7 +590,8 @@ K_conj_physical__out = {}
 def op_conj_physical__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_conj_physical__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -597,7 +617,8 @@ K_complex = {}
 def op_complex(real, imag):
     state = DISPATCH()
     try:
-        ks = real.keys | imag.keys
+        ks = real.keys
+        if imag.keys is not ks: ks |= imag.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_complex[ks]
     except (KeyError, AttributeError, TypeError):
@@ -610,7 +631,9 @@ K_complex__out = {}
 def op_complex__out(real, imag, *, out):
     state = DISPATCH()
     try:
-        ks = real.keys | imag.keys | out.keys
+        ks = real.keys
+        if imag.keys is not ks: ks |= imag.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_complex__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -696,7 +719,8 @@ def op_cumsum__out(self, dim, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cumsum__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -769,7 +793,8 @@ def op_cumprod__out(self, dim, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cumprod__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -797,7 +822,9 @@ def op_cummax__out(self, dim, *, values, indices):
     if dim.__class__ is not int: dim = as_int('aten::cummax.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cummax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -825,7 +852,9 @@ def op_cummin__out(self, dim, *, values, indices):
     if dim.__class__ is not int: dim = as_int('aten::cummin.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cummin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -839,7 +868,8 @@ def op_cumulative_trapezoid__x(y, x, *, dim=-1):
     if dim.__class__ is not int: dim = as_int('aten::cumulative_trapezoid.x', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = y.keys | x.keys
+        ks = y.keys
+        if x.keys is not ks: ks |= x.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cumulative_trapezoid__x[ks]
     except (KeyError, AttributeError, TypeError):
@@ -900,7 +930,8 @@ def op_cdist(x1, x2, p=2.0, compute_mode=None):
     if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::cdist', 'compute_mode', compute_mode)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cdist[ks]
     except (KeyError, AttributeError, TypeError):
@@ -915,7 +946,8 @@ def op__cdist_forward(x1, x2, p, compute_mode):
     if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::_cdist_forward', 'compute_mode', compute_mode)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__cdist_forward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -931,7 +963,8 @@ def op_cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-
     if label_smoothing.__class__ is not float: label_smoothing = as_float('aten::cross_entropy_loss', 'label_smoothing', label_smoothing)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -948,7 +981,9 @@ def op_cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::cosine_embedding_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input1.keys | input2.keys | target.keys
+        ks = input1.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cosine_embedding_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -966,7 +1001,8 @@ def op_ctc_loss__IntList(log_probs, targets, input_lengths, target_lengths, blan
     if zero_infinity.__class__ is not bool: zero_infinity = as_bool('aten::ctc_loss.IntList', 'zero_infinity', zero_infinity)
     state = DISPATCH()
     try:
-        ks = log_probs.keys | targets.keys
+        ks = log_probs.keys
+        if targets.keys is not ks: ks |= targets.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ctc_loss__IntList[ks]
     except (KeyError, AttributeError, TypeError):
@@ -982,7 +1018,10 @@ def op_ctc_loss__Tensor(log_probs, targets, input_lengths, target_lengths, blank
     if zero_infinity.__class__ is not bool: zero_infinity = as_bool('aten::ctc_loss.Tensor', 'zero_infinity', zero_infinity)
     state = DISPATCH()
     try:
-        ks = log_probs.keys | targets.keys | input_lengths.keys | target_lengths.keys
+        ks = log_probs.keys
+        if targets.keys is not ks: ks |= targets.keys
+        if input_lengths.keys is not ks: ks |= input_lengths.keys
+        if target_lengths.keys is not ks: ks |= target_lengths.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ctc_loss__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -997,7 +1036,8 @@ def op_cosine_similarity(x1, x2, dim=1, eps=1e-08):
     if eps.__class__ is not float: eps = as_float('aten::cosine_similarity', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cosine_similarity[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1016,7 +1056,8 @@ def op_convolution(input, weight, bias, stride, padding, dilation, transposed, o
     if groups.__class__ is not int: groups = as_int('aten::convolution', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1037,7 +1078,9 @@ def op_convolution__out(input, weight, bias, stride, padding, dilation, transpos
     if groups.__class__ is not int: groups = as_int('aten::convolution.out', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys | out.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
+        if out.keys is not ks: ks |= out.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1060,7 +1103,9 @@ def op_convolution_backward(grad_output, input, weight, bias_sizes, stride, padd
     output_mask = as_bools('aten::convolution_backward', 'output_mask', output_mask, 3)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | input.keys | weight.keys
+        ks = grad_output.keys
+        if input.keys is not ks: ks |= input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_convolution_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1077,7 +1122,8 @@ def op_conv1d(input, weight, bias=None, stride=(1,), padding=(0,), dilation=(1,)
     if groups.__class__ is not int: groups = as_int('aten::conv1d', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1096,7 +1142,8 @@ def op_conv2d(input, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=
     if groups.__class__ is not int: groups = as_int('aten::conv2d', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1115,7 +1162,8 @@ def op_conv3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), dil
     if groups.__class__ is not int: groups = as_int('aten::conv3d', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1134,7 +1182,8 @@ def op_conv1d__padding(input, weight, bias=None, stride=(1,), padding='valid', d
     if groups.__class__ is not int: groups = as_int('aten::conv1d.padding', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1153,7 +1202,8 @@ def op_conv2d__padding(input, weight, bias=None, stride=(1, 1), padding='valid',
     if groups.__class__ is not int: groups = as_int('aten::conv2d.padding', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1172,7 +1222,8 @@ def op_conv3d__padding(input, weight, bias=None, stride=(1, 1, 1), padding='vali
     if groups.__class__ is not int: groups = as_int('aten::conv3d.padding', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1192,7 +1243,8 @@ def op_conv_transpose1d(input, weight, bias=None, stride=(1,), padding=(0,), out
     dilation = as_ints('aten::conv_transpose1d', 'dilation', dilation, 1)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1212,7 +1264,8 @@ def op_conv_transpose2d__input(input, weight, bias=None, stride=(1, 1), padding=
     dilation = as_ints('aten::conv_transpose2d.input', 'dilation', dilation, 2)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1232,7 +1285,8 @@ def op_conv_transpose3d__input(input, weight, bias=None, stride=(1, 1, 1), paddi
     dilation = as_ints('aten::conv_transpose3d.input', 'dilation', dilation, 3)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1270,7 +1324,8 @@ def op_col2im__out(self, output_size, kernel_size, dilation, padding, stride, *,
     stride = as_ints('aten::col2im.out', 'stride', stride, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_col2im__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1300,7 +1355,8 @@ def op_constant_pad_nd__out(self, pad, value=0, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::constant_pad_nd.out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_constant_pad_nd__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1360,7 +1416,8 @@ def op_cross(self, other, dim=None):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cross[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1374,7 +1431,9 @@ def op_cross__out(self, other, dim=None, *, out):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cross__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1402,7 +1461,8 @@ def op_cholesky__out(self, upper=False, *, out):
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky.out', 'upper', upper)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cholesky__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1430,7 +1490,8 @@ def op_cholesky_inverse__out(self, upper=False, *, out):
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse.out', 'upper', upper)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cholesky_inverse__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1444,7 +1505,8 @@ def op_cholesky_solve(self, input2, upper=False):
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
     state = DISPATCH()
     try:
-        ks = self.keys | input2.keys
+        ks = self.keys
+        if input2.keys is not ks: ks |= input2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cholesky_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1458,7 +1520,9 @@ def op_cholesky_solve__out(self, input2, upper=False, *, out):
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve.out', 'upper', upper)
     state = DISPATCH()
     try:
-        ks = self.keys | input2.keys | out.keys
+        ks = self.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cholesky_solve__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1612,7 +1676,8 @@ def op_copy_(self, src, non_blocking=False):
     if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy_', 'non_blocking', non_blocking)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copy_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1626,7 +1691,8 @@ def op_copy(self, src, non_blocking=False):
     if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copy[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1691,7 +1757,8 @@ def op_copysign__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copysign__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1705,7 +1772,8 @@ def op_clamp_min__out(self, min, *, out):
     if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min.out', 'min', min)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_min__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1719,7 +1787,8 @@ def op_clamp_max__out(self, max, *, out):
     if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max.out', 'max', max)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_max__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1733,7 +1802,8 @@ def op_celu__out(self, alpha=1.0, *, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_celu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1747,7 +1817,8 @@ def op_count_nonzero__dim_IntList_out(self, dim, *, out):
     dim = as_ints('aten::count_nonzero.dim_IntList_out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_count_nonzero__dim_IntList_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1761,7 +1832,8 @@ def op_count_nonzero__out(self, dim=None, *, out):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::count_nonzero.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_count_nonzero__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1776,7 +1848,9 @@ def op__cdist_forward__out(x1, x2, p, compute_mode, *, out):
     if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::_cdist_forward.out', 'compute_mode', compute_mode)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys | out.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__cdist_forward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1790,7 +1864,8 @@ def op_channel_shuffle__out(self, groups, *, out):
     if groups.__class__ is not int: groups = as_int('aten::channel_shuffle.out', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_channel_shuffle__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1871,7 +1946,8 @@ K_clone__out = {}
 def op_clone__out(self, *, memory_format=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clone__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1885,7 +1961,9 @@ def op_copy__out(self, src, non_blocking=False, *, out):
     if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy.out', 'non_blocking', non_blocking)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys | out.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1900,7 +1978,8 @@ def op_cauchy__out(self, median=0.0, sigma=1.0, *, generator=None, out):
     if sigma.__class__ is not float: sigma = as_float('aten::cauchy.out', 'sigma', sigma)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1976,7 +2055,8 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
     if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::cdist', 'compute_mode', compute_mode)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cdist[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2153,7 +2233,8 @@ def cholesky_solve(input=MISSING, input2=MISSING, upper=False, **more):
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
     state = DISPATCH()
     try:
-        ks = input.keys | input2.keys
+        ks = input.keys
+        if input2.keys is not ks: ks |= input2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cholesky_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2202,7 +2283,8 @@ def clamp_max(input=MISSING, max=MISSING, **kwargs):
         return P_clamp_max(input, max, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | max.keys
+        ks = input.keys
+        if max.keys is not ks: ks |= max.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_max__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2218,7 +2300,8 @@ def clamp_max_(input=MISSING, max=MISSING, **kwargs):
         return P_clamp_max_(input, max, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | max.keys
+        ks = input.keys
+        if max.keys is not ks: ks |= max.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_max___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2236,7 +2319,8 @@ def clamp_min(input=MISSING, min=MISSING, **kwargs):
         return P_clamp_min(input, min, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | min.keys
+        ks = input.keys
+        if min.keys is not ks: ks |= min.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_min__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2252,7 +2336,8 @@ def clamp_min_(input=MISSING, min=MISSING, **kwargs):
         return P_clamp_min_(input, min, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | min.keys
+        ks = input.keys
+        if min.keys is not ks: ks |= min.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clamp_min___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2338,7 +2423,8 @@ def complex(real, imag, *, out=None):
         return op_complex__out(real, imag, out=out)
     state = DISPATCH()
     try:
-        ks = real.keys | imag.keys
+        ks = real.keys
+        if imag.keys is not ks: ks |= imag.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_complex[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2496,7 +2582,8 @@ def conv_transpose1d(input=MISSING, weight=MISSING, bias=None, stride=(1,), padd
     dilation = as_ints('aten::conv_transpose1d', 'dilation', dilation, 1)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2519,7 +2606,8 @@ def conv_transpose2d(input=MISSING, weight=MISSING, bias=None, stride=(1, 1), pa
     dilation = as_ints('aten::conv_transpose2d.input', 'dilation', dilation, 2)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2542,7 +2630,8 @@ def conv_transpose3d(input=MISSING, weight=MISSING, bias=None, stride=(1, 1, 1),
     dilation = as_ints('aten::conv_transpose3d.input', 'dilation', dilation, 3)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2570,7 +2659,8 @@ def convolution(input=MISSING, weight=MISSING, bias=MISSING, stride=MISSING, pad
     if groups.__class__ is not int: groups = as_int('aten::convolution', 'groups', groups)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2593,7 +2683,8 @@ def copy(input=MISSING, src=MISSING, non_blocking=False, **more):
     if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
     state = DISPATCH()
     try:
-        ks = input.keys | src.keys
+        ks = input.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copy[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2611,7 +2702,8 @@ def copysign(input=MISSING, other=MISSING, **kwargs):
         return P_copysign(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_copysign__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2715,7 +2807,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::cosine_embedding_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input1.keys | input2.keys | target.keys
+        ks = input1.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cosine_embedding_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2733,7 +2827,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, **more):
     if eps.__class__ is not float: eps = as_float('aten::cosine_similarity', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cosine_similarity[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2783,7 +2878,8 @@ def cross(input=MISSING, other=MISSING, dim=None, **more):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cross[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2925,7 +3021,8 @@ def cross_entropy_loss(input=MISSING, target=MISSING, weight=None, reduction=1, 
     if label_smoothing.__class__ is not float: label_smoothing = as_float('aten::cross_entropy_loss', 'label_smoothing', label_smoothing)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2979,7 +3076,8 @@ class methods:
             return P_clamp_max(self, max, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | max.keys
+            ks = self.keys
+            if max.keys is not ks: ks |= max.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_clamp_max__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2993,7 +3091,8 @@ class methods:
             return P_clamp_max_(self, max, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | max.keys
+            ks = self.keys
+            if max.keys is not ks: ks |= max.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_clamp_max___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3007,7 +3106,8 @@ class methods:
             return P_clamp_min(self, min, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | min.keys
+            ks = self.keys
+            if min.keys is not ks: ks |= min.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_clamp_min__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3021,7 +3121,8 @@ class methods:
             return P_clamp_min_(self, min, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | min.keys
+            ks = self.keys
+            if min.keys is not ks: ks |= min.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_clamp_min___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3053,7 +3154,8 @@ class methods:
             return P_copysign(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_copysign__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3067,7 +3169,8 @@ class methods:
             return P_copysign_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_copysign___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3099,7 +3202,8 @@ class methods:
         if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_cross[ks]
         except (KeyError, AttributeError, TypeError):

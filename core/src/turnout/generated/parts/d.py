@@ -43,7 +43,8 @@ K_deg2rad__out = {}
 def op_deg2rad__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_deg2rad__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -69,7 +70,8 @@ K_div__Tensor = {}
 def op_div__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -82,7 +84,8 @@ K_div___Tensor = {}
 def op_div___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -123,7 +126,9 @@ K_div__out = {}
 def op_div__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -137,7 +142,8 @@ def op_div__Tensor_mode(self, other, *, rounding_mode):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::div.Tensor_mode', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__Tensor_mode[ks]
     except (KeyError, AttributeError, TypeError):
@@ -151,7 +157,8 @@ def op_div___Tensor_mode(self, other, *, rounding_mode):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::div_.Tensor_mode', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div___Tensor_mode[ks]
     except (KeyError, AttributeError, TypeError):
@@ -195,7 +202,9 @@ def op_div__out_mode(self, other, *, rounding_mode, out):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::div.out_mode', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__out_mode[ks]
     except (KeyError, AttributeError, TypeError):
@@ -208,7 +217,8 @@ K_divide__Tensor = {}
 def op_divide__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -221,7 +231,9 @@ K_divide__out = {}
 def op_divide__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -249,7 +261,8 @@ def op_divide__Tensor_mode(self, other, *, rounding_mode):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.Tensor_mode', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide__Tensor_mode[ks]
     except (KeyError, AttributeError, TypeError):
@@ -263,7 +276,9 @@ def op_divide__out_mode(self, other, *, rounding_mode, out):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.out_mode', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide__out_mode[ks]
     except (KeyError, AttributeError, TypeError):
@@ -291,7 +306,8 @@ K_divide___Tensor = {}
 def op_divide___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -319,7 +335,8 @@ def op_divide___Tensor_mode(self, other, *, rounding_mode):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide_.Tensor_mode', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide___Tensor_mode[ks]
     except (KeyError, AttributeError, TypeError):
@@ -347,7 +364,8 @@ K_digamma__out = {}
 def op_digamma__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_digamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -404,7 +422,8 @@ def op_dist(self, other, p=2):
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dist[ks]
     except (KeyError, AttributeError, TypeError):
@@ -466,7 +485,8 @@ K_dot = {}
 def op_dot(self, tensor):
     state = DISPATCH()
     try:
-        ks = self.keys | tensor.keys
+        ks = self.keys
+        if tensor.keys is not ks: ks |= tensor.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -479,7 +499,9 @@ K_dot__out = {}
 def op_dot__out(self, tensor, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | tensor.keys | out.keys
+        ks = self.keys
+        if tensor.keys is not ks: ks |= tensor.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dot__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -594,7 +616,8 @@ def op_diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter', 'dim2', dim2)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diagonal_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -668,7 +691,8 @@ def op_div__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::div.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -683,7 +707,8 @@ def op_div__Scalar_mode_out(self, other, *, rounding_mode, out):
     if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::div.Scalar_mode_out', 'rounding_mode', rounding_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__Scalar_mode_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -700,7 +725,8 @@ def op_diagonal_backward__out(grad_output, input_sizes, offset, dim1, dim2, *, o
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_backward.out', 'dim2', dim2)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | out.keys
+        ks = grad_output.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diagonal_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -714,7 +740,9 @@ def op_dist__out(self, other, p=2, *, out):
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist.out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dist__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -729,7 +757,8 @@ def op_diff__out(self, n=1, dim=-1, prepend=None, append=None, *, out):
     if dim.__class__ is not int: dim = as_int('aten::diff.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if prepend is not None:
             ks |= prepend.keys
         if append is not None:
@@ -746,7 +775,8 @@ K_detach_copy__out = {}
 def op_detach_copy__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_detach_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -762,7 +792,8 @@ def op_diagonal_copy__out(self, offset=0, dim1=0, dim2=1, *, out):
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_copy.out', 'dim2', dim2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diagonal_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -778,7 +809,9 @@ def op_diagonal_scatter__out(self, src, offset=0, dim1=0, dim2=1, *, out):
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter.out', 'dim2', dim2)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys | out.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diagonal_scatter__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -808,7 +841,8 @@ def op_diag__out(self, diagonal=0, *, out):
     if diagonal.__class__ is not int: diagonal = as_int('aten::diag.out', 'diagonal', diagonal)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diag__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -824,7 +858,8 @@ def op_diag_embed__out(self, offset=0, dim1=-2, dim2=-1, *, out):
     if dim2.__class__ is not int: dim2 = as_int('aten::diag_embed.out', 'dim2', dim2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diag_embed__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1038,7 +1073,8 @@ def diagonal_scatter(input=MISSING, src=MISSING, offset=0, dim1=0, dim2=1, **mor
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter', 'dim2', dim2)
     state = DISPATCH()
     try:
-        ks = input.keys | src.keys
+        ks = input.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diagonal_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1105,7 +1141,8 @@ def dist(input=MISSING, other=MISSING, p=2, **more):
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dist[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1123,7 +1160,8 @@ def div(input=MISSING, other=MISSING, **kwargs):
         return P_div(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1141,7 +1179,8 @@ def divide(input=MISSING, other=MISSING, **kwargs):
         return P_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_divide__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1161,7 +1200,8 @@ def dot(input=MISSING, tensor=MISSING, **more):
             return op_dot__out(input, tensor, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | tensor.keys
+        ks = input.keys
+        if tensor.keys is not ks: ks |= tensor.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1282,7 +1322,8 @@ class methods:
         if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_dist[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1296,7 +1337,8 @@ class methods:
             return P_div(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1310,7 +1352,8 @@ class methods:
             return P_div_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1324,7 +1367,8 @@ class methods:
             return P_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_divide__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1338,7 +1382,8 @@ class methods:
             return P_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1359,7 +1404,8 @@ class methods:
             return op_div__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1373,7 +1419,8 @@ class methods:
             return op_div___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div___Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -56,7 +56,8 @@ K_exp__out = {}
 def op_exp__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_exp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -95,7 +96,8 @@ K_expm1__out = {}
 def op_expm1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_expm1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -134,7 +136,8 @@ K_erf__out = {}
 def op_erf__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_erf__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -160,7 +163,8 @@ K_exp2__out = {}
 def op_exp2__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_exp2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -199,7 +203,8 @@ K_erfc__out = {}
 def op_erfc__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_erfc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -225,7 +230,8 @@ K_eq__Tensor = {}
 def op_eq__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_eq__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -238,7 +244,8 @@ K_eq___Tensor = {}
 def op_eq___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_eq___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -279,7 +286,9 @@ K_eq__Tensor_out = {}
 def op_eq__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_eq__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -292,7 +301,8 @@ K_equal = {}
 def op_equal(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_equal[ks]
     except (KeyError, AttributeError, TypeError):
@@ -318,7 +328,8 @@ K_erfinv__out = {}
 def op_erfinv__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_erfinv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -347,7 +358,8 @@ def op_elu__out(self, alpha=1, scale=1, input_scale=1, *, out):
     if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu.out', 'input_scale', input_scale)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_elu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -396,7 +408,9 @@ def op_elu_backward__grad_input(grad_output, alpha, scale, input_scale, is_resul
     if is_result.__class__ is not bool: is_result = as_bool('aten::elu_backward.grad_input', 'is_result', is_result)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self_or_result.keys | grad_input.keys
+        ks = grad_output.keys
+        if self_or_result.keys is not ks: ks |= self_or_result.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_elu_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -413,7 +427,8 @@ def op_elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_r
     if is_result.__class__ is not bool: is_result = as_bool('aten::elu_backward', 'is_result', is_result)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self_or_result.keys
+        ks = grad_output.keys
+        if self_or_result.keys is not ks: ks |= self_or_result.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_elu_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -429,7 +444,8 @@ def op_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, spar
     if sparse.__class__ is not bool: sparse = as_bool('aten::embedding', 'sparse', sparse)
     state = DISPATCH()
     try:
-        ks = weight.keys | indices.keys
+        ks = weight.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding[ks]
     except (KeyError, AttributeError, TypeError):
@@ -445,7 +461,8 @@ def op_embedding_dense_backward(grad_output, indices, num_weights, padding_idx, 
     if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_dense_backward', 'scale_grad_by_freq', scale_grad_by_freq)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | indices.keys
+        ks = grad_output.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_dense_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -460,7 +477,8 @@ def op_embedding_renorm(self, indices, max_norm, norm_type):
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_renorm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -475,7 +493,8 @@ def op_embedding_renorm_(self, indices, max_norm, norm_type):
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_renorm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -492,7 +511,9 @@ def op_embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0,
     if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::embedding_bag', 'include_last_offset', include_last_offset)
     state = DISPATCH()
     try:
-        ks = weight.keys | indices.keys | offsets.keys
+        ks = weight.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if offsets.keys is not ks: ks |= offsets.keys
         if per_sample_weights is not None:
             ks |= per_sample_weights.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -512,7 +533,9 @@ def op_embedding_bag__padding_idx(weight, indices, offsets, scale_grad_by_freq, 
     if padding_idx is not None and padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_bag.padding_idx', 'padding_idx', padding_idx)
     state = DISPATCH()
     try:
-        ks = weight.keys | indices.keys | offsets.keys
+        ks = weight.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if offsets.keys is not ks: ks |= offsets.keys
         if per_sample_weights is not None:
             ks |= per_sample_weights.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -532,7 +555,9 @@ def op__embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0
     if padding_idx.__class__ is not int: padding_idx = as_int('aten::_embedding_bag', 'padding_idx', padding_idx)
     state = DISPATCH()
     try:
-        ks = weight.keys | indices.keys | offsets.keys
+        ks = weight.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if offsets.keys is not ks: ks |= offsets.keys
         if per_sample_weights is not None:
             ks |= per_sample_weights.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -580,7 +605,8 @@ K_expand_as = {}
 def op_expand_as(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_expand_as[ks]
     except (KeyError, AttributeError, TypeError):
@@ -738,7 +764,8 @@ def op_eq__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::eq.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_eq__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -754,7 +781,9 @@ def op_embedding__out(weight, indices, padding_idx=-1, scale_grad_by_freq=False,
     if sparse.__class__ is not bool: sparse = as_bool('aten::embedding.out', 'sparse', sparse)
     state = DISPATCH()
     try:
-        ks = weight.keys | indices.keys | out.keys
+        ks = weight.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -770,7 +799,9 @@ def op_embedding_dense_backward__out(grad_output, indices, num_weights, padding_
     if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_dense_backward.out', 'scale_grad_by_freq', scale_grad_by_freq)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | indices.keys | out.keys
+        ks = grad_output.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_dense_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -785,7 +816,9 @@ def op_embedding_renorm__out(self, indices, max_norm, norm_type, *, out):
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm.out', 'norm_type', norm_type)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys | out.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_renorm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -800,7 +833,8 @@ def op_expand_copy__out(self, size, *, implicit=False, out):
     if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy.out', 'implicit', implicit)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_expand_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -858,7 +892,8 @@ def op_exponential__out(self, lambd=1.0, *, generator=None, out):
     if lambd.__class__ is not float: lambd = as_float('aten::exponential.out', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -914,7 +949,8 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     if sparse.__class__ is not bool: sparse = as_bool('aten::embedding', 'sparse', sparse)
     state = DISPATCH()
     try:
-        ks = weight.keys | indices.keys
+        ks = weight.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding[ks]
     except (KeyError, AttributeError, TypeError):
@@ -941,7 +977,8 @@ def embedding_renorm(input=MISSING, indices=MISSING, max_norm=MISSING, norm_type
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
     state = DISPATCH()
     try:
-        ks = input.keys | indices.keys
+        ks = input.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_renorm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -959,7 +996,8 @@ def embedding_renorm_(input=MISSING, indices=MISSING, max_norm=MISSING, norm_typ
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
     state = DISPATCH()
     try:
-        ks = input.keys | indices.keys
+        ks = input.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding_renorm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1066,7 +1104,8 @@ def eq(input=MISSING, other=MISSING, **kwargs):
         return P_eq(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_eq__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1082,7 +1121,8 @@ def equal(input=MISSING, other=MISSING, **more):
         return equal(**first_names(equal, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_equal[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1373,7 +1413,8 @@ class methods:
             return P_eq(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_eq__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1387,7 +1428,8 @@ class methods:
             return P_eq_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_eq___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1401,7 +1443,8 @@ class methods:
             return self.equal(**first_names(methods.equal, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_equal[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1440,7 +1483,8 @@ class methods:
             return self.expand_as(**first_names(methods.expand_as, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_expand_as[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1460,7 +1504,8 @@ class methods:
             return op_eq__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_eq__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

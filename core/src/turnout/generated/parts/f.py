@@ -64,7 +64,8 @@ K_floor__out = {}
 def op_floor__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -90,7 +91,8 @@ K_frac__out = {}
 def op_frac__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_frac__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -129,7 +131,9 @@ K_frexp__Tensor_out = {}
 def op_frexp__Tensor_out(self, *, mantissa, exponent):
     state = DISPATCH()
     try:
-        ks = self.keys | mantissa.keys | exponent.keys
+        ks = self.keys
+        if mantissa.keys is not ks: ks |= mantissa.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_frexp__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -155,7 +159,8 @@ K_fix__out = {}
 def op_fix__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fix__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -181,7 +186,8 @@ K_floor_divide = {}
 def op_floor_divide(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_divide[ks]
     except (KeyError, AttributeError, TypeError):
@@ -194,7 +200,8 @@ K_floor_divide___Tensor = {}
 def op_floor_divide___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_divide___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -235,7 +242,9 @@ K_floor_divide__out = {}
 def op_floor_divide__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_divide__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -262,7 +271,9 @@ K_fmod__Tensor_out = {}
 def op_fmod__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmod__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -275,7 +286,8 @@ K_fmod__Tensor = {}
 def op_fmod__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmod__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -302,7 +314,8 @@ K_fmod___Tensor = {}
 def op_fmod___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmod___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -315,7 +328,8 @@ K_fmax = {}
 def op_fmax(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmax[ks]
     except (KeyError, AttributeError, TypeError):
@@ -328,7 +342,9 @@ K_fmax__out = {}
 def op_fmax__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -341,7 +357,8 @@ K_fmin = {}
 def op_fmin(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmin[ks]
     except (KeyError, AttributeError, TypeError):
@@ -354,7 +371,9 @@ K_fmin__out = {}
 def op_fmin__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -367,7 +386,9 @@ K_float_power__Tensor_Tensor_out = {}
 def op_float_power__Tensor_Tensor_out(self, exponent, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | exponent.keys | out.keys
+        ks = self.keys
+        if exponent.keys is not ks: ks |= exponent.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_float_power__Tensor_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -380,7 +401,8 @@ K_float_power__Tensor_Tensor = {}
 def op_float_power__Tensor_Tensor(self, exponent):
     state = DISPATCH()
     try:
-        ks = self.keys | exponent.keys
+        ks = self.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_float_power__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -435,7 +457,8 @@ K_float_power___Tensor = {}
 def op_float_power___Tensor(self, exponent):
     state = DISPATCH()
     try:
-        ks = self.keys | exponent.keys
+        ks = self.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_float_power___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -465,7 +488,8 @@ def op_frobenius_norm__out(self, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_frobenius_norm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -540,7 +564,8 @@ def op_fractional_max_pool2d(self, kernel_size, output_size, random_samples):
     output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | random_samples.keys
+        ks = self.keys
+        if random_samples.keys is not ks: ks |= random_samples.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fractional_max_pool2d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -555,7 +580,10 @@ def op_fractional_max_pool2d__output(self, kernel_size, output_size, random_samp
     output_size = as_ints('aten::fractional_max_pool2d.output', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | random_samples.keys | output.keys | indices.keys
+        ks = self.keys
+        if random_samples.keys is not ks: ks |= random_samples.keys
+        if output.keys is not ks: ks |= output.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fractional_max_pool2d__output[ks]
     except (KeyError, AttributeError, TypeError):
@@ -570,7 +598,8 @@ def op_fractional_max_pool3d(self, kernel_size, output_size, random_samples):
     output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | random_samples.keys
+        ks = self.keys
+        if random_samples.keys is not ks: ks |= random_samples.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fractional_max_pool3d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -585,7 +614,10 @@ def op_fractional_max_pool3d__output(self, kernel_size, output_size, random_samp
     output_size = as_ints('aten::fractional_max_pool3d.output', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | random_samples.keys | output.keys | indices.keys
+        ks = self.keys
+        if random_samples.keys is not ks: ks |= random_samples.keys
+        if output.keys is not ks: ks |= output.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fractional_max_pool3d__output[ks]
     except (KeyError, AttributeError, TypeError):
@@ -653,7 +685,8 @@ K_fill___Tensor = {}
 def op_fill___Tensor(self, value):
     state = DISPATCH()
     try:
-        ks = self.keys | value.keys
+        ks = self.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -695,7 +728,8 @@ K_fill__Tensor = {}
 def op_fill__Tensor(self, value):
     state = DISPATCH()
     try:
-        ks = self.keys | value.keys
+        ks = self.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -723,7 +757,8 @@ def op_flip__out(self, dims, *, out):
     dims = as_ints('aten::flip.out', 'dims', dims)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_flip__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -771,7 +806,8 @@ def op_floor_divide__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::floor_divide.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_divide__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -785,7 +821,8 @@ def op_fmod__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmod__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -799,7 +836,8 @@ def op_float_power__Scalar_out(self, exponent, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::float_power.Scalar_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = exponent.keys | out.keys
+        ks = exponent.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_float_power__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -813,7 +851,8 @@ def op_float_power__Tensor_Scalar_out(self, exponent, *, out):
     if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power.Tensor_Scalar_out', 'exponent', exponent)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_float_power__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -827,7 +866,8 @@ def op_fill__Scalar_out(self, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::fill.Scalar_out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -840,7 +880,9 @@ K_fill__Tensor_out = {}
 def op_fill__Tensor_out(self, value, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | value.keys | out.keys
+        ks = self.keys
+        if value.keys is not ks: ks |= value.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -945,7 +987,8 @@ def fill(input=MISSING, value=MISSING, **kwargs):
         return P_fill(input, value, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | value.keys
+        ks = input.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -961,7 +1004,8 @@ def fill_(input=MISSING, value=MISSING, **kwargs):
         return P_fill_(input, value, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | value.keys
+        ks = input.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1086,7 +1130,8 @@ def float_power(input=MISSING, exponent=MISSING, **kwargs):
         return P_float_power(input, exponent, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | exponent.keys
+        ks = input.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_float_power__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1140,7 +1185,8 @@ def floor_divide(input=MISSING, other=MISSING, **kwargs):
         return P_floor_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_divide[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1160,7 +1206,8 @@ def fmax(input=MISSING, other=MISSING, **more):
             return op_fmax__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmax[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1180,7 +1227,8 @@ def fmin(input=MISSING, other=MISSING, **more):
             return op_fmin__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmin[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1198,7 +1246,8 @@ def fmod(input=MISSING, other=MISSING, **kwargs):
         return P_fmod(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fmod__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1343,7 +1392,8 @@ def fractional_max_pool2d(input=MISSING, kernel_size=MISSING, output_size=MISSIN
     output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = input.keys | random_samples.keys
+        ks = input.keys
+        if random_samples.keys is not ks: ks |= random_samples.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fractional_max_pool2d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1366,7 +1416,8 @@ def fractional_max_pool3d(input=MISSING, kernel_size=MISSING, output_size=MISSIN
     output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
-        ks = input.keys | random_samples.keys
+        ks = input.keys
+        if random_samples.keys is not ks: ks |= random_samples.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fractional_max_pool3d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1384,7 +1435,8 @@ class methods:
             return P_fill_(self, value, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | value.keys
+            ks = self.keys
+            if value.keys is not ks: ks |= value.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_fill___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1415,7 +1467,8 @@ class methods:
             return P_float_power(self, exponent, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | exponent.keys
+            ks = self.keys
+            if exponent.keys is not ks: ks |= exponent.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_float_power__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1429,7 +1482,8 @@ class methods:
             return P_float_power_(self, exponent, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | exponent.keys
+            ks = self.keys
+            if exponent.keys is not ks: ks |= exponent.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_float_power___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1447,7 +1501,8 @@ class methods:
             return P_floor_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1461,7 +1516,8 @@ class methods:
             return P_floor_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1475,7 +1531,8 @@ class methods:
             return self.fmax(**first_names(methods.fmax, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_fmax[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1489,7 +1546,8 @@ class methods:
             return self.fmin(**first_names(methods.fmin, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_fmin[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1503,7 +1561,8 @@ class methods:
             return P_fmod(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_fmod__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1517,7 +1576,8 @@ class methods:
             return P_fmod_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_fmod___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1547,7 +1607,8 @@ class methods:
             return op_floor_divide__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1561,7 +1622,8 @@ class methods:
             return op_floor_divide___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -42,7 +42,8 @@ def op__fft_r2c__out(self, dim, normalization, onesided, *, out):
     if onesided.__class__ is not bool: onesided = as_bool('aten::_fft_r2c.out', 'onesided', onesided)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__fft_r2c__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -74,7 +75,8 @@ def op__fft_c2r__out(self, dim, normalization, last_dim_size, *, out):
     if last_dim_size.__class__ is not int: last_dim_size = as_int('aten::_fft_c2r.out', 'last_dim_size', last_dim_size)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__fft_c2r__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -106,7 +108,8 @@ def op__fft_c2c__out(self, dim, normalization, forward, *, out):
     if forward.__class__ is not bool: forward = as_bool('aten::_fft_c2c.out', 'forward', forward)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__fft_c2c__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -138,7 +141,8 @@ def op_fft_fft__out(self, n=None, dim=-1, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_fft__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -170,7 +174,8 @@ def op_fft_ifft__out(self, n=None, dim=-1, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_ifft__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -202,7 +207,8 @@ def op_fft_rfft__out(self, n=None, dim=-1, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_rfft__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -234,7 +240,8 @@ def op_fft_irfft__out(self, n=None, dim=-1, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_irfft__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -266,7 +273,8 @@ def op_fft_hfft__out(self, n=None, dim=-1, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_hfft__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -298,7 +306,8 @@ def op_fft_ihfft__out(self, n=None, dim=-1, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_ihfft__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -330,7 +339,8 @@ def op_fft_fft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft2.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_fft2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -362,7 +372,8 @@ def op_fft_ifft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft2.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_ifft2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -394,7 +405,8 @@ def op_fft_rfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft2.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_rfft2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -426,7 +438,8 @@ def op_fft_irfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft2.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_irfft2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -458,7 +471,8 @@ def op_fft_hfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft2.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_hfft2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -490,7 +504,8 @@ def op_fft_ihfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft2.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_ihfft2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -522,7 +537,8 @@ def op_fft_fftn__out(self, s=None, dim=None, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fftn.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_fftn__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -554,7 +570,8 @@ def op_fft_ifftn__out(self, s=None, dim=None, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifftn.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_ifftn__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -586,7 +603,8 @@ def op_fft_rfftn__out(self, s=None, dim=None, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfftn.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_rfftn__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -618,7 +636,8 @@ def op_fft_irfftn__out(self, s=None, dim=None, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfftn.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_irfftn__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -650,7 +669,8 @@ def op_fft_hfftn__out(self, s=None, dim=None, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfftn.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_hfftn__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -682,7 +702,8 @@ def op_fft_ihfftn__out(self, s=None, dim=None, norm=None, *, out):
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfftn.out', 'norm', norm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fft_ihfftn__out[ks]
     except (KeyError, AttributeError, TypeError):

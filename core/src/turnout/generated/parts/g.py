@@ -68,7 +68,8 @@ def op_gelu__out(self, *, approximate='none', out):
     if approximate.__class__ is not str: approximate = as_str('aten::gelu.out', 'approximate', approximate)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gelu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -81,7 +82,8 @@ K_gt__Tensor = {}
 def op_gt__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -94,7 +96,8 @@ K_gt___Tensor = {}
 def op_gt___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gt___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -135,7 +138,9 @@ K_gt__Tensor_out = {}
 def op_gt__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gt__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -148,7 +153,8 @@ K_ge__Tensor = {}
 def op_ge__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ge__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -161,7 +167,8 @@ K_ge___Tensor = {}
 def op_ge___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ge___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -202,7 +209,9 @@ K_ge__Tensor_out = {}
 def op_ge__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ge__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -215,7 +224,9 @@ K_gcd__out = {}
 def op_gcd__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gcd__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -228,7 +239,8 @@ K_gcd = {}
 def op_gcd(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gcd[ks]
     except (KeyError, AttributeError, TypeError):
@@ -241,7 +253,8 @@ K_gcd_ = {}
 def op_gcd_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gcd_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -255,7 +268,8 @@ def op_greater__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -282,7 +296,9 @@ K_greater__Tensor_out = {}
 def op_greater__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -295,7 +311,8 @@ K_greater__Tensor = {}
 def op_greater__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -322,7 +339,8 @@ K_greater___Tensor = {}
 def op_greater___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -336,7 +354,8 @@ def op_greater_equal__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater_equal__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -363,7 +382,9 @@ K_greater_equal__Tensor_out = {}
 def op_greater_equal__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater_equal__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -376,7 +397,8 @@ K_greater_equal__Tensor = {}
 def op_greater_equal__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater_equal__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -403,7 +425,8 @@ K_greater_equal___Tensor = {}
 def op_greater_equal___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater_equal___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -417,7 +440,8 @@ def op_glu__out(self, dim=-1, *, out):
     if dim.__class__ is not int: dim = as_int('aten::glu.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_glu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -445,7 +469,9 @@ def op_glu_backward__grad_input(grad_output, self, dim, *, grad_input):
     if dim.__class__ is not int: dim = as_int('aten::glu_backward.grad_input', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_glu_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -459,7 +485,8 @@ def op_glu_backward(grad_output, self, dim):
     if dim.__class__ is not int: dim = as_int('aten::glu_backward', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_glu_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -473,7 +500,8 @@ def op_gelu_backward(grad_output, self, *, approximate='none'):
     if approximate.__class__ is not str: approximate = as_str('aten::gelu_backward', 'approximate', approximate)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gelu_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -487,7 +515,9 @@ def op_gelu_backward__grad_input(grad_output, self, *, approximate='none', grad_
     if approximate.__class__ is not str: approximate = as_str('aten::gelu_backward.grad_input', 'approximate', approximate)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gelu_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -638,7 +668,8 @@ def op_grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler[ks]
     except (KeyError, AttributeError, TypeError):
@@ -654,7 +685,8 @@ def op_grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corn
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler_2d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -670,7 +702,8 @@ def op_grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corn
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler_3d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -683,7 +716,10 @@ K_gru_cell = {}
 def op_gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         if b_ih is not None:
             ks |= b_ih.keys
         if b_hh is not None:
@@ -707,7 +743,8 @@ def op_gru__input(input, hx, params, has_biases, num_layers, dropout, train, bid
     if batch_first.__class__ is not bool: batch_first = as_bool('aten::gru.input', 'batch_first', batch_first)
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
         for each in params:
             ks |= each.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -722,7 +759,8 @@ K_ger = {}
 def op_ger(self, vec2):
     state = DISPATCH()
     try:
-        ks = self.keys | vec2.keys
+        ks = self.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ger[ks]
     except (KeyError, AttributeError, TypeError):
@@ -735,7 +773,9 @@ K_ger__out = {}
 def op_ger__out(self, vec2, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | vec2.keys | out.keys
+        ks = self.keys
+        if vec2.keys is not ks: ks |= vec2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ger__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -761,7 +801,9 @@ K_geqrf__a = {}
 def op_geqrf__a(self, *, a, tau):
     state = DISPATCH()
     try:
-        ks = self.keys | a.keys | tau.keys
+        ks = self.keys
+        if a.keys is not ks: ks |= a.keys
+        if tau.keys is not ks: ks |= tau.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_geqrf__a[ks]
     except (KeyError, AttributeError, TypeError):
@@ -776,7 +818,8 @@ def op_gather(self, dim, index, *, sparse_grad=False):
     if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gather[ks]
     except (KeyError, AttributeError, TypeError):
@@ -791,7 +834,9 @@ def op_gather__out(self, dim, index, *, sparse_grad=False, out):
     if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather.out', 'sparse_grad', sparse_grad)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gather__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -821,7 +866,8 @@ def op_gt__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::gt.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gt__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -835,7 +881,8 @@ def op_ge__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::ge.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ge__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -851,7 +898,9 @@ def op_grid_sampler_2d__out(input, grid, interpolation_mode, padding_mode, align
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d.out', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys | out.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler_2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -867,7 +916,9 @@ def op_grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d.out', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys | out.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler_3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -881,7 +932,8 @@ def op_geometric__out(self, p, *, generator=None, out):
     if p.__class__ is not float: p = as_float('aten::geometric.out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -921,7 +973,8 @@ def gather(input=MISSING, dim=MISSING, index=MISSING, *, sparse_grad=False, **mo
     if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gather[ks]
     except (KeyError, AttributeError, TypeError):
@@ -941,7 +994,8 @@ def gcd(input=MISSING, other=MISSING, **more):
             return op_gcd__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gcd[ks]
     except (KeyError, AttributeError, TypeError):
@@ -957,7 +1011,8 @@ def gcd_(input=MISSING, other=MISSING, **more):
         return gcd_(**first_names(gcd_, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gcd_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -975,7 +1030,8 @@ def ge(input=MISSING, other=MISSING, **kwargs):
         return P_ge(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ge__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1016,7 +1072,8 @@ def ger(input=MISSING, vec2=MISSING, **more):
             return op_ger__out(input, vec2, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | vec2.keys
+        ks = input.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ger[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1050,7 +1107,8 @@ def greater(input=MISSING, other=MISSING, **kwargs):
         return P_greater(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1068,7 +1126,8 @@ def greater_equal(input=MISSING, other=MISSING, **kwargs):
         return P_greater_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_greater_equal__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1087,7 +1146,8 @@ def grid_sampler(input=MISSING, grid=MISSING, interpolation_mode=MISSING, paddin
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1110,7 +1170,8 @@ def grid_sampler_2d(input=MISSING, grid=MISSING, interpolation_mode=MISSING, pad
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler_2d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1133,7 +1194,8 @@ def grid_sampler_3d(input=MISSING, grid=MISSING, interpolation_mode=MISSING, pad
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d', 'align_corners', align_corners)
     state = DISPATCH()
     try:
-        ks = input.keys | grid.keys
+        ks = input.keys
+        if grid.keys is not ks: ks |= grid.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_grid_sampler_3d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1179,7 +1241,8 @@ def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layer
     if batch_first.__class__ is not bool: batch_first = as_bool('aten::gru.input', 'batch_first', batch_first)
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
         for each in params:
             ks |= each.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1197,7 +1260,10 @@ def gru_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b
         return gru_cell(**first_names(gru_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         if b_ih is not None:
             ks |= b_ih.keys
         if b_hh is not None:
@@ -1219,7 +1285,8 @@ def gt(input=MISSING, other=MISSING, **kwargs):
         return P_gt(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1298,7 +1365,8 @@ class methods:
         if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gather[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1312,7 +1380,8 @@ class methods:
             return self.gcd(**first_names(methods.gcd, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gcd[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1326,7 +1395,8 @@ class methods:
             return self.gcd_(**first_names(methods.gcd_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gcd_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1340,7 +1410,8 @@ class methods:
             return P_ge(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ge__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1354,7 +1425,8 @@ class methods:
             return P_ge_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ge___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1384,7 +1456,8 @@ class methods:
             return P_greater(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_greater__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1398,7 +1471,8 @@ class methods:
             return P_greater_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_greater___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1412,7 +1486,8 @@ class methods:
             return P_greater_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_greater_equal__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1426,7 +1501,8 @@ class methods:
             return P_greater_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_greater_equal___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1440,7 +1516,8 @@ class methods:
             return P_gt(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1454,7 +1531,8 @@ class methods:
             return P_gt_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gt___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1468,7 +1546,8 @@ class methods:
             return op_gt__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1482,7 +1561,8 @@ class methods:
             return op_ge__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ge__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -37,7 +37,9 @@ K_hypot__out = {}
 def op_hypot__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hypot__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -50,7 +52,8 @@ K_hypot = {}
 def op_hypot(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hypot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -63,7 +66,8 @@ K_hypot_ = {}
 def op_hypot_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hypot_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -76,7 +80,9 @@ K_heaviside__out = {}
 def op_heaviside__out(self, values, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | out.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_heaviside__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -89,7 +95,8 @@ K_heaviside = {}
 def op_heaviside(self, values):
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_heaviside[ks]
     except (KeyError, AttributeError, TypeError):
@@ -102,7 +109,8 @@ K_heaviside_ = {}
 def op_heaviside_(self, values):
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_heaviside_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -117,7 +125,8 @@ def op_hardtanh__out(self, min_val=-1, max_val=1, *, out):
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh.out', 'max_val', max_val)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardtanh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -160,7 +169,8 @@ K_hardsigmoid__out = {}
 def op_hardsigmoid__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardsigmoid__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -199,7 +209,8 @@ K_hardswish__out = {}
 def op_hardswish__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardswish__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -239,7 +250,8 @@ def op_hardshrink__out(self, lambd=0.5, *, out):
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink.out', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardshrink__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -268,7 +280,9 @@ def op_hardtanh_backward__grad_input(grad_output, self, min_val, max_val, *, gra
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_backward.grad_input', 'max_val', max_val)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardtanh_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -283,7 +297,8 @@ def op_hardtanh_backward(grad_output, self, min_val, max_val):
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_backward', 'max_val', max_val)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardtanh_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -296,7 +311,9 @@ K_hardsigmoid_backward__grad_input = {}
 def op_hardsigmoid_backward__grad_input(grad_output, self, *, grad_input):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardsigmoid_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -309,7 +326,8 @@ K_hardsigmoid_backward = {}
 def op_hardsigmoid_backward(grad_output, self):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardsigmoid_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -322,7 +340,8 @@ K_hardswish_backward = {}
 def op_hardswish_backward(grad_output, self):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardswish_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -336,7 +355,9 @@ def op_hardshrink_backward__grad_input(grad_out, self, lambd, *, grad_input):
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink_backward.grad_input', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = grad_out.keys | self.keys | grad_input.keys
+        ks = grad_out.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardshrink_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -350,7 +371,8 @@ def op_hardshrink_backward(grad_out, self, lambd):
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink_backward', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = grad_out.keys | self.keys
+        ks = grad_out.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardshrink_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -380,7 +402,8 @@ def op_histogram__bins_tensor(self, bins, *, weight=None, density=False):
     if density.__class__ is not bool: density = as_bool('aten::histogram.bins_tensor', 'density', density)
     state = DISPATCH()
     try:
-        ks = self.keys | bins.keys
+        ks = self.keys
+        if bins.keys is not ks: ks |= bins.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -396,7 +419,10 @@ def op_histogram__bins_tensor_out(self, bins, *, weight=None, density=False, his
     if density.__class__ is not bool: density = as_bool('aten::histogram.bins_tensor_out', 'density', density)
     state = DISPATCH()
     try:
-        ks = self.keys | bins.keys | hist.keys | bin_edges.keys
+        ks = self.keys
+        if bins.keys is not ks: ks |= bins.keys
+        if hist.keys is not ks: ks |= hist.keys
+        if bin_edges.keys is not ks: ks |= bin_edges.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -432,7 +458,9 @@ def op_histogram__bin_ct_out(self, bins=100, *, range=None, weight=None, density
     if density.__class__ is not bool: density = as_bool('aten::histogram.bin_ct_out', 'density', density)
     state = DISPATCH()
     try:
-        ks = self.keys | hist.keys | bin_edges.keys
+        ks = self.keys
+        if hist.keys is not ks: ks |= hist.keys
+        if bin_edges.keys is not ks: ks |= bin_edges.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -560,7 +588,8 @@ def op_huber_loss(self, target, reduction=1, delta=1.0):
     if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_huber_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -575,7 +604,8 @@ def op_hinge_embedding_loss(self, target, margin=1.0, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hinge_embedding_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -735,7 +765,9 @@ K_hardswish_backward__out = {}
 def op_hardswish_backward__out(grad_output, self, *, out):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | out.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hardswish_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -751,7 +783,8 @@ def op_histc__out(self, bins=100, min=0, max=0, *, out):
     if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::histc.out', 'max', max)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_histc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -767,7 +800,8 @@ def op__histogramdd_from_bin_cts__out(self, bins, *, range=None, weight=None, de
     if density.__class__ is not bool: density = as_bool('aten::_histogramdd_from_bin_cts.out', 'density', density)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -784,7 +818,8 @@ def op__histogramdd_from_bin_tensors__out(self, bins, *, weight=None, density=Fa
     if density.__class__ is not bool: density = as_bool('aten::_histogramdd_from_bin_tensors.out', 'density', density)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         for each in bins:
             ks |= each.keys
         if weight is not None:
@@ -803,7 +838,9 @@ def op_huber_loss__out(self, target, reduction=1, delta=1.0, *, out):
     if delta.__class__ is not float: delta = as_float('aten::huber_loss.out', 'delta', delta)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_huber_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -969,7 +1006,8 @@ def heaviside(input=MISSING, values=MISSING, **more):
             return op_heaviside__out(input, values, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | values.keys
+        ks = input.keys
+        if values.keys is not ks: ks |= values.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_heaviside[ks]
     except (KeyError, AttributeError, TypeError):
@@ -987,7 +1025,8 @@ def hinge_embedding_loss(input=MISSING, target=MISSING, margin=1.0, reduction=1,
     if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hinge_embedding_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1030,7 +1069,8 @@ def histogram(input=MISSING, bins=MISSING, **kwargs):
         return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
-        ks = input.keys | bins.keys
+        ks = input.keys
+        if bins.keys is not ks: ks |= bins.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_histogram__bins_tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1079,7 +1119,8 @@ def hypot(input=MISSING, other=MISSING, **more):
             return op_hypot__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_hypot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1213,7 +1254,8 @@ def huber_loss(input=MISSING, target=MISSING, reduction=1, delta=1.0, **more):
     if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_huber_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1242,7 +1284,8 @@ class methods:
             return new_tuple(R_histogram, P_histogram(self, bins, **kwargs))
         state = DISPATCH()
         try:
-            ks = self.keys | bins.keys
+            ks = self.keys
+            if bins.keys is not ks: ks |= bins.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_histogram__bins_tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1261,7 +1304,8 @@ class methods:
             return self.hypot(**first_names(methods.hypot, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_hypot[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1275,7 +1319,8 @@ class methods:
             return self.hypot_(**first_names(methods.hypot_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_hypot_[ks]
         except (KeyError, AttributeError, TypeError):

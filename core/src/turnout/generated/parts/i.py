@@ -41,7 +41,8 @@ K_isnan__out = {}
 def op_isnan__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isnan__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -67,7 +68,8 @@ K_isposinf__out = {}
 def op_isposinf__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isposinf__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -93,7 +95,8 @@ K_isneginf__out = {}
 def op_isneginf__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isneginf__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -119,7 +122,8 @@ K_isinf__out = {}
 def op_isinf__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isinf__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -161,7 +165,8 @@ def op_isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isclose[ks]
     except (KeyError, AttributeError, TypeError):
@@ -187,7 +192,8 @@ K_i0__out = {}
 def op_i0__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_i0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -213,7 +219,9 @@ K_igamma__out = {}
 def op_igamma__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -226,7 +234,8 @@ K_igamma = {}
 def op_igamma(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igamma[ks]
     except (KeyError, AttributeError, TypeError):
@@ -239,7 +248,8 @@ K_igamma_ = {}
 def op_igamma_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igamma_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -252,7 +262,9 @@ K_igammac__out = {}
 def op_igammac__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igammac__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -265,7 +277,8 @@ K_igammac = {}
 def op_igammac(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igammac[ks]
     except (KeyError, AttributeError, TypeError):
@@ -278,7 +291,8 @@ K_igammac_ = {}
 def op_igammac_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igammac_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -350,7 +364,8 @@ def op_im2col__out(self, kernel_size, dilation, padding, stride, *, out):
     stride = as_ints('aten::im2col.out', 'stride', stride, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_im2col__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -363,7 +378,8 @@ K_inner = {}
 def op_inner(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_inner[ks]
     except (KeyError, AttributeError, TypeError):
@@ -376,7 +392,9 @@ K_inner__out = {}
 def op_inner__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_inner__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -402,7 +420,8 @@ K_inverse__out = {}
 def op_inverse__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_inverse__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -503,7 +522,8 @@ K_is_same_size = {}
 def op_is_same_size(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_is_same_size[ks]
     except (KeyError, AttributeError, TypeError):
@@ -534,7 +554,8 @@ def op_index__Tensor_out(self, indices, *, out):
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index.Tensor_out', 'indices', indices)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -552,7 +573,8 @@ def op_index_put(self, indices, values, accumulate=False):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -570,7 +592,8 @@ def op_index_put_(self, indices, values, accumulate=False):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put_', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -588,7 +611,9 @@ def op_index_put__out(self, indices, values, accumulate=False, *, out):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put.out', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | out.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if out.keys is not ks: ks |= out.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -605,7 +630,8 @@ def op_index_select(self, dim, index):
     if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_select[ks]
     except (KeyError, AttributeError, TypeError):
@@ -619,7 +645,9 @@ def op_index_select__out(self, dim, index, *, out):
     if dim.__class__ is not int: dim = as_int('aten::index_select.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_select__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -634,7 +662,9 @@ def op_index_add(self, dim, index, source, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_add[ks]
     except (KeyError, AttributeError, TypeError):
@@ -649,7 +679,9 @@ def op_index_add_(self, dim, index, source, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add_', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_add_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -664,7 +696,10 @@ def op_index_add__out(self, dim, index, source, *, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_add__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -679,7 +714,8 @@ def op_isin__Tensor_Tensor(elements, test_elements, *, assume_unique=False, inve
     if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor', 'invert', invert)
     state = DISPATCH()
     try:
-        ks = elements.keys | test_elements.keys
+        ks = elements.keys
+        if test_elements.keys is not ks: ks |= test_elements.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isin__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -725,7 +761,9 @@ def op_index_copy(self, dim, index, source):
     if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_copy[ks]
     except (KeyError, AttributeError, TypeError):
@@ -739,7 +777,9 @@ def op_index_copy_(self, dim, index, source):
     if dim.__class__ is not int: dim = as_int('aten::index_copy_', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_copy_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -754,7 +794,8 @@ def op_index_fill__int_Scalar(self, dim, index, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::index_fill.int_Scalar', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_fill__int_Scalar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -769,7 +810,8 @@ def op_index_fill___int_Scalar(self, dim, index, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::index_fill_.int_Scalar', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_fill___int_Scalar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -783,7 +825,9 @@ def op_index_fill__int_Tensor(self, dim, index, value):
     if dim.__class__ is not int: dim = as_int('aten::index_fill.int_Tensor', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | value.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_fill__int_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -797,7 +841,9 @@ def op_index_fill___int_Tensor(self, dim, index, value):
     if dim.__class__ is not int: dim = as_int('aten::index_fill_.int_Tensor', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | value.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_fill___int_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -813,7 +859,9 @@ def op_index_reduce(self, dim, index, source, reduce, *, include_self=True):
     if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_reduce[ks]
     except (KeyError, AttributeError, TypeError):
@@ -829,7 +877,9 @@ def op_index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce_', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_reduce_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -844,7 +894,9 @@ def op_isin__Tensor_Tensor_out(elements, test_elements, *, assume_unique=False, 
     if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor_out', 'invert', invert)
     state = DISPATCH()
     try:
-        ks = elements.keys | test_elements.keys | out.keys
+        ks = elements.keys
+        if test_elements.keys is not ks: ks |= test_elements.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isin__Tensor_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -860,7 +912,8 @@ def op_isin__Tensor_Scalar_out(elements, test_element, *, assume_unique=False, i
     if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar_out', 'invert', invert)
     state = DISPATCH()
     try:
-        ks = elements.keys | out.keys
+        ks = elements.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isin__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -876,7 +929,8 @@ def op_isin__Scalar_Tensor_out(element, test_elements, *, assume_unique=False, i
     if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor_out', 'invert', invert)
     state = DISPATCH()
     try:
-        ks = test_elements.keys | out.keys
+        ks = test_elements.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isin__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -890,7 +944,10 @@ def op_index_copy__out(self, dim, index, source, *, out):
     if dim.__class__ is not int: dim = as_int('aten::index_copy.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -905,7 +962,9 @@ def op_index_fill__int_Scalar_out(self, dim, index, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::index_fill.int_Scalar_out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_fill__int_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -919,7 +978,10 @@ def op_index_fill__int_Tensor_out(self, dim, index, value, *, out):
     if dim.__class__ is not int: dim = as_int('aten::index_fill.int_Tensor_out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | value.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if value.keys is not ks: ks |= value.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_fill__int_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -935,7 +997,10 @@ def op_index_reduce__out(self, dim, index, source, reduce, *, include_self=True,
     if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce.out', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_reduce__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -991,7 +1056,8 @@ def igamma(input=MISSING, other=MISSING, **more):
             return op_igamma__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igamma[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1011,7 +1077,8 @@ def igammac(input=MISSING, other=MISSING, **more):
             return op_igammac__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_igammac[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1073,7 +1140,9 @@ def index_add(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alph
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys | source.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_add[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1094,7 +1163,9 @@ def index_copy(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, **more
     if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys | source.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_copy[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1124,7 +1195,8 @@ def index_put(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, 
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = input.keys | values.keys
+        ks = input.keys
+        if values.keys is not ks: ks |= values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -1145,7 +1217,8 @@ def index_put_(input=MISSING, indices=MISSING, values=MISSING, accumulate=False,
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put_', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = input.keys | values.keys
+        ks = input.keys
+        if values.keys is not ks: ks |= values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -1171,7 +1244,9 @@ def index_reduce(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, redu
     if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys | source.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_reduce[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1192,7 +1267,8 @@ def index_select(input=MISSING, dim=MISSING, index=MISSING, **more):
     if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_select[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1212,7 +1288,8 @@ def inner(input=MISSING, other=MISSING, **more):
             return op_inner__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_inner[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1324,7 +1401,8 @@ def is_same_size(input=MISSING, other=MISSING, **more):
         return is_same_size(**first_names(is_same_size, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_is_same_size[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1359,7 +1437,8 @@ def isclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=Fals
     if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isclose[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1551,7 +1630,8 @@ class methods:
             return self.igamma(**first_names(methods.igamma, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_igamma[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1565,7 +1645,8 @@ class methods:
             return self.igamma_(**first_names(methods.igamma_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_igamma_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1579,7 +1660,8 @@ class methods:
             return self.igammac(**first_names(methods.igammac, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_igammac[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1593,7 +1675,8 @@ class methods:
             return self.igammac_(**first_names(methods.igammac_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_igammac_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1611,7 +1694,9 @@ class methods:
         if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | source.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if source.keys is not ks: ks |= source.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_add[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1627,7 +1712,9 @@ class methods:
         if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add_', 'alpha', alpha)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | source.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if source.keys is not ks: ks |= source.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_add_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1642,7 +1729,9 @@ class methods:
         if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | source.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if source.keys is not ks: ks |= source.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_copy[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1657,7 +1746,9 @@ class methods:
         if dim.__class__ is not int: dim = as_int('aten::index_copy_', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | source.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if source.keys is not ks: ks |= source.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_copy_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1684,7 +1775,9 @@ class methods:
         if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | source.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if source.keys is not ks: ks |= source.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_reduce[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1701,7 +1794,9 @@ class methods:
         if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce_', 'include_self', include_self)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | source.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if source.keys is not ks: ks |= source.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_reduce_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1716,7 +1811,8 @@ class methods:
         if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_index_select[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1730,7 +1826,8 @@ class methods:
             return self.inner(**first_names(methods.inner, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_inner[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1752,7 +1849,8 @@ class methods:
             return self.is_same_size(**first_names(methods.is_same_size, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_is_same_size[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1771,7 +1869,8 @@ class methods:
         if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_isclose[ks]
         except (KeyError, AttributeError, TypeError):

@@ -33,7 +33,8 @@ def op_kl_div(self, target, reduction=1, *, log_target=False):
     if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_kl_div[ks]
     except (KeyError, AttributeError, TypeError):
@@ -46,7 +47,8 @@ K_kron = {}
 def op_kron(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_kron[ks]
     except (KeyError, AttributeError, TypeError):
@@ -59,7 +61,9 @@ K_kron__out = {}
 def op_kron__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_kron__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -142,7 +146,9 @@ def op_kthvalue__values(self, k, dim=-1, keepdim=False, *, values, indices):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue.values', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_kthvalue__values[ks]
     except (KeyError, AttributeError, TypeError):
@@ -214,7 +220,8 @@ def kl_div(input=MISSING, target=MISSING, reduction=1, *, log_target=False, **mo
     if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_kl_div[ks]
     except (KeyError, AttributeError, TypeError):
@@ -234,7 +241,8 @@ def kron(input=MISSING, other=MISSING, **more):
             return op_kron__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_kron[ks]
     except (KeyError, AttributeError, TypeError):
@@ -276,7 +284,8 @@ class methods:
             return self.kron(**first_names(methods.kron, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_kron[ks]
         except (KeyError, AttributeError, TypeError):

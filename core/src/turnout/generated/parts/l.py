@@ -71,7 +71,8 @@ K_log__out = {}
 def op_log__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -110,7 +111,8 @@ K_log1p__out = {}
 def op_log1p__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log1p__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -149,7 +151,8 @@ K_logical_not__out = {}
 def op_logical_not__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_not__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -175,7 +178,8 @@ K_log2__out = {}
 def op_log2__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -214,7 +218,8 @@ K_log10__out = {}
 def op_log10__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log10__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -240,7 +245,8 @@ K_lt__Tensor = {}
 def op_lt__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -253,7 +259,8 @@ K_lt___Tensor = {}
 def op_lt___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lt___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -294,7 +301,9 @@ K_lt__Tensor_out = {}
 def op_lt__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lt__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -307,7 +316,8 @@ K_le__Tensor = {}
 def op_le__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_le__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -320,7 +330,8 @@ K_le___Tensor = {}
 def op_le___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_le___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -361,7 +372,9 @@ K_le__Tensor_out = {}
 def op_le__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_le__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -374,7 +387,8 @@ K_logical_and = {}
 def op_logical_and(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_and[ks]
     except (KeyError, AttributeError, TypeError):
@@ -387,7 +401,8 @@ K_logical_and_ = {}
 def op_logical_and_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_and_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -400,7 +415,9 @@ K_logical_and__out = {}
 def op_logical_and__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_and__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -413,7 +430,8 @@ K_logical_or = {}
 def op_logical_or(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_or[ks]
     except (KeyError, AttributeError, TypeError):
@@ -426,7 +444,8 @@ K_logical_or_ = {}
 def op_logical_or_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_or_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -439,7 +458,9 @@ K_logical_or__out = {}
 def op_logical_or__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_or__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -452,7 +473,8 @@ K_logical_xor = {}
 def op_logical_xor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_xor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -465,7 +487,8 @@ K_logical_xor_ = {}
 def op_logical_xor_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_xor_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -478,7 +501,9 @@ K_logical_xor__out = {}
 def op_logical_xor__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_xor__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -491,7 +516,9 @@ K_lcm__out = {}
 def op_lcm__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lcm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -504,7 +531,8 @@ K_lcm = {}
 def op_lcm(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lcm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -517,7 +545,8 @@ K_lcm_ = {}
 def op_lcm_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lcm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -530,7 +559,9 @@ K_logaddexp__out = {}
 def op_logaddexp__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logaddexp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -543,7 +574,8 @@ K_logaddexp = {}
 def op_logaddexp(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logaddexp[ks]
     except (KeyError, AttributeError, TypeError):
@@ -556,7 +588,9 @@ K_logaddexp2__out = {}
 def op_logaddexp2__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logaddexp2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -569,7 +603,8 @@ K_logaddexp2 = {}
 def op_logaddexp2(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logaddexp2[ks]
     except (KeyError, AttributeError, TypeError):
@@ -582,7 +617,8 @@ K_ldexp__Tensor = {}
 def op_ldexp__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ldexp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -595,7 +631,9 @@ K_ldexp__out = {}
 def op_ldexp__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ldexp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -608,7 +646,8 @@ K_ldexp_ = {}
 def op_ldexp_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ldexp_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -622,7 +661,8 @@ def op_less__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -649,7 +689,9 @@ K_less__Tensor_out = {}
 def op_less__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -662,7 +704,8 @@ K_less__Tensor = {}
 def op_less__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -689,7 +732,8 @@ K_less___Tensor = {}
 def op_less___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -703,7 +747,8 @@ def op_less_equal__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less_equal__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -730,7 +775,9 @@ K_less_equal__Tensor_out = {}
 def op_less_equal__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less_equal__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -743,7 +790,8 @@ K_less_equal__Tensor = {}
 def op_less_equal__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less_equal__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -770,7 +818,8 @@ K_less_equal___Tensor = {}
 def op_less_equal___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less_equal___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -783,7 +832,8 @@ K_lgamma__out = {}
 def op_lgamma__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lgamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -837,7 +887,8 @@ def op_logit__out(self, eps=None, *, out):
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit.out', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logit__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -865,7 +916,9 @@ def op_logit_backward__grad_input(grad_output, self, eps=None, *, grad_input):
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_backward.grad_input', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logit_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -879,7 +932,8 @@ def op_logit_backward(grad_output, self, eps=None):
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_backward', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logit_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -893,7 +947,8 @@ def op_lerp__Scalar(self, end, weight):
     if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar', 'weight', weight)
     state = DISPATCH()
     try:
-        ks = self.keys | end.keys
+        ks = self.keys
+        if end.keys is not ks: ks |= end.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -907,7 +962,8 @@ def op_lerp___Scalar(self, end, weight):
     if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp_.Scalar', 'weight', weight)
     state = DISPATCH()
     try:
-        ks = self.keys | end.keys
+        ks = self.keys
+        if end.keys is not ks: ks |= end.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -921,7 +977,9 @@ def op_lerp__Scalar_out(self, end, weight, *, out):
     if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar_out', 'weight', weight)
     state = DISPATCH()
     try:
-        ks = self.keys | end.keys | out.keys
+        ks = self.keys
+        if end.keys is not ks: ks |= end.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -934,7 +992,10 @@ K_lerp__Tensor_out = {}
 def op_lerp__Tensor_out(self, end, weight, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | end.keys | weight.keys | out.keys
+        ks = self.keys
+        if end.keys is not ks: ks |= end.keys
+        if weight.keys is not ks: ks |= weight.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -947,7 +1008,9 @@ K_lerp__Tensor = {}
 def op_lerp__Tensor(self, end, weight):
     state = DISPATCH()
     try:
-        ks = self.keys | end.keys | weight.keys
+        ks = self.keys
+        if end.keys is not ks: ks |= end.keys
+        if weight.keys is not ks: ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -960,7 +1023,9 @@ K_lerp___Tensor = {}
 def op_lerp___Tensor(self, end, weight):
     state = DISPATCH()
     try:
-        ks = self.keys | end.keys | weight.keys
+        ks = self.keys
+        if end.keys is not ks: ks |= end.keys
+        if weight.keys is not ks: ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -974,7 +1039,8 @@ def op_leaky_relu__out(self, negative_slope=0.01, *, out):
     if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu.out', 'negative_slope', negative_slope)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_leaky_relu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1015,7 +1081,8 @@ K_log_sigmoid__out = {}
 def op_log_sigmoid__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_sigmoid__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1041,7 +1108,9 @@ K_log_sigmoid_forward__output = {}
 def op_log_sigmoid_forward__output(self, *, output, buffer):
     state = DISPATCH()
     try:
-        ks = self.keys | output.keys | buffer.keys
+        ks = self.keys
+        if output.keys is not ks: ks |= output.keys
+        if buffer.keys is not ks: ks |= buffer.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_sigmoid_forward__output[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1069,7 +1138,9 @@ def op_leaky_relu_backward__grad_input(grad_output, self, negative_slope, self_i
     if self_is_result.__class__ is not bool: self_is_result = as_bool('aten::leaky_relu_backward.grad_input', 'self_is_result', self_is_result)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_leaky_relu_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1084,7 +1155,8 @@ def op_leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
     if self_is_result.__class__ is not bool: self_is_result = as_bool('aten::leaky_relu_backward', 'self_is_result', self_is_result)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_leaky_relu_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1097,7 +1169,10 @@ K_log_sigmoid_backward__grad_input = {}
 def op_log_sigmoid_backward__grad_input(grad_output, self, buffer, *, grad_input):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | buffer.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if buffer.keys is not ks: ks |= buffer.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_sigmoid_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1110,7 +1185,9 @@ K_log_sigmoid_backward = {}
 def op_log_sigmoid_backward(grad_output, self, buffer):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | buffer.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if buffer.keys is not ks: ks |= buffer.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_sigmoid_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1153,7 +1230,8 @@ def op_logcumsumexp__out(self, dim, *, out):
     if dim.__class__ is not int: dim = as_int('aten::logcumsumexp.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logcumsumexp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1183,7 +1261,8 @@ def op__log_softmax__out(self, dim, half_to_float, *, out):
     if half_to_float.__class__ is not bool: half_to_float = as_bool('aten::_log_softmax.out', 'half_to_float', half_to_float)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__log_softmax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1198,7 +1277,8 @@ def op__log_softmax_backward_data(grad_output, output, dim, input_dtype):
     if input_dtype.__class__ is not DType: input_dtype = as_dtype('aten::_log_softmax_backward_data', 'input_dtype', input_dtype)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__log_softmax_backward_data[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1213,7 +1293,9 @@ def op__log_softmax_backward_data__out(grad_output, output, dim, input_dtype, *,
     if input_dtype.__class__ is not DType: input_dtype = as_dtype('aten::_log_softmax_backward_data.out', 'input_dtype', input_dtype)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys | out.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__log_softmax_backward_data__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1243,7 +1325,8 @@ def op_log_softmax__int_out(self, dim, dtype=None, *, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::log_softmax.int_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_softmax__int_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1257,7 +1340,8 @@ def op_l1_loss(self, target, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::l1_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_l1_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1270,7 +1354,8 @@ K_linear = {}
 def op_linear(input, weight, bias=None):
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1285,7 +1370,9 @@ K_linear__out = {}
 def op_linear__out(input, weight, bias=None, *, out):
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys | out.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
+        if out.keys is not ks: ks |= out.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1321,7 +1408,9 @@ def op_lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     if hx.__class__ is not tuple and hx.__class__ is not list: hx = as_sequence('aten::lstm_cell', 'hx', hx)
     state = DISPATCH()
     try:
-        ks = input.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         for each in hx:
             ks |= each.keys
         if b_ih is not None:
@@ -1367,7 +1456,8 @@ def op_lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
     state = DISPATCH()
     try:
-        ks = LU_data.keys | LU_pivots.keys
+        ks = LU_data.keys
+        if LU_pivots.keys is not ks: ks |= LU_pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lu_unpack[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1382,7 +1472,11 @@ def op_lu_unpack__out(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, 
     if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack.out', 'unpack_pivots', unpack_pivots)
     state = DISPATCH()
     try:
-        ks = LU_data.keys | LU_pivots.keys | P.keys | L.keys | U.keys
+        ks = LU_data.keys
+        if LU_pivots.keys is not ks: ks |= LU_pivots.keys
+        if P.keys is not ks: ks |= P.keys
+        if L.keys is not ks: ks |= L.keys
+        if U.keys is not ks: ks |= U.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lu_unpack__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1395,7 +1489,9 @@ K_lu_solve = {}
 def op_lu_solve(self, LU_data, LU_pivots):
     state = DISPATCH()
     try:
-        ks = self.keys | LU_data.keys | LU_pivots.keys
+        ks = self.keys
+        if LU_data.keys is not ks: ks |= LU_data.keys
+        if LU_pivots.keys is not ks: ks |= LU_pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lu_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1408,7 +1504,10 @@ K_lu_solve__out = {}
 def op_lu_solve__out(self, LU_data, LU_pivots, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | LU_data.keys | LU_pivots.keys | out.keys
+        ks = self.keys
+        if LU_data.keys is not ks: ks |= LU_data.keys
+        if LU_pivots.keys is not ks: ks |= LU_pivots.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lu_solve__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1484,7 +1583,8 @@ def op_linspace__Tensor_Tensor(start, end, steps, *, dtype=None, layout=None, de
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Tensor_Tensor', 'pin_memory', pin_memory)
     state = DISPATCH()
     try:
-        ks = start.keys | end.keys
+        ks = start.keys
+        if end.keys is not ks: ks |= end.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linspace__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1557,7 +1657,8 @@ def op_logspace__Tensor_Tensor(start, end, steps, base=10.0, *, dtype=None, layo
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Tensor_Tensor', 'pin_memory', pin_memory)
     state = DISPATCH()
     try:
-        ks = start.keys | end.keys
+        ks = start.keys
+        if end.keys is not ks: ks |= end.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logspace__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1626,7 +1727,8 @@ def op_lt__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::lt.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lt__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1640,7 +1742,8 @@ def op_le__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::le.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_le__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1655,7 +1758,8 @@ def op_logsumexp__out(self, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::logsumexp.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logsumexp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1685,7 +1789,9 @@ def op_linspace__Tensor_Tensor_out(start, end, steps, *, out):
     if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Tensor_out', 'steps', steps)
     state = DISPATCH()
     try:
-        ks = start.keys | end.keys | out.keys
+        ks = start.keys
+        if end.keys is not ks: ks |= end.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linspace__Tensor_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1700,7 +1806,8 @@ def op_linspace__Tensor_Scalar_out(start, end, steps, *, out):
     if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Scalar_out', 'steps', steps)
     state = DISPATCH()
     try:
-        ks = start.keys | out.keys
+        ks = start.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linspace__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1715,7 +1822,8 @@ def op_linspace__Scalar_Tensor_out(start, end, steps, *, out):
     if steps.__class__ is not int: steps = as_int('aten::linspace.Scalar_Tensor_out', 'steps', steps)
     state = DISPATCH()
     try:
-        ks = end.keys | out.keys
+        ks = end.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linspace__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1747,7 +1855,9 @@ def op_logspace__Tensor_Tensor_out(start, end, steps, base=10.0, *, out):
     if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Tensor_out', 'base', base)
     state = DISPATCH()
     try:
-        ks = start.keys | end.keys | out.keys
+        ks = start.keys
+        if end.keys is not ks: ks |= end.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logspace__Tensor_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1763,7 +1873,8 @@ def op_logspace__Tensor_Scalar_out(start, end, steps, base=10.0, *, out):
     if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Scalar_out', 'base', base)
     state = DISPATCH()
     try:
-        ks = start.keys | out.keys
+        ks = start.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logspace__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1779,7 +1890,8 @@ def op_logspace__Scalar_Tensor_out(start, end, steps, base=10.0, *, out):
     if base.__class__ is not float: base = as_float('aten::logspace.Scalar_Tensor_out', 'base', base)
     state = DISPATCH()
     try:
-        ks = end.keys | out.keys
+        ks = end.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logspace__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1794,7 +1906,8 @@ def op_log_normal__out(self, mean=1.0, std=2.0, *, generator=None, out):
     if std.__class__ is not float: std = as_float('aten::log_normal.out', 'std', std)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1856,7 +1969,8 @@ def lcm(input=MISSING, other=MISSING, **more):
             return op_lcm__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lcm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1872,7 +1986,8 @@ def lcm_(input=MISSING, other=MISSING, **more):
         return lcm_(**first_names(lcm_, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lcm_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1892,7 +2007,8 @@ def ldexp(input=MISSING, other=MISSING, **more):
             return op_ldexp__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ldexp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1908,7 +2024,8 @@ def ldexp_(input=MISSING, other=MISSING, **more):
         return ldexp_(**first_names(ldexp_, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ldexp_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1926,7 +2043,8 @@ def le(input=MISSING, other=MISSING, **kwargs):
         return P_le(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_le__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1944,7 +2062,9 @@ def lerp(input=MISSING, end=MISSING, weight=MISSING, **kwargs):
         return P_lerp(input, end, weight, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | end.keys | weight.keys
+        ks = input.keys
+        if end.keys is not ks: ks |= end.keys
+        if weight.keys is not ks: ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1962,7 +2082,8 @@ def less(input=MISSING, other=MISSING, **kwargs):
         return P_less(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1980,7 +2101,8 @@ def less_equal(input=MISSING, other=MISSING, **kwargs):
         return P_less_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_less_equal__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2195,7 +2317,8 @@ def logaddexp(input=MISSING, other=MISSING, **more):
             return op_logaddexp__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logaddexp[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2215,7 +2338,8 @@ def logaddexp2(input=MISSING, other=MISSING, **more):
             return op_logaddexp2__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logaddexp2[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2272,7 +2396,8 @@ def logical_and(input=MISSING, other=MISSING, **more):
             return op_logical_and__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_and[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2312,7 +2437,8 @@ def logical_or(input=MISSING, other=MISSING, **more):
             return op_logical_or__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_or[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2332,7 +2458,8 @@ def logical_xor(input=MISSING, other=MISSING, **more):
             return op_logical_xor__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_xor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2446,7 +2573,9 @@ def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, 
     if hx.__class__ is not tuple and hx.__class__ is not list: hx = as_sequence('aten::lstm_cell', 'hx', hx)
     state = DISPATCH()
     try:
-        ks = input.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         for each in hx:
             ks |= each.keys
         if b_ih is not None:
@@ -2470,7 +2599,8 @@ def lt(input=MISSING, other=MISSING, **kwargs):
         return P_lt(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2490,7 +2620,9 @@ def lu_solve(input=MISSING, LU_data=MISSING, LU_pivots=MISSING, **more):
             return op_lu_solve__out(input, LU_data, LU_pivots, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | LU_data.keys | LU_pivots.keys
+        ks = input.keys
+        if LU_data.keys is not ks: ks |= LU_data.keys
+        if LU_pivots.keys is not ks: ks |= LU_pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lu_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2509,7 +2641,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
     state = DISPATCH()
     try:
-        ks = LU_data.keys | LU_pivots.keys
+        ks = LU_data.keys
+        if LU_pivots.keys is not ks: ks |= LU_pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lu_unpack[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2526,7 +2659,8 @@ def l1_loss(input=MISSING, target=MISSING, reduction=1, **more):
     if reduction.__class__ is not int: reduction = as_int('aten::l1_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_l1_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2584,7 +2718,8 @@ def linear(input=MISSING, weight=MISSING, bias=None, **more):
             return op_linear__out(input, weight, bias, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2645,7 +2780,8 @@ class methods:
             return self.lcm(**first_names(methods.lcm, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lcm[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2659,7 +2795,8 @@ class methods:
             return self.lcm_(**first_names(methods.lcm_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lcm_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2673,7 +2810,8 @@ class methods:
             return self.ldexp(**first_names(methods.ldexp, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ldexp__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2687,7 +2825,8 @@ class methods:
             return self.ldexp_(**first_names(methods.ldexp_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ldexp_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2701,7 +2840,8 @@ class methods:
             return P_le(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_le__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2715,7 +2855,8 @@ class methods:
             return P_le_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_le___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2729,7 +2870,9 @@ class methods:
             return P_lerp(self, end, weight, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | end.keys | weight.keys
+            ks = self.keys
+            if end.keys is not ks: ks |= end.keys
+            if weight.keys is not ks: ks |= weight.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lerp__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2743,7 +2886,9 @@ class methods:
             return P_lerp_(self, end, weight, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | end.keys | weight.keys
+            ks = self.keys
+            if end.keys is not ks: ks |= end.keys
+            if weight.keys is not ks: ks |= weight.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lerp___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2757,7 +2902,8 @@ class methods:
             return P_less(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_less__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2771,7 +2917,8 @@ class methods:
             return P_less_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_less___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2785,7 +2932,8 @@ class methods:
             return P_less_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_less_equal__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2799,7 +2947,8 @@ class methods:
             return P_less_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_less_equal___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2851,7 +3000,8 @@ class methods:
             return self.logaddexp(**first_names(methods.logaddexp, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logaddexp[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2865,7 +3015,8 @@ class methods:
             return self.logaddexp2(**first_names(methods.logaddexp2, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logaddexp2[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2896,7 +3047,8 @@ class methods:
             return self.logical_and(**first_names(methods.logical_and, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logical_and[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2910,7 +3062,8 @@ class methods:
             return self.logical_and_(**first_names(methods.logical_and_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logical_and_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2928,7 +3081,8 @@ class methods:
             return self.logical_or(**first_names(methods.logical_or, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logical_or[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2942,7 +3096,8 @@ class methods:
             return self.logical_or_(**first_names(methods.logical_or_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logical_or_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2956,7 +3111,8 @@ class methods:
             return self.logical_xor(**first_names(methods.logical_xor, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logical_xor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2970,7 +3126,8 @@ class methods:
             return self.logical_xor_(**first_names(methods.logical_xor_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_logical_xor_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2993,7 +3150,8 @@ class methods:
             return P_lt(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3007,7 +3165,8 @@ class methods:
             return P_lt_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lt___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3023,7 +3182,8 @@ class methods:
             return op_lt__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3037,7 +3197,8 @@ class methods:
             return op_le__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_le__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -68,7 +68,8 @@ def op_linalg_vector_norm__out(self, ord=2, dim=None, keepdim=False, *, dtype=No
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_vector_norm.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_vector_norm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -81,7 +82,8 @@ K_linalg_matmul = {}
 def op_linalg_matmul(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matmul[ks]
     except (KeyError, AttributeError, TypeError):
@@ -94,7 +96,9 @@ K_linalg_matmul__out = {}
 def op_linalg_matmul__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matmul__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -140,7 +144,8 @@ def op_linalg_vecdot(x, y, *, dim=-1):
     if dim.__class__ is not int: dim = as_int('aten::linalg_vecdot', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = x.keys | y.keys
+        ks = x.keys
+        if y.keys is not ks: ks |= y.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_vecdot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -154,7 +159,9 @@ def op_linalg_vecdot__out(x, y, *, dim=-1, out):
     if dim.__class__ is not int: dim = as_int('aten::linalg_vecdot.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = x.keys | y.keys | out.keys
+        ks = x.keys
+        if y.keys is not ks: ks |= y.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_vecdot__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -168,7 +175,8 @@ def op_linalg_cross(self, other, *, dim=-1):
     if dim.__class__ is not int: dim = as_int('aten::linalg_cross', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cross[ks]
     except (KeyError, AttributeError, TypeError):
@@ -182,7 +190,9 @@ def op_linalg_cross__out(self, other, *, dim=-1, out):
     if dim.__class__ is not int: dim = as_int('aten::linalg_cross.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cross__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -246,7 +256,8 @@ def op_linalg_matrix_norm__out(self, ord, dim=(-2, -1), keepdim=False, *, dtype=
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_matrix_norm.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_norm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -280,7 +291,8 @@ def op_linalg_matrix_norm__str_ord_out(self, ord='fro', dim=(-2, -1), keepdim=Fa
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_matrix_norm.str_ord_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_norm__str_ord_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -314,7 +326,8 @@ def op_linalg_norm__out(self, ord=None, dim=None, keepdim=False, *, dtype=None, 
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_norm.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_norm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -348,7 +361,8 @@ def op_linalg_norm__ord_str_out(self, ord, dim=None, keepdim=False, *, dtype=Non
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_norm.ord_str_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_norm__ord_str_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -376,7 +390,8 @@ def op_linalg_cond__out(self, p=None, *, out):
     if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::linalg_cond.out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cond__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -404,7 +419,8 @@ def op_linalg_cond__p_str_out(self, p, *, out):
     if p.__class__ is not str: p = as_str('aten::linalg_cond.p_str_out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cond__p_str_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -436,7 +452,8 @@ def op_linalg_matrix_rank__atol_rtol_tensor_out(input, *, atol=None, rtol=None, 
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.atol_rtol_tensor_out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = input.keys | out.keys
+        ks = input.keys
+        if out.keys is not ks: ks |= out.keys
         if atol is not None:
             ks |= atol.keys
         if rtol is not None:
@@ -472,7 +489,8 @@ def op_linalg_matrix_rank__atol_rtol_float_out(self, *, atol=None, rtol=None, he
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.atol_rtol_float_out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_rank__atol_rtol_float_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -502,7 +520,8 @@ def op_linalg_matrix_rank__out(self, tol, hermitian=False, *, out):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_rank__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -516,7 +535,8 @@ def op_linalg_matrix_rank__tol_tensor(input, tol, hermitian=False):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.tol_tensor', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = input.keys | tol.keys
+        ks = input.keys
+        if tol.keys is not ks: ks |= tol.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_rank__tol_tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -530,7 +550,9 @@ def op_linalg_matrix_rank__out_tol_tensor(input, tol, hermitian=False, *, out):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.out_tol_tensor', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = input.keys | tol.keys | out.keys
+        ks = input.keys
+        if tol.keys is not ks: ks |= tol.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_rank__out_tol_tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -562,7 +584,8 @@ def op_linalg_pinv__atol_rtol_tensor_out(self, *, atol=None, rtol=None, hermitia
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.atol_rtol_tensor_out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if atol is not None:
             ks |= atol.keys
         if rtol is not None:
@@ -598,7 +621,8 @@ def op_linalg_pinv__atol_rtol_float_out(self, *, atol=None, rtol=None, hermitian
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.atol_rtol_float_out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_pinv__atol_rtol_float_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -628,7 +652,8 @@ def op_linalg_pinv__out(self, rcond, hermitian=False, *, out):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_pinv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -642,7 +667,8 @@ def op_linalg_pinv__rcond_tensor(self, rcond, hermitian=False):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.rcond_tensor', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | rcond.keys
+        ks = self.keys
+        if rcond.keys is not ks: ks |= rcond.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_pinv__rcond_tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -656,7 +682,9 @@ def op_linalg_pinv__out_rcond_tensor(self, rcond, hermitian=False, *, out):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.out_rcond_tensor', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | rcond.keys | out.keys
+        ks = self.keys
+        if rcond.keys is not ks: ks |= rcond.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_pinv__out_rcond_tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -686,7 +714,9 @@ def op_linalg_cholesky_ex__L(self, *, upper=False, check_errors=False, L, info):
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_cholesky_ex.L', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = self.keys | L.keys | info.keys
+        ks = self.keys
+        if L.keys is not ks: ks |= L.keys
+        if info.keys is not ks: ks |= info.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cholesky_ex__L[ks]
     except (KeyError, AttributeError, TypeError):
@@ -716,7 +746,10 @@ def op_linalg_lu_factor_ex__out(A, *, pivot=True, check_errors=False, LU, pivots
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_lu_factor_ex.out', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | LU.keys | pivots.keys | info.keys
+        ks = A.keys
+        if LU.keys is not ks: ks |= LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if info.keys is not ks: ks |= info.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lu_factor_ex__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -746,7 +779,10 @@ def op_linalg_ldl_factor_ex__out(self, *, hermitian=False, check_errors=False, L
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_ldl_factor_ex.out', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = self.keys | LD.keys | pivots.keys | info.keys
+        ks = self.keys
+        if LD.keys is not ks: ks |= LD.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if info.keys is not ks: ks |= info.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_ldl_factor_ex__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -760,7 +796,9 @@ def op_linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_solve', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = LD.keys | pivots.keys | B.keys
+        ks = LD.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_ldl_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -774,7 +812,10 @@ def op_linalg_ldl_solve__out(LD, pivots, B, *, hermitian=False, out):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_solve.out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = LD.keys | pivots.keys | B.keys | out.keys
+        ks = LD.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if B.keys is not ks: ks |= B.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_ldl_solve__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -806,7 +847,10 @@ def op__linalg_svd__U(A, full_matrices=False, compute_uv=True, *, driver=None, U
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::_linalg_svd.U', 'driver', driver)
     state = DISPATCH()
     try:
-        ks = A.keys | U.keys | S.keys | Vh.keys
+        ks = A.keys
+        if U.keys is not ks: ks |= U.keys
+        if S.keys is not ks: ks |= S.keys
+        if Vh.keys is not ks: ks |= Vh.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__linalg_svd__U[ks]
     except (KeyError, AttributeError, TypeError):
@@ -836,7 +880,9 @@ def op__linalg_eigh__eigenvalues(A, UPLO='L', compute_v=True, *, eigenvalues, ei
     if compute_v.__class__ is not bool: compute_v = as_bool('aten::_linalg_eigh.eigenvalues', 'compute_v', compute_v)
     state = DISPATCH()
     try:
-        ks = A.keys | eigenvalues.keys | eigenvectors.keys
+        ks = A.keys
+        if eigenvalues.keys is not ks: ks |= eigenvalues.keys
+        if eigenvectors.keys is not ks: ks |= eigenvectors.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__linalg_eigh__eigenvalues[ks]
     except (KeyError, AttributeError, TypeError):
@@ -862,7 +908,9 @@ K_linalg_eig__out = {}
 def op_linalg_eig__out(self, *, eigenvalues, eigenvectors):
     state = DISPATCH()
     try:
-        ks = self.keys | eigenvalues.keys | eigenvectors.keys
+        ks = self.keys
+        if eigenvalues.keys is not ks: ks |= eigenvalues.keys
+        if eigenvectors.keys is not ks: ks |= eigenvectors.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_eig__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -890,7 +938,9 @@ def op_linalg_qr__out(A, mode='reduced', *, Q, R):
     if mode.__class__ is not str: mode = as_str('aten::linalg_qr.out', 'mode', mode)
     state = DISPATCH()
     try:
-        ks = A.keys | Q.keys | R.keys
+        ks = A.keys
+        if Q.keys is not ks: ks |= Q.keys
+        if R.keys is not ks: ks |= R.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_qr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -906,7 +956,8 @@ def op_linalg_solve_triangular(self, B, *, upper, left=True, unitriangular=False
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::linalg_solve_triangular', 'unitriangular', unitriangular)
     state = DISPATCH()
     try:
-        ks = self.keys | B.keys
+        ks = self.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve_triangular[ks]
     except (KeyError, AttributeError, TypeError):
@@ -922,7 +973,9 @@ def op_linalg_solve_triangular__out(self, B, *, upper, left=True, unitriangular=
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::linalg_solve_triangular.out', 'unitriangular', unitriangular)
     state = DISPATCH()
     try:
-        ks = self.keys | B.keys | out.keys
+        ks = self.keys
+        if B.keys is not ks: ks |= B.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve_triangular__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -948,7 +1001,8 @@ K_linalg_matrix_exp__out = {}
 def op_linalg_matrix_exp__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_exp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -976,7 +1030,8 @@ def op_linalg_cholesky__out(self, *, upper=False, out):
     if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky.out', 'upper', upper)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cholesky__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1004,7 +1059,9 @@ def op_linalg_lu_factor__out(A, *, pivot=True, LU, pivots):
     if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor.out', 'pivot', pivot)
     state = DISPATCH()
     try:
-        ks = A.keys | LU.keys | pivots.keys
+        ks = A.keys
+        if LU.keys is not ks: ks |= LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lu_factor__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1032,7 +1089,10 @@ def op_linalg_lu__out(A, *, pivot=True, P, L, U):
     if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu.out', 'pivot', pivot)
     state = DISPATCH()
     try:
-        ks = A.keys | P.keys | L.keys | U.keys
+        ks = A.keys
+        if P.keys is not ks: ks |= P.keys
+        if L.keys is not ks: ks |= L.keys
+        if U.keys is not ks: ks |= U.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1047,7 +1107,9 @@ def op_linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     if adjoint.__class__ is not bool: adjoint = as_bool('aten::linalg_lu_solve', 'adjoint', adjoint)
     state = DISPATCH()
     try:
-        ks = LU.keys | pivots.keys | B.keys
+        ks = LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lu_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1062,7 +1124,10 @@ def op_linalg_lu_solve__out(LU, pivots, B, *, left=True, adjoint=False, out):
     if adjoint.__class__ is not bool: adjoint = as_bool('aten::linalg_lu_solve.out', 'adjoint', adjoint)
     state = DISPATCH()
     try:
-        ks = LU.keys | pivots.keys | B.keys | out.keys
+        ks = LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if B.keys is not ks: ks |= B.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lu_solve__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1090,7 +1155,9 @@ def op_linalg_ldl_factor__out(self, *, hermitian=False, LD, pivots):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor.out', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = self.keys | LD.keys | pivots.keys
+        ks = self.keys
+        if LD.keys is not ks: ks |= LD.keys
+        if pivots.keys is not ks: ks |= pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_ldl_factor__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1116,7 +1183,8 @@ K_linalg_eigvals__out = {}
 def op_linalg_eigvals__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_eigvals__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1144,7 +1212,9 @@ def op_linalg_eigh__eigvals(self, UPLO='L', *, eigvals, eigvecs):
     if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigh.eigvals', 'UPLO', UPLO)
     state = DISPATCH()
     try:
-        ks = self.keys | eigvals.keys | eigvecs.keys
+        ks = self.keys
+        if eigvals.keys is not ks: ks |= eigvals.keys
+        if eigvecs.keys is not ks: ks |= eigvecs.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_eigh__eigvals[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1172,7 +1242,8 @@ def op_linalg_eigvalsh__out(self, UPLO='L', *, out):
     if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigvalsh.out', 'UPLO', UPLO)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_eigvalsh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1202,7 +1273,10 @@ def op_linalg_svd__U(A, full_matrices=True, *, driver=None, U, S, Vh):
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svd.U', 'driver', driver)
     state = DISPATCH()
     try:
-        ks = A.keys | U.keys | S.keys | Vh.keys
+        ks = A.keys
+        if U.keys is not ks: ks |= U.keys
+        if S.keys is not ks: ks |= S.keys
+        if Vh.keys is not ks: ks |= Vh.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_svd__U[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1230,7 +1304,8 @@ def op_linalg_svdvals__out(A, *, driver=None, out):
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svdvals.out', 'driver', driver)
     state = DISPATCH()
     try:
-        ks = A.keys | out.keys
+        ks = A.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_svdvals__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1243,7 +1318,8 @@ K_linalg_householder_product = {}
 def op_linalg_householder_product(input, tau):
     state = DISPATCH()
     try:
-        ks = input.keys | tau.keys
+        ks = input.keys
+        if tau.keys is not ks: ks |= tau.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_householder_product[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1256,7 +1332,9 @@ K_linalg_householder_product__out = {}
 def op_linalg_householder_product__out(input, tau, *, out):
     state = DISPATCH()
     try:
-        ks = input.keys | tau.keys | out.keys
+        ks = input.keys
+        if tau.keys is not ks: ks |= tau.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_householder_product__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1282,7 +1360,10 @@ K__linalg_det__result = {}
 def op__linalg_det__result(A, *, result, LU, pivots):
     state = DISPATCH()
     try:
-        ks = A.keys | result.keys | LU.keys | pivots.keys
+        ks = A.keys
+        if result.keys is not ks: ks |= result.keys
+        if LU.keys is not ks: ks |= LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__linalg_det__result[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1308,7 +1389,11 @@ K__linalg_slogdet__sign = {}
 def op__linalg_slogdet__sign(A, *, sign, logabsdet, LU, pivots):
     state = DISPATCH()
     try:
-        ks = A.keys | sign.keys | logabsdet.keys | LU.keys | pivots.keys
+        ks = A.keys
+        if sign.keys is not ks: ks |= sign.keys
+        if logabsdet.keys is not ks: ks |= logabsdet.keys
+        if LU.keys is not ks: ks |= LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__linalg_slogdet__sign[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1323,7 +1408,8 @@ def op__linalg_solve_ex(A, B, *, left=True, check_errors=False):
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::_linalg_solve_ex', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__linalg_solve_ex[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1338,7 +1424,12 @@ def op__linalg_solve_ex__result(A, B, *, left=True, check_errors=False, result, 
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::_linalg_solve_ex.result', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys | result.keys | LU.keys | pivots.keys | info.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
+        if result.keys is not ks: ks |= result.keys
+        if LU.keys is not ks: ks |= LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if info.keys is not ks: ks |= info.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__linalg_solve_ex__result[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1366,7 +1457,9 @@ def op_linalg_inv_ex__inverse(A, *, check_errors=False, inverse, info):
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_inv_ex.inverse', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | inverse.keys | info.keys
+        ks = A.keys
+        if inverse.keys is not ks: ks |= inverse.keys
+        if info.keys is not ks: ks |= info.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_inv_ex__inverse[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1381,7 +1474,8 @@ def op_linalg_lstsq(self, b, rcond=None, *, driver=None):
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq', 'driver', driver)
     state = DISPATCH()
     try:
-        ks = self.keys | b.keys
+        ks = self.keys
+        if b.keys is not ks: ks |= b.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lstsq[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1396,7 +1490,12 @@ def op_linalg_lstsq__out(self, b, rcond=None, *, driver=None, solution, residual
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq.out', 'driver', driver)
     state = DISPATCH()
     try:
-        ks = self.keys | b.keys | solution.keys | residuals.keys | rank.keys | singular_values.keys
+        ks = self.keys
+        if b.keys is not ks: ks |= b.keys
+        if solution.keys is not ks: ks |= solution.keys
+        if residuals.keys is not ks: ks |= residuals.keys
+        if rank.keys is not ks: ks |= rank.keys
+        if singular_values.keys is not ks: ks |= singular_values.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lstsq__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1422,7 +1521,8 @@ K_linalg_det__out = {}
 def op_linalg_det__out(A, *, out):
     state = DISPATCH()
     try:
-        ks = A.keys | out.keys
+        ks = A.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_det__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1448,7 +1548,9 @@ K_linalg_slogdet__out = {}
 def op_linalg_slogdet__out(A, *, sign, logabsdet):
     state = DISPATCH()
     try:
-        ks = A.keys | sign.keys | logabsdet.keys
+        ks = A.keys
+        if sign.keys is not ks: ks |= sign.keys
+        if logabsdet.keys is not ks: ks |= logabsdet.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_slogdet__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1474,7 +1576,8 @@ K_linalg_inv__out = {}
 def op_linalg_inv__out(A, *, out):
     state = DISPATCH()
     try:
-        ks = A.keys | out.keys
+        ks = A.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_inv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1489,7 +1592,8 @@ def op_linalg_solve_ex(A, B, *, left=True, check_errors=False):
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_solve_ex', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve_ex[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1504,7 +1608,10 @@ def op_linalg_solve_ex__out(A, B, *, left=True, check_errors=False, result, info
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_solve_ex.out', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys | result.keys | info.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
+        if result.keys is not ks: ks |= result.keys
+        if info.keys is not ks: ks |= info.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve_ex__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1518,7 +1625,8 @@ def op_linalg_solve(A, B, *, left=True):
     if left.__class__ is not bool: left = as_bool('aten::linalg_solve', 'left', left)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1532,7 +1640,9 @@ def op_linalg_solve__out(A, B, *, left=True, out):
     if left.__class__ is not bool: left = as_bool('aten::linalg_solve.out', 'left', left)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys | out.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1560,7 +1670,8 @@ def op_linalg_tensorinv__out(self, ind=2, *, out):
     if ind.__class__ is not int: ind = as_int('aten::linalg_tensorinv.out', 'ind', ind)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_tensorinv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1574,7 +1685,8 @@ def op_linalg_tensorsolve(self, other, dims=None):
     if dims is not None: dims = as_ints('aten::linalg_tensorsolve', 'dims', dims)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_tensorsolve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1588,7 +1700,9 @@ def op_linalg_tensorsolve__out(self, other, dims=None, *, out):
     if dims is not None: dims = as_ints('aten::linalg_tensorsolve.out', 'dims', dims)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_tensorsolve__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1616,7 +1730,8 @@ def op_linalg_matrix_power__out(self, n, *, out):
     if n.__class__ is not int: n = as_int('aten::linalg_matrix_power.out', 'n', n)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matrix_power__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1689,7 +1804,8 @@ def cross(input=MISSING, other=MISSING, *, dim=-1, **more):
     if dim.__class__ is not int: dim = as_int('aten::linalg_cross', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_cross[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1826,7 +1942,8 @@ def householder_product(input=MISSING, tau=MISSING, **more):
             return op_linalg_householder_product__out(input, tau, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | tau.keys
+        ks = input.keys
+        if tau.keys is not ks: ks |= tau.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_householder_product[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1922,7 +2039,9 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_solve', 'hermitian', hermitian)
     state = DISPATCH()
     try:
-        ks = LD.keys | pivots.keys | B.keys
+        ks = LD.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_ldl_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1945,7 +2064,8 @@ def lstsq(input=MISSING, b=MISSING, rcond=None, *, driver=None, **more):
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq', 'driver', driver)
     state = DISPATCH()
     try:
-        ks = input.keys | b.keys
+        ks = input.keys
+        if b.keys is not ks: ks |= b.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lstsq[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2018,7 +2138,9 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     if adjoint.__class__ is not bool: adjoint = as_bool('aten::linalg_lu_solve', 'adjoint', adjoint)
     state = DISPATCH()
     try:
-        ks = LU.keys | pivots.keys | B.keys
+        ks = LU.keys
+        if pivots.keys is not ks: ks |= pivots.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_lu_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2038,7 +2160,8 @@ def matmul(input=MISSING, other=MISSING, **more):
             return op_linalg_matmul__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_matmul[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2182,7 +2305,8 @@ def solve(A, B, *, left=True, out=None):
     if left.__class__ is not bool: left = as_bool('aten::linalg_solve', 'left', left)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2201,7 +2325,8 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_solve_ex', 'check_errors', check_errors)
     state = DISPATCH()
     try:
-        ks = A.keys | B.keys
+        ks = A.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve_ex[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2224,7 +2349,8 @@ def solve_triangular(input=MISSING, B=MISSING, *, upper, left=True, unitriangula
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::linalg_solve_triangular', 'unitriangular', unitriangular)
     state = DISPATCH()
     try:
-        ks = input.keys | B.keys
+        ks = input.keys
+        if B.keys is not ks: ks |= B.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_solve_triangular[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2302,7 +2428,8 @@ def tensorsolve(input=MISSING, other=MISSING, dims=None, **more):
     if dims is not None: dims = as_ints('aten::linalg_tensorsolve', 'dims', dims)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_tensorsolve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2338,7 +2465,8 @@ def vecdot(x, y, *, dim=-1, **more):
     if dim.__class__ is not int: dim = as_int('aten::linalg_vecdot', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = x.keys | y.keys
+        ks = x.keys
+        if y.keys is not ks: ks |= y.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linalg_vecdot[ks]
     except (KeyError, AttributeError, TypeError):

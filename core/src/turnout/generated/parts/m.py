@@ -46,7 +46,8 @@ K_mul__Tensor = {}
 def op_mul__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mul__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -59,7 +60,8 @@ K_mul___Tensor = {}
 def op_mul___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mul___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -100,7 +102,9 @@ K_mul__out = {}
 def op_mul__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mul__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -113,7 +117,8 @@ K_maximum = {}
 def op_maximum(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_maximum[ks]
     except (KeyError, AttributeError, TypeError):
@@ -126,7 +131,9 @@ K_maximum__out = {}
 def op_maximum__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_maximum__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -139,7 +146,8 @@ K_minimum = {}
 def op_minimum(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_minimum[ks]
     except (KeyError, AttributeError, TypeError):
@@ -152,7 +160,9 @@ K_minimum__out = {}
 def op_minimum__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_minimum__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -165,7 +175,8 @@ K_max__other = {}
 def op_max__other(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max__other[ks]
     except (KeyError, AttributeError, TypeError):
@@ -178,7 +189,8 @@ K_min__other = {}
 def op_min__other(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_min__other[ks]
     except (KeyError, AttributeError, TypeError):
@@ -191,7 +203,8 @@ K_multiply__Tensor = {}
 def op_multiply__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multiply__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -204,7 +217,9 @@ K_multiply__out = {}
 def op_multiply__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multiply__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -231,7 +246,8 @@ K_multiply___Tensor = {}
 def op_multiply___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multiply___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -259,7 +275,8 @@ def op_mvlgamma__out(self, p, *, out):
     if p.__class__ is not int: p = as_int('aten::mvlgamma.out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mvlgamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -313,7 +330,8 @@ K_mish__out = {}
 def op_mish__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mish__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -339,7 +357,8 @@ K_mish_backward = {}
 def op_mish_backward(grad_output, self):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mish_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -367,7 +386,8 @@ def op_mean__dtype_out(self, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::mean.dtype_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mean__dtype_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -399,7 +419,8 @@ def op_mean__out(self, dim, keepdim=False, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::mean.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mean__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -425,7 +446,8 @@ K_max__unary_out = {}
 def op_max__unary_out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max__unary_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -451,7 +473,8 @@ K_min__unary_out = {}
 def op_min__unary_out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_min__unary_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -481,7 +504,9 @@ def op_max__dim_max(self, dim, keepdim=False, *, max, max_values):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::max.dim_max', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | max.keys | max_values.keys
+        ks = self.keys
+        if max.keys is not ks: ks |= max.keys
+        if max_values.keys is not ks: ks |= max_values.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max__dim_max[ks]
     except (KeyError, AttributeError, TypeError):
@@ -511,7 +536,9 @@ def op_min__dim_min(self, dim, keepdim=False, *, min, min_indices):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::min.dim_min', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | min.keys | min_indices.keys
+        ks = self.keys
+        if min.keys is not ks: ks |= min.keys
+        if min_indices.keys is not ks: ks |= min_indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_min__dim_min[ks]
     except (KeyError, AttributeError, TypeError):
@@ -524,7 +551,9 @@ K_max__out = {}
 def op_max__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -537,7 +566,9 @@ K_min__out = {}
 def op_min__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_min__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -580,7 +611,9 @@ def op_median__dim_values(self, dim, keepdim=False, *, values, indices):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim_values', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_median__dim_values[ks]
     except (KeyError, AttributeError, TypeError):
@@ -610,7 +643,9 @@ def op_mode__values(self, dim=-1, keepdim=False, *, values, indices):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode.values', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mode__values[ks]
     except (KeyError, AttributeError, TypeError):
@@ -624,7 +659,8 @@ def op_mse_loss(self, target, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mse_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -638,7 +674,9 @@ def op_mse_loss__out(self, target, reduction=1, *, out):
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss.out', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mse_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -652,7 +690,9 @@ def op_mse_loss_backward(grad_output, self, target, reduction):
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss_backward', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | target.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mse_loss_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -666,7 +706,10 @@ def op_mse_loss_backward__grad_input(grad_output, self, target, reduction, *, gr
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss_backward.grad_input', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | target.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if target.keys is not ks: ks |= target.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mse_loss_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -681,7 +724,9 @@ def op_margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::margin_ranking_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input1.keys | input2.keys | target.keys
+        ks = input1.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_margin_ranking_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -697,7 +742,8 @@ def op_multi_margin_loss(self, target, p=1, margin=1, weight=None, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::multi_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -713,7 +759,8 @@ def op_multilabel_margin_loss(self, target, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::multilabel_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multilabel_margin_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -749,7 +796,9 @@ def op_max_pool2d_with_indices__out(self, kernel_size, stride=(), padding=(0, 0)
     if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices.out', 'ceil_mode', ceil_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys | indices.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_pool2d_with_indices__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -785,7 +834,9 @@ def op_max_pool3d_with_indices__out(self, kernel_size, stride=(), padding=(0, 0,
     if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices.out', 'ceil_mode', ceil_mode)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys | indices.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_pool3d_with_indices__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -875,7 +926,9 @@ def op_max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, 
     if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices_backward', 'ceil_mode', ceil_mode)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | indices.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_pool2d_with_indices_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -893,7 +946,10 @@ def op_max_pool2d_with_indices_backward__grad_input(grad_output, self, kernel_si
     if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices_backward.grad_input', 'ceil_mode', ceil_mode)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | indices.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_pool2d_with_indices_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -911,7 +967,9 @@ def op_max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, 
     if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices_backward', 'ceil_mode', ceil_mode)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | indices.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_pool3d_with_indices_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -925,7 +983,8 @@ def op_max_unpool2d(self, indices, output_size):
     output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_unpool2d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -941,7 +1000,8 @@ def op_max_unpool3d(self, indices, output_size, stride, padding):
     padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_unpool3d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -954,7 +1014,8 @@ K_mm = {}
 def op_mm(self, mat2):
     state = DISPATCH()
     try:
-        ks = self.keys | mat2.keys
+        ks = self.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -967,7 +1028,9 @@ K_mm__out = {}
 def op_mm__out(self, mat2, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | mat2.keys | out.keys
+        ks = self.keys
+        if mat2.keys is not ks: ks |= mat2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -980,7 +1043,8 @@ K_mv = {}
 def op_mv(self, vec):
     state = DISPATCH()
     try:
-        ks = self.keys | vec.keys
+        ks = self.keys
+        if vec.keys is not ks: ks |= vec.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mv[ks]
     except (KeyError, AttributeError, TypeError):
@@ -993,7 +1057,9 @@ K_mv__out = {}
 def op_mv__out(self, vec, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | vec.keys | out.keys
+        ks = self.keys
+        if vec.keys is not ks: ks |= vec.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1006,7 +1072,8 @@ K_matmul = {}
 def op_matmul(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_matmul[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1019,7 +1086,9 @@ K_matmul__out = {}
 def op_matmul__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_matmul__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1047,7 +1116,8 @@ def op_matrix_power__out(self, n, *, out):
     if n.__class__ is not int: n = as_int('aten::matrix_power.out', 'n', n)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_matrix_power__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1167,7 +1237,8 @@ def op_masked_fill__Scalar(self, mask, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::masked_fill.Scalar', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1180,7 +1251,9 @@ K_masked_fill__Tensor = {}
 def op_masked_fill__Tensor(self, mask, value):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | value.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1194,7 +1267,8 @@ def op_masked_fill___Scalar(self, mask, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::masked_fill_.Scalar', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1207,7 +1281,9 @@ K_masked_fill___Tensor = {}
 def op_masked_fill___Tensor(self, mask, value):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | value.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1220,7 +1296,8 @@ K_masked_select = {}
 def op_masked_select(self, mask):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_select[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1246,7 +1323,9 @@ K_masked_scatter = {}
 def op_masked_scatter(self, mask, source):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | source.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1259,7 +1338,9 @@ K_masked_scatter_ = {}
 def op_masked_scatter_(self, mask, source):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | source.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_scatter_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1290,7 +1371,8 @@ def op_mul__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::mul.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mul__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1303,7 +1385,8 @@ K_median__out = {}
 def op_median__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_median__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1319,7 +1402,9 @@ def op_multi_margin_loss__out(self, target, p=1, margin=1, weight=None, reductio
     if reduction.__class__ is not int: reduction = as_int('aten::multi_margin_loss.out', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1335,7 +1420,9 @@ def op_multilabel_margin_loss__out(self, target, reduction=1, *, out):
     if reduction.__class__ is not int: reduction = as_int('aten::multilabel_margin_loss.out', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multilabel_margin_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1349,7 +1436,9 @@ def op_max_unpool2d__out(self, indices, output_size, *, out):
     output_size = as_ints('aten::max_unpool2d.out', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys | out.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_unpool2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1365,7 +1454,9 @@ def op_max_unpool3d__out(self, indices, output_size, stride, padding, *, out):
     padding = as_ints('aten::max_unpool3d.out', 'padding', padding, 3)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys | out.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_unpool3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1379,7 +1470,9 @@ def op_masked_fill__Scalar_out(self, mask, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::masked_fill.Scalar_out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | out.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1392,7 +1485,10 @@ K_masked_fill__Tensor_out = {}
 def op_masked_fill__Tensor_out(self, mask, value, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | value.keys | out.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if value.keys is not ks: ks |= value.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1405,7 +1501,9 @@ K_masked_select__out = {}
 def op_masked_select__out(self, mask, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | out.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_select__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1418,7 +1516,8 @@ K_msort__out = {}
 def op_msort__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_msort__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1431,7 +1530,10 @@ K_masked_scatter__out = {}
 def op_masked_scatter__out(self, mask, source, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | source.keys | out.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if source.keys is not ks: ks |= source.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_scatter__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1446,7 +1548,8 @@ def op_multinomial__out(self, num_samples, replacement=False, *, generator=None,
     if replacement.__class__ is not bool: replacement = as_bool('aten::multinomial.out', 'replacement', replacement)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1464,7 +1567,9 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::margin_ranking_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input1.keys | input2.keys | target.keys
+        ks = input1.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_margin_ranking_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1482,7 +1587,9 @@ def masked_fill(input=MISSING, mask=MISSING, value=MISSING, **kwargs):
         return P_masked_fill(input, mask, value, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | mask.keys | value.keys
+        ks = input.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if value.keys is not ks: ks |= value.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1502,7 +1609,9 @@ def masked_scatter(input=MISSING, mask=MISSING, source=MISSING, **more):
             return op_masked_scatter__out(input, mask, source, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | mask.keys | source.keys
+        ks = input.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1522,7 +1631,8 @@ def masked_select(input=MISSING, mask=MISSING, **more):
             return op_masked_select__out(input, mask, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | mask.keys
+        ks = input.keys
+        if mask.keys is not ks: ks |= mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_select[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1542,7 +1652,8 @@ def matmul(input=MISSING, other=MISSING, **more):
             return op_matmul__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_matmul[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1693,7 +1804,8 @@ def maximum(input=MISSING, other=MISSING, **more):
             return op_maximum__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_maximum[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1766,7 +1878,8 @@ def minimum(input=MISSING, other=MISSING, **more):
             return op_minimum__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_minimum[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1786,7 +1899,8 @@ def mm(input=MISSING, mat2=MISSING, **more):
             return op_mm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | mat2.keys
+        ks = input.keys
+        if mat2.keys is not ks: ks |= mat2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mm[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1857,7 +1971,8 @@ def mul(input=MISSING, other=MISSING, **kwargs):
         return P_mul(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mul__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1899,7 +2014,8 @@ def multiply(input=MISSING, other=MISSING, **kwargs):
         return P_multiply(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multiply__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1919,7 +2035,8 @@ def mv(input=MISSING, vec=MISSING, **more):
             return op_mv__out(input, vec, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | vec.keys
+        ks = input.keys
+        if vec.keys is not ks: ks |= vec.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mv[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2013,7 +2130,8 @@ def max_unpool2d(input=MISSING, indices=MISSING, output_size=MISSING, **more):
     output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
-        ks = input.keys | indices.keys
+        ks = input.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_unpool2d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2036,7 +2154,8 @@ def max_unpool3d(input=MISSING, indices=MISSING, output_size=MISSING, stride=MIS
     padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
     state = DISPATCH()
     try:
-        ks = input.keys | indices.keys
+        ks = input.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_max_unpool3d[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2093,7 +2212,8 @@ def mse_loss(input=MISSING, target=MISSING, reduction=1, **more):
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mse_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2116,7 +2236,8 @@ def multi_margin_loss(input=MISSING, target=MISSING, p=1, margin=1, weight=None,
     if reduction.__class__ is not int: reduction = as_int('aten::multi_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2139,7 +2260,8 @@ def multilabel_margin_loss(input=MISSING, target=MISSING, reduction=1, **more):
     if reduction.__class__ is not int: reduction = as_int('aten::multilabel_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_multilabel_margin_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2157,7 +2279,9 @@ class methods:
             return P_masked_fill(self, mask, value, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | mask.keys | value.keys
+            ks = self.keys
+            if mask.keys is not ks: ks |= mask.keys
+            if value.keys is not ks: ks |= value.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_masked_fill__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2171,7 +2295,9 @@ class methods:
             return P_masked_fill_(self, mask, value, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | mask.keys | value.keys
+            ks = self.keys
+            if mask.keys is not ks: ks |= mask.keys
+            if value.keys is not ks: ks |= value.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_masked_fill___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2191,7 +2317,8 @@ class methods:
             return self.matmul(**first_names(methods.matmul, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_matmul[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2212,7 +2339,8 @@ class methods:
             return self.maximum(**first_names(methods.maximum, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_maximum[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2259,7 +2387,8 @@ class methods:
             return self.minimum(**first_names(methods.minimum, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_minimum[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2299,7 +2428,8 @@ class methods:
             return P_mul(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2313,7 +2443,8 @@ class methods:
             return P_mul_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2329,7 +2460,8 @@ class methods:
             return P_multiply(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_multiply__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2343,7 +2475,8 @@ class methods:
             return P_multiply_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_multiply___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2363,7 +2496,8 @@ class methods:
             return op_mul__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2375,7 +2509,8 @@ class methods:
     def __matmul__(self, other):
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_matmul[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2389,7 +2524,8 @@ class methods:
             return op_mul___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2403,7 +2539,8 @@ class methods:
             return op_mul__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

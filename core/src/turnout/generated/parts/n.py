@@ -70,7 +70,8 @@ K_neg__out = {}
 def op_neg__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_neg__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -102,7 +103,8 @@ def op_nan_to_num__out(self, nan=None, posinf=None, neginf=None, *, out):
     if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num.out', 'neginf', neginf)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nan_to_num__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -144,7 +146,8 @@ K_negative__out = {}
 def op_negative__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_negative__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -170,7 +173,8 @@ K_ne__Tensor = {}
 def op_ne__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ne__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -183,7 +187,8 @@ K_ne___Tensor = {}
 def op_ne___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ne___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -224,7 +229,9 @@ K_ne__Tensor_out = {}
 def op_ne__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ne__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -237,7 +244,9 @@ K_nextafter__out = {}
 def op_nextafter__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nextafter__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -250,7 +259,8 @@ K_nextafter = {}
 def op_nextafter(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nextafter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -263,7 +273,8 @@ K_nextafter_ = {}
 def op_nextafter_(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nextafter_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -277,7 +288,8 @@ def op_not_equal__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_not_equal__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -304,7 +316,9 @@ K_not_equal__Tensor_out = {}
 def op_not_equal__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_not_equal__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -317,7 +331,8 @@ K_not_equal__Tensor = {}
 def op_not_equal__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_not_equal__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -344,7 +359,8 @@ K_not_equal___Tensor = {}
 def op_not_equal___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_not_equal___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -454,7 +470,8 @@ def op_norm__out(self, p, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::norm.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_norm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -471,7 +488,8 @@ def op_norm__dtype_out(self, p, dim, keepdim, *, dtype, out):
     if dtype.__class__ is not DType: dtype = as_dtype('aten::norm.dtype_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_norm__dtype_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -514,7 +532,9 @@ def op_nanmedian__dim_values(self, dim, keepdim=False, *, values, indices):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmedian.dim_values', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nanmedian__dim_values[ks]
     except (KeyError, AttributeError, TypeError):
@@ -530,7 +550,8 @@ def op_nanquantile(self, q, dim=None, keepdim=False, *, interpolation='linear'):
     if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile', 'interpolation', interpolation)
     state = DISPATCH()
     try:
-        ks = self.keys | q.keys
+        ks = self.keys
+        if q.keys is not ks: ks |= q.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nanquantile[ks]
     except (KeyError, AttributeError, TypeError):
@@ -562,7 +583,8 @@ def op_nll_loss_forward(self, target, weight, reduction, ignore_index):
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -579,7 +601,10 @@ def op_nll_loss_forward__output(self, target, weight, reduction, ignore_index, *
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward.output', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | output.keys | total_weight.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if output.keys is not ks: ks |= output.keys
+        if total_weight.keys is not ks: ks |= total_weight.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -596,7 +621,10 @@ def op_nll_loss_backward(grad_output, self, target, weight, reduction, ignore_in
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_backward', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | target.keys | total_weight.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if target.keys is not ks: ks |= target.keys
+        if total_weight.keys is not ks: ks |= total_weight.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -613,7 +641,11 @@ def op_nll_loss_backward__grad_input(grad_output, self, target, weight, reductio
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_backward.grad_input', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | target.keys | total_weight.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if target.keys is not ks: ks |= target.keys
+        if total_weight.keys is not ks: ks |= total_weight.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -630,7 +662,8 @@ def op_nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -647,7 +680,9 @@ def op_nll_loss__out(self, target, weight=None, reduction=1, ignore_index=-100, 
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss.out', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -664,7 +699,8 @@ def op_nll_loss_nd(self, target, weight=None, reduction=1, ignore_index=-100):
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_nd', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -681,7 +717,8 @@ def op_nll_loss2d(self, target, weight=None, reduction=1, ignore_index=-100):
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -712,7 +749,8 @@ def op_native_dropout_backward(grad_output, mask, scale):
     if scale.__class__ is not float: scale = as_float('aten::native_dropout_backward', 'scale', scale)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | mask.keys
+        ks = grad_output.keys
+        if mask.keys is not ks: ks |= mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_native_dropout_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -746,7 +784,10 @@ def op_native_layer_norm__out(input, normalized_shape, weight, bias, eps, *, out
     if eps.__class__ is not float: eps = as_float('aten::native_layer_norm.out', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | out0.keys | out1.keys | out2.keys
+        ks = input.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -765,7 +806,10 @@ def op_native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd,
     output_mask = as_bools('aten::native_layer_norm_backward', 'output_mask', output_mask, 3)
     state = DISPATCH()
     try:
-        ks = grad_out.keys | input.keys | mean.keys | rstd.keys
+        ks = grad_out.keys
+        if input.keys is not ks: ks |= input.keys
+        if mean.keys is not ks: ks |= mean.keys
+        if rstd.keys is not ks: ks |= rstd.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -809,7 +853,10 @@ def op_native_group_norm__out(input, weight, bias, N, C, HxW, group, eps, *, out
     if eps.__class__ is not float: eps = as_float('aten::native_group_norm.out', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | out0.keys | out1.keys | out2.keys
+        ks = input.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -831,7 +878,10 @@ def op_native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW
     output_mask = as_bools('aten::native_group_norm_backward', 'output_mask', output_mask, 3)
     state = DISPATCH()
     try:
-        ks = grad_out.keys | input.keys | mean.keys | rstd.keys
+        ks = grad_out.keys
+        if input.keys is not ks: ks |= input.keys
+        if mean.keys is not ks: ks |= mean.keys
+        if rstd.keys is not ks: ks |= rstd.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -873,7 +923,9 @@ def op__native_batch_norm_legit_functional(input, weight, bias, running_mean, ru
     if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit_functional', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | running_mean.keys | running_var.keys
+        ks = input.keys
+        if running_mean.keys is not ks: ks |= running_mean.keys
+        if running_var.keys is not ks: ks |= running_var.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -893,7 +945,9 @@ def op__native_batch_norm_legit(input, weight, bias, running_mean, running_var, 
     if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | running_mean.keys | running_var.keys
+        ks = input.keys
+        if running_mean.keys is not ks: ks |= running_mean.keys
+        if running_var.keys is not ks: ks |= running_var.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -932,7 +986,9 @@ def op__native_batch_norm_legit_no_training(input, weight, bias, running_mean, r
     if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit_no_training', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | running_mean.keys | running_var.keys
+        ks = input.keys
+        if running_mean.keys is not ks: ks |= running_mean.keys
+        if running_var.keys is not ks: ks |= running_var.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -952,7 +1008,8 @@ def op_native_batch_norm_backward(grad_out, input, weight, running_mean, running
     output_mask = as_bools('aten::native_batch_norm_backward', 'output_mask', output_mask, 3)
     state = DISPATCH()
     try:
-        ks = grad_out.keys | input.keys
+        ks = grad_out.keys
+        if input.keys is not ks: ks |= input.keys
         if weight is not None:
             ks |= weight.keys
         if running_mean is not None:
@@ -990,7 +1047,8 @@ def op_nuclear_norm__out(self, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nuclear_norm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1020,7 +1078,8 @@ def op_nuclear_norm__dim_out(self, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.dim_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nuclear_norm__dim_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1051,7 +1110,8 @@ def op_narrow__Tensor(self, dim, start, length):
     if length.__class__ is not int: length = as_int('aten::narrow.Tensor', 'length', length)
     state = DISPATCH()
     try:
-        ks = self.keys | start.keys
+        ks = self.keys
+        if start.keys is not ks: ks |= start.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_narrow__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1110,7 +1170,8 @@ def op_nonzero_static__out(self, *, size, fill_value=-1, out):
     if fill_value.__class__ is not int: fill_value = as_int('aten::nonzero_static.out', 'fill_value', fill_value)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nonzero_static__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1289,7 +1350,8 @@ K_normal__Tensor_Tensor = {}
 def op_normal__Tensor_Tensor(mean, std, *, generator=None):
     state = DISPATCH()
     try:
-        ks = mean.keys | std.keys
+        ks = mean.keys
+        if std.keys is not ks: ks |= std.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1326,7 +1388,8 @@ def op_ne__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::ne.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ne__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1342,7 +1405,8 @@ def op_nansum__out(self, dim=None, keepdim=False, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nansum.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nansum__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1358,7 +1422,8 @@ def op_nanmean__out(self, dim=None, keepdim=False, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nanmean.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nanmean__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1372,7 +1437,8 @@ def op_norm__Scalar_out(self, p=2, *, out):
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.Scalar_out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_norm__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1387,7 +1453,8 @@ def op_norm__ScalarOpt_dtype_out(self, p, *, dtype, out):
     if dtype.__class__ is not DType: dtype = as_dtype('aten::norm.ScalarOpt_dtype_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_norm__ScalarOpt_dtype_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1400,7 +1467,8 @@ K_nanmedian__out = {}
 def op_nanmedian__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nanmedian__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1416,7 +1484,9 @@ def op_nanquantile__out(self, q, dim=None, keepdim=False, *, interpolation='line
     if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile.out', 'interpolation', interpolation)
     state = DISPATCH()
     try:
-        ks = self.keys | q.keys | out.keys
+        ks = self.keys
+        if q.keys is not ks: ks |= q.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nanquantile__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1433,7 +1503,8 @@ def op_nanquantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolatio
     if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile.scalar_out', 'interpolation', interpolation)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nanquantile__scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1448,7 +1519,9 @@ def op_nll_loss2d__out(self, target, weight=None, reduction=1, ignore_index=-100
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d.out', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1465,7 +1538,9 @@ def op_native_dropout__out(input, p, train, *, out0, out1):
     if train is not None and train.__class__ is not bool: train = as_bool('aten::native_dropout.out', 'train', train)
     state = DISPATCH()
     try:
-        ks = input.keys | out0.keys | out1.keys
+        ks = input.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_native_dropout__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1479,7 +1554,9 @@ def op_native_dropout_backward__out(grad_output, mask, scale, *, out):
     if scale.__class__ is not float: scale = as_float('aten::native_dropout_backward.out', 'scale', scale)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | mask.keys | out.keys
+        ks = grad_output.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_native_dropout_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1494,7 +1571,12 @@ def op__native_batch_norm_legit_no_training__out(input, weight, bias, running_me
     if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit_no_training.out', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = input.keys | running_mean.keys | running_var.keys | out0.keys | out1.keys | out2.keys
+        ks = input.keys
+        if running_mean.keys is not ks: ks |= running_mean.keys
+        if running_var.keys is not ks: ks |= running_var.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
@@ -1514,7 +1596,8 @@ def op_narrow_copy__out(self, dim, start, length, *, out):
     if length.__class__ is not int: length = as_int('aten::narrow_copy.out', 'length', length)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_narrow_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1527,7 +1610,8 @@ K_nonzero__out = {}
 def op_nonzero__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nonzero__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1541,7 +1625,8 @@ def op_normal__Tensor_float_out(mean, std=1.0, *, generator=None, out):
     if std.__class__ is not float: std = as_float('aten::normal.Tensor_float_out', 'std', std)
     state = DISPATCH()
     try:
-        ks = mean.keys | out.keys
+        ks = mean.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1557,7 +1642,8 @@ def op_normal__float_Tensor_out(mean, std, *, generator=None, out):
     if mean.__class__ is not float: mean = as_float('aten::normal.float_Tensor_out', 'mean', mean)
     state = DISPATCH()
     try:
-        ks = std.keys | out.keys
+        ks = std.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1572,7 +1658,9 @@ K_normal__Tensor_Tensor_out = {}
 def op_normal__Tensor_Tensor_out(mean, std, *, generator=None, out):
     state = DISPATCH()
     try:
-        ks = mean.keys | std.keys | out.keys
+        ks = mean.keys
+        if std.keys is not ks: ks |= std.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1861,7 +1949,8 @@ def ne(input=MISSING, other=MISSING, **kwargs):
         return P_ne(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ne__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1953,7 +2042,8 @@ def nextafter(input=MISSING, other=MISSING, **more):
             return op_nextafter__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nextafter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2038,7 +2128,8 @@ def normal(mean, std, *args, **kwargs):
         return P_normal(mean, std, *args, **kwargs)
     state = DISPATCH()
     try:
-        ks = mean.keys | std.keys
+        ks = mean.keys
+        if std.keys is not ks: ks |= std.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_normal__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2076,7 +2167,8 @@ def not_equal(input=MISSING, other=MISSING, **kwargs):
         return P_not_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_not_equal__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2106,7 +2198,8 @@ def nll_loss(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_ind
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2130,7 +2223,8 @@ def nll_loss2d(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_i
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2155,7 +2249,8 @@ def nll_loss_forward(input=MISSING, target=MISSING, weight=MISSING, reduction=MI
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2175,7 +2270,8 @@ def nll_loss_nd(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_nd', 'ignore_index', ignore_index)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if weight is not None:
             ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2246,7 +2342,8 @@ class methods:
             return P_ne(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ne__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2260,7 +2357,8 @@ class methods:
             return P_ne_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ne___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2304,7 +2402,8 @@ class methods:
             return self.nextafter(**first_names(methods.nextafter, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_nextafter[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2318,7 +2417,8 @@ class methods:
             return self.nextafter_(**first_names(methods.nextafter_, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_nextafter_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2343,7 +2443,8 @@ class methods:
             return P_not_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_not_equal__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2357,7 +2458,8 @@ class methods:
             return P_not_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_not_equal___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2373,7 +2475,8 @@ class methods:
             return op_ne__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ne__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

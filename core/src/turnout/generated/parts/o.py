@@ -23,7 +23,8 @@ K_outer = {}
 def op_outer(self, vec2):
     state = DISPATCH()
     try:
-        ks = self.keys | vec2.keys
+        ks = self.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_outer[ks]
     except (KeyError, AttributeError, TypeError):
@@ -36,7 +37,9 @@ K_outer__out = {}
 def op_outer__out(self, vec2, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | vec2.keys | out.keys
+        ks = self.keys
+        if vec2.keys is not ks: ks |= vec2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_outer__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -49,7 +52,8 @@ K_orgqr = {}
 def op_orgqr(self, input2):
     state = DISPATCH()
     try:
-        ks = self.keys | input2.keys
+        ks = self.keys
+        if input2.keys is not ks: ks |= input2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_orgqr[ks]
     except (KeyError, AttributeError, TypeError):
@@ -62,7 +66,9 @@ K_orgqr__out = {}
 def op_orgqr__out(self, input2, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | input2.keys | out.keys
+        ks = self.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_orgqr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -77,7 +83,9 @@ def op_ormqr(self, input2, input3, left=True, transpose=False):
     if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
     state = DISPATCH()
     try:
-        ks = self.keys | input2.keys | input3.keys
+        ks = self.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if input3.keys is not ks: ks |= input3.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ormqr[ks]
     except (KeyError, AttributeError, TypeError):
@@ -92,7 +100,10 @@ def op_ormqr__out(self, input2, input3, left=True, transpose=False, *, out):
     if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr.out', 'transpose', transpose)
     state = DISPATCH()
     try:
-        ks = self.keys | input2.keys | input3.keys | out.keys
+        ks = self.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if input3.keys is not ks: ks |= input3.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ormqr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -220,7 +231,8 @@ def orgqr(input=MISSING, input2=MISSING, **more):
             return op_orgqr__out(input, input2, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | input2.keys
+        ks = input.keys
+        if input2.keys is not ks: ks |= input2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_orgqr[ks]
     except (KeyError, AttributeError, TypeError):
@@ -242,7 +254,9 @@ def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=Fa
     if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
     state = DISPATCH()
     try:
-        ks = input.keys | input2.keys | input3.keys
+        ks = input.keys
+        if input2.keys is not ks: ks |= input2.keys
+        if input3.keys is not ks: ks |= input3.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ormqr[ks]
     except (KeyError, AttributeError, TypeError):
@@ -262,7 +276,8 @@ def outer(input=MISSING, vec2=MISSING, **more):
             return op_outer__out(input, vec2, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | vec2.keys
+        ks = input.keys
+        if vec2.keys is not ks: ks |= vec2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_outer[ks]
     except (KeyError, AttributeError, TypeError):

@@ -40,7 +40,8 @@ K_pow__Tensor_Tensor = {}
 def op_pow__Tensor_Tensor(self, exponent):
     state = DISPATCH()
     try:
-        ks = self.keys | exponent.keys
+        ks = self.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -53,7 +54,8 @@ K_pow___Tensor = {}
 def op_pow___Tensor(self, exponent):
     state = DISPATCH()
     try:
-        ks = self.keys | exponent.keys
+        ks = self.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -80,7 +82,9 @@ K_pow__Tensor_Tensor_out = {}
 def op_pow__Tensor_Tensor_out(self, exponent, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | exponent.keys | out.keys
+        ks = self.keys
+        if exponent.keys is not ks: ks |= exponent.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow__Tensor_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -122,7 +126,8 @@ def op_pow__Tensor_Scalar_out(self, exponent, *, out):
     if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::pow.Tensor_Scalar_out', 'exponent', exponent)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -136,7 +141,8 @@ def op_polygamma__out(n, self, *, out):
     if n.__class__ is not int: n = as_int('aten::polygamma.out', 'n', n)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_polygamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -177,7 +183,8 @@ K_polar = {}
 def op_polar(abs, angle):
     state = DISPATCH()
     try:
-        ks = abs.keys | angle.keys
+        ks = abs.keys
+        if angle.keys is not ks: ks |= angle.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_polar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -190,7 +197,9 @@ K_polar__out = {}
 def op_polar__out(abs, angle, *, out):
     state = DISPATCH()
     try:
-        ks = abs.keys | angle.keys | out.keys
+        ks = abs.keys
+        if angle.keys is not ks: ks |= angle.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_polar__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -203,7 +212,8 @@ K_prelu = {}
 def op_prelu(self, weight):
     state = DISPATCH()
     try:
-        ks = self.keys | weight.keys
+        ks = self.keys
+        if weight.keys is not ks: ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_prelu[ks]
     except (KeyError, AttributeError, TypeError):
@@ -231,7 +241,8 @@ def op_prod__out(self, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::prod.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_prod__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -263,7 +274,8 @@ def op_prod__int_out(self, dim, keepdim=False, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::prod.int_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_prod__int_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -307,7 +319,8 @@ def op_pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::pairwise_distance', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pairwise_distance[ks]
     except (KeyError, AttributeError, TypeError):
@@ -324,7 +337,8 @@ def op_poisson_nll_loss(input, target, log_input, full, eps, reduction):
     if reduction.__class__ is not int: reduction = as_int('aten::poisson_nll_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_poisson_nll_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -438,7 +452,9 @@ def op_put(self, index, source, accumulate=False):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_put[ks]
     except (KeyError, AttributeError, TypeError):
@@ -452,7 +468,9 @@ def op_put_(self, index, source, accumulate=False):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::put_', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_put_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -481,7 +499,8 @@ def op_pow__Scalar_out(self, exponent, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::pow.Scalar_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = exponent.keys | out.keys
+        ks = exponent.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -494,7 +513,9 @@ K_prelu__out = {}
 def op_prelu__out(self, weight, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | weight.keys | out.keys
+        ks = self.keys
+        if weight.keys is not ks: ks |= weight.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_prelu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -508,7 +529,8 @@ def op__pdist_forward__out(self, p=2.0, *, out):
     if p.__class__ is not float: p = as_float('aten::_pdist_forward.out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__pdist_forward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -522,7 +544,8 @@ def op_pixel_shuffle__out(self, upscale_factor, *, out):
     if upscale_factor.__class__ is not int: upscale_factor = as_int('aten::pixel_shuffle.out', 'upscale_factor', upscale_factor)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pixel_shuffle__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -536,7 +559,8 @@ def op_pixel_unshuffle__out(self, downscale_factor, *, out):
     if downscale_factor.__class__ is not int: downscale_factor = as_int('aten::pixel_unshuffle.out', 'downscale_factor', downscale_factor)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pixel_unshuffle__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -550,7 +574,8 @@ def op_permute_copy__out(self, dims, *, out):
     dims = as_ints('aten::permute_copy.out', 'dims', dims)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_permute_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -564,7 +589,10 @@ def op_put__out(self, index, source, accumulate=False, *, out):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::put.out', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | source.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_put__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -577,7 +605,8 @@ K_poisson__out = {}
 def op_poisson__out(self, generator=None, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -598,7 +627,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, **more):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::pairwise_distance', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = x1.keys | x2.keys
+        ks = x1.keys
+        if x2.keys is not ks: ks |= x2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pairwise_distance[ks]
     except (KeyError, AttributeError, TypeError):
@@ -754,7 +784,8 @@ def poisson_nll_loss(input=MISSING, target=MISSING, log_input=MISSING, full=MISS
     if reduction.__class__ is not int: reduction = as_int('aten::poisson_nll_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_poisson_nll_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -770,7 +801,8 @@ def polar(abs, angle, *, out=None):
         return op_polar__out(abs, angle, out=out)
     state = DISPATCH()
     try:
-        ks = abs.keys | angle.keys
+        ks = abs.keys
+        if angle.keys is not ks: ks |= angle.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_polar[ks]
     except (KeyError, AttributeError, TypeError):
@@ -825,7 +857,8 @@ def pow(input=MISSING, exponent=MISSING, **kwargs):
         return P_pow(input, exponent, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | exponent.keys
+        ks = input.keys
+        if exponent.keys is not ks: ks |= exponent.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -845,7 +878,8 @@ def prelu(input=MISSING, weight=MISSING, **more):
             return op_prelu__out(input, weight, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | weight.keys
+        ks = input.keys
+        if weight.keys is not ks: ks |= weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_prelu[ks]
     except (KeyError, AttributeError, TypeError):
@@ -884,7 +918,9 @@ def put(input=MISSING, index=MISSING, source=MISSING, accumulate=False, **more):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys | source.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
+        if source.keys is not ks: ks |= source.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_put[ks]
     except (KeyError, AttributeError, TypeError):
@@ -935,7 +971,8 @@ class methods:
             return P_pow(self, exponent, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | exponent.keys
+            ks = self.keys
+            if exponent.keys is not ks: ks |= exponent.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -949,7 +986,8 @@ class methods:
             return P_pow_(self, exponent, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | exponent.keys
+            ks = self.keys
+            if exponent.keys is not ks: ks |= exponent.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -985,7 +1023,8 @@ class methods:
             return op_pow__Tensor_Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -999,7 +1038,8 @@ class methods:
             return op_pow___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow___Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -34,7 +34,8 @@ def op_quantile(self, q, dim=None, keepdim=False, *, interpolation='linear'):
     if interpolation.__class__ is not str: interpolation = as_str('aten::quantile', 'interpolation', interpolation)
     state = DISPATCH()
     try:
-        ks = self.keys | q.keys
+        ks = self.keys
+        if q.keys is not ks: ks |= q.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_quantile[ks]
     except (KeyError, AttributeError, TypeError):
@@ -79,7 +80,9 @@ def op_qr__Q(self, some=True, *, Q, R):
     if some.__class__ is not bool: some = as_bool('aten::qr.Q', 'some', some)
     state = DISPATCH()
     try:
-        ks = self.keys | Q.keys | R.keys
+        ks = self.keys
+        if Q.keys is not ks: ks |= Q.keys
+        if R.keys is not ks: ks |= R.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_qr__Q[ks]
     except (KeyError, AttributeError, TypeError):
@@ -95,7 +98,9 @@ def op_quantile__out(self, q, dim=None, keepdim=False, *, interpolation='linear'
     if interpolation.__class__ is not str: interpolation = as_str('aten::quantile.out', 'interpolation', interpolation)
     state = DISPATCH()
     try:
-        ks = self.keys | q.keys | out.keys
+        ks = self.keys
+        if q.keys is not ks: ks |= q.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_quantile__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -112,7 +117,8 @@ def op_quantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolation='
     if interpolation.__class__ is not str: interpolation = as_str('aten::quantile.scalar_out', 'interpolation', interpolation)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_quantile__scalar_out[ks]
     except (KeyError, AttributeError, TypeError):

@@ -66,7 +66,8 @@ K_rsqrt__out = {}
 def op_rsqrt__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsqrt__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -105,7 +106,8 @@ K_reciprocal__out = {}
 def op_reciprocal__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reciprocal__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -144,7 +146,8 @@ K_round__out = {}
 def op_round__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_round__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -183,7 +186,8 @@ K_relu__out = {}
 def op_relu__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_relu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -209,7 +213,8 @@ K_rad2deg__out = {}
 def op_rad2deg__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rad2deg__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -250,7 +255,8 @@ def op_round__decimals_out(self, *, decimals, out):
     if decimals.__class__ is not int: decimals = as_int('aten::round.decimals_out', 'decimals', decimals)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_round__decimals_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -278,7 +284,8 @@ def op_rsub__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::rsub.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -307,7 +314,9 @@ def op_rsub__Tensor_out(self, other, *, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::rsub.Tensor_out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsub__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -320,7 +329,8 @@ K_remainder__Tensor = {}
 def op_remainder__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -333,7 +343,8 @@ K_remainder___Tensor = {}
 def op_remainder___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -388,7 +399,9 @@ K_remainder__Tensor_out = {}
 def op_remainder__Tensor_out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -635,7 +648,10 @@ K_rnn_tanh_cell = {}
 def op_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         if b_ih is not None:
             ks |= b_ih.keys
         if b_hh is not None:
@@ -652,7 +668,10 @@ K_rnn_relu_cell = {}
 def op_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         if b_ih is not None:
             ks |= b_ih.keys
         if b_hh is not None:
@@ -676,7 +695,8 @@ def op_rnn_tanh__input(input, hx, params, has_biases, num_layers, dropout, train
     if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_tanh.input', 'batch_first', batch_first)
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
         for each in params:
             ks |= each.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -698,7 +718,8 @@ def op_rnn_relu__input(input, hx, params, has_biases, num_layers, dropout, train
     if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_relu.input', 'batch_first', batch_first)
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
         for each in params:
             ks |= each.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -754,7 +775,8 @@ K_reshape_as = {}
 def op_reshape_as(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reshape_as[ks]
     except (KeyError, AttributeError, TypeError):
@@ -859,7 +881,8 @@ def op_repeat_interleave__self_Tensor(self, repeats, dim=None, *, output_size=No
     if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.self_Tensor', 'output_size', output_size)
     state = DISPATCH()
     try:
-        ks = self.keys | repeats.keys
+        ks = self.keys
+        if repeats.keys is not ks: ks |= repeats.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_repeat_interleave__self_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -902,7 +925,8 @@ K_resize_as_ = {}
 def op_resize_as_(self, the_template, *, memory_format=None):
     state = DISPATCH()
     try:
-        ks = self.keys | the_template.keys
+        ks = self.keys
+        if the_template.keys is not ks: ks |= the_template.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_resize_as_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1220,7 +1244,8 @@ def op_randint_like__Tensor(self, high, *, dtype=None, layout=None, device=None,
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.Tensor', 'pin_memory', pin_memory)
     state = DISPATCH()
     try:
-        ks = self.keys | high.keys
+        ks = self.keys
+        if high.keys is not ks: ks |= high.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_randint_like__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1236,7 +1261,8 @@ def op_randint_like__Tensor_generator(self, high, *, generator, dtype=None, layo
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.Tensor_generator', 'pin_memory', pin_memory)
     state = DISPATCH()
     try:
-        ks = self.keys | high.keys
+        ks = self.keys
+        if high.keys is not ks: ks |= high.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1322,7 +1348,8 @@ def op_rsub__Scalar_out(self, other, alpha=1, *, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::rsub.Scalar_out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsub__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1336,7 +1363,8 @@ def op_remainder__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::remainder.Scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1350,7 +1378,8 @@ def op_remainder__Scalar_Tensor_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::remainder.Scalar_Tensor_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1366,7 +1395,8 @@ def op_renorm__out(self, p, dim, maxnorm, *, out):
     if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm.out', 'maxnorm', maxnorm)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_renorm__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1380,7 +1410,8 @@ def op_reflection_pad1d__out(self, padding, *, out):
     padding = as_ints('aten::reflection_pad1d.out', 'padding', padding, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reflection_pad1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1394,7 +1425,8 @@ def op_reflection_pad2d__out(self, padding, *, out):
     padding = as_ints('aten::reflection_pad2d.out', 'padding', padding, 4)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reflection_pad2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1408,7 +1440,8 @@ def op_reflection_pad3d__out(self, padding, *, out):
     padding = as_ints('aten::reflection_pad3d.out', 'padding', padding, 6)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reflection_pad3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1422,7 +1455,8 @@ def op_replication_pad1d__out(self, padding, *, out):
     padding = as_ints('aten::replication_pad1d.out', 'padding', padding, 2)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_replication_pad1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1436,7 +1470,8 @@ def op_replication_pad2d__out(self, padding, *, out):
     padding = as_ints('aten::replication_pad2d.out', 'padding', padding, 4)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_replication_pad2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1450,7 +1485,8 @@ def op_replication_pad3d__out(self, padding, *, out):
     padding = as_ints('aten::replication_pad3d.out', 'padding', padding, 6)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_replication_pad3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1464,7 +1500,8 @@ def op_repeat__out(self, repeats, *, out):
     repeats = as_ints('aten::repeat.out', 'repeats', repeats)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_repeat__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1479,7 +1516,8 @@ def op__reshape_alias_copy__out(self, size, stride, *, out):
     stride = as_ints('aten::_reshape_alias_copy.out', 'stride', stride)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__reshape_alias_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1510,7 +1548,8 @@ def op_roll__out(self, shifts, dims=(), *, out):
     dims = as_ints('aten::roll.out', 'dims', dims, 1)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_roll__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1525,7 +1564,8 @@ def op_rot90__out(self, k=1, dims=(0, 1), *, out):
     dims = as_ints('aten::rot90.out', 'dims', dims)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rot90__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1539,7 +1579,8 @@ def op_repeat_interleave__Tensor_out(repeats, *, output_size=None, out):
     if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.Tensor_out', 'output_size', output_size)
     state = DISPATCH()
     try:
-        ks = repeats.keys | out.keys
+        ks = repeats.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_repeat_interleave__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1629,7 +1670,8 @@ def op_random__from_out(self, from_, to, *, generator=None, out):
     if to is not None and to.__class__ is not int: to = as_int('aten::random.from_out', 'to', to)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1661,7 +1703,8 @@ K_rand_like__generator_out = {}
 def op_rand_like__generator_out(self, *, generator, memory_format=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1676,7 +1719,8 @@ K_randn_like__generator_out = {}
 def op_randn_like__generator_out(self, *, generator, memory_format=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1692,7 +1736,8 @@ def op_randint_like__out(self, high, *, memory_format=None, out):
     if high.__class__ is not int: high = as_int('aten::randint_like.out', 'high', high)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_randint_like__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1706,7 +1751,8 @@ def op_randint_like__generator_out(self, high, *, generator, memory_format=None,
     if high.__class__ is not int: high = as_int('aten::randint_like.generator_out', 'high', high)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1721,7 +1767,9 @@ K_randint_like__Tensor_out = {}
 def op_randint_like__Tensor_out(self, high, *, memory_format=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | high.keys | out.keys
+        ks = self.keys
+        if high.keys is not ks: ks |= high.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_randint_like__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1734,7 +1782,9 @@ K_randint_like__Tensor_generator_out = {}
 def op_randint_like__Tensor_generator_out(self, high, *, generator, memory_format=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | high.keys | out.keys
+        ks = self.keys
+        if high.keys is not ks: ks |= high.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1751,7 +1801,8 @@ def op_randint_like__low_dtype_out(self, low, high, *, memory_format=None, out):
     if high.__class__ is not int: high = as_int('aten::randint_like.low_dtype_out', 'high', high)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_randint_like__low_dtype_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1766,7 +1817,8 @@ def op_randint_like__low_generator_dtype_out(self, low, high, *, generator, memo
     if high.__class__ is not int: high = as_int('aten::randint_like.low_generator_dtype_out', 'high', high)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1781,7 +1833,8 @@ K_random__out = {}
 def op_random__out(self, *, generator=None, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1812,7 +1865,8 @@ def op_random__to_out(self, to, *, generator=None, out):
     if to.__class__ is not int: to = as_int('aten::random.to_out', 'to', to)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2072,7 +2126,8 @@ def remainder(input=MISSING, other=MISSING, **kwargs):
         return P_remainder(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2136,7 +2191,8 @@ def resize_as_(input=MISSING, the_template=MISSING, *, memory_format=None, **mor
         return resize_as_(**first_names(resize_as_, more, {'input': input, 'the_template': the_template, 'memory_format': memory_format}))
     state = DISPATCH()
     try:
-        ks = input.keys | the_template.keys
+        ks = input.keys
+        if the_template.keys is not ks: ks |= the_template.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_resize_as_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2211,7 +2267,8 @@ def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
     if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_relu.input', 'batch_first', batch_first)
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
         for each in params:
             ks |= each.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2229,7 +2286,10 @@ def rnn_relu_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
         return rnn_relu_cell(**first_names(rnn_relu_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         if b_ih is not None:
             ks |= b_ih.keys
         if b_hh is not None:
@@ -2256,7 +2316,8 @@ def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_
     if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_tanh.input', 'batch_first', batch_first)
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
         for each in params:
             ks |= each.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2274,7 +2335,10 @@ def rnn_tanh_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=No
         return rnn_tanh_cell(**first_names(rnn_tanh_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     state = DISPATCH()
     try:
-        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        ks = input.keys
+        if hx.keys is not ks: ks |= hx.keys
+        if w_ih.keys is not ks: ks |= w_ih.keys
+        if w_hh.keys is not ks: ks |= w_hh.keys
         if b_ih is not None:
             ks |= b_ih.keys
         if b_hh is not None:
@@ -2471,7 +2535,8 @@ def rsub(input=MISSING, other=MISSING, *args, **kwargs):
         return P_rsub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2677,7 +2742,8 @@ class methods:
             return P_remainder(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2691,7 +2757,8 @@ class methods:
             return P_remainder_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2752,7 +2819,8 @@ class methods:
             return self.reshape_as(**first_names(methods.reshape_as, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_reshape_as[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2813,7 +2881,8 @@ class methods:
             return op_remainder__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2827,7 +2896,8 @@ class methods:
             return op_remainder___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -2841,7 +2911,8 @@ class methods:
             return op_rsub__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_rsub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -75,7 +75,8 @@ K_sqrt__out = {}
 def op_sqrt__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sqrt__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -114,7 +115,8 @@ K_sin__out = {}
 def op_sin__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sin__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -153,7 +155,8 @@ K_sigmoid__out = {}
 def op_sigmoid__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sigmoid__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -192,7 +195,8 @@ K_sign__out = {}
 def op_sign__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sign__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -218,7 +222,8 @@ K_sinh__out = {}
 def op_sinh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sinh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -257,7 +262,8 @@ K_square__out = {}
 def op_square__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_square__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -296,7 +302,8 @@ K_signbit__out = {}
 def op_signbit__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_signbit__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -322,7 +329,8 @@ K_sinc__out = {}
 def op_sinc__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sinc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -349,7 +357,8 @@ def op_sub__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::sub.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -363,7 +372,8 @@ def op_sub___Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::sub_.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sub___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -407,7 +417,9 @@ def op_sub__out(self, other, *, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::sub.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sub__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -421,7 +433,9 @@ def op_subtract__out(self, other, *, alpha=1, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_subtract__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -435,7 +449,8 @@ def op_subtract__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_subtract__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -464,7 +479,8 @@ def op_subtract___Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Tensor', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_subtract___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -505,7 +521,8 @@ K_sgn__out = {}
 def op_sgn__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sgn__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -532,7 +549,8 @@ def op_softshrink__out(self, lambd=0.5, *, out):
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink.out', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softshrink__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -561,7 +579,8 @@ def op_softplus__out(self, beta=1, threshold=20, *, out):
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus.out', 'threshold', threshold)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softplus__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -602,7 +621,8 @@ K_silu__out = {}
 def op_silu__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_silu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -655,7 +675,9 @@ def op_softshrink_backward__grad_input(grad_output, self, lambd, *, grad_input):
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward.grad_input', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softshrink_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -669,7 +691,8 @@ def op_softshrink_backward(grad_output, self, lambd):
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward', 'lambd', lambd)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softshrink_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -684,7 +707,9 @@ def op_softplus_backward__grad_input(grad_output, self, beta, threshold, *, grad
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward.grad_input', 'threshold', threshold)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softplus_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -699,7 +724,8 @@ def op_softplus_backward(grad_output, self, beta, threshold):
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward', 'threshold', threshold)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softplus_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -712,7 +738,9 @@ K_silu_backward__grad_input = {}
 def op_silu_backward__grad_input(grad_output, self, *, grad_input):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_silu_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -725,7 +753,8 @@ K_silu_backward = {}
 def op_silu_backward(grad_output, self):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_silu_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -738,7 +767,8 @@ K_sigmoid_backward = {}
 def op_sigmoid_backward(grad_output, output):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sigmoid_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -751,7 +781,9 @@ K_sigmoid_backward__grad_input = {}
 def op_sigmoid_backward__grad_input(grad_output, output, *, grad_input):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys | grad_input.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sigmoid_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -813,7 +845,8 @@ def op_sum__out(self, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::sum.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sum__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -845,7 +878,8 @@ def op_sum__IntList_out(self, dim, keepdim=False, *, dtype=None, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::sum.IntList_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sum__IntList_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -907,7 +941,8 @@ def op_std__correction_out(self, dim=None, *, correction=None, keepdim=False, ou
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::std.correction_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_std__correction_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -923,7 +958,8 @@ def op_std__out(self, dim, unbiased=True, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::std.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_std__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1022,7 +1058,8 @@ def op__softmax__out(self, dim, half_to_float, *, out):
     if half_to_float.__class__ is not bool: half_to_float = as_bool('aten::_softmax.out', 'half_to_float', half_to_float)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__softmax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1037,7 +1074,8 @@ def op__softmax_backward_data(grad_output, output, dim, input_dtype):
     if input_dtype.__class__ is not DType: input_dtype = as_dtype('aten::_softmax_backward_data', 'input_dtype', input_dtype)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__softmax_backward_data[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1052,7 +1090,9 @@ def op__softmax_backward_data__out(grad_output, output, dim, input_dtype, *, gra
     if input_dtype.__class__ is not DType: input_dtype = as_dtype('aten::_softmax_backward_data.out', 'input_dtype', input_dtype)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys | grad_input.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__softmax_backward_data__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1082,7 +1122,8 @@ def op_softmax__int_out(self, dim, dtype=None, *, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::softmax.int_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softmax__int_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1112,7 +1153,8 @@ def op_smooth_l1_loss(self, target, reduction=1, beta=1.0):
     if beta.__class__ is not float: beta = as_float('aten::smooth_l1_loss', 'beta', beta)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_smooth_l1_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1126,7 +1168,8 @@ def op_soft_margin_loss(self, target, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::soft_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_soft_margin_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1143,7 +1186,9 @@ def op_scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p
     if enable_gqa.__class__ is not bool: enable_gqa = as_bool('aten::scaled_dot_product_attention', 'enable_gqa', enable_gqa)
     state = DISPATCH()
     try:
-        ks = query.keys | key.keys | value.keys
+        ks = query.keys
+        if key.keys is not ks: ks |= key.keys
+        if value.keys is not ks: ks |= value.keys
         if attn_mask is not None:
             ks |= attn_mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1175,7 +1220,10 @@ def op_svd__U(self, some=True, compute_uv=True, *, U, S, V):
     if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd.U', 'compute_uv', compute_uv)
     state = DISPATCH()
     try:
-        ks = self.keys | U.keys | S.keys | V.keys
+        ks = self.keys
+        if U.keys is not ks: ks |= U.keys
+        if S.keys is not ks: ks |= S.keys
+        if V.keys is not ks: ks |= V.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_svd__U[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1201,7 +1249,9 @@ K_slogdet__out = {}
 def op_slogdet__out(self, *, sign, logabsdet):
     state = DISPATCH()
     try:
-        ks = self.keys | sign.keys | logabsdet.keys
+        ks = self.keys
+        if sign.keys is not ks: ks |= sign.keys
+        if logabsdet.keys is not ks: ks |= logabsdet.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slogdet__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1529,7 +1579,8 @@ def op_slice_scatter(self, src, dim=0, start=None, end=None, step=1):
     if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slice_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1544,7 +1595,8 @@ def op_select_scatter(self, src, dim, index):
     if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_select_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1713,7 +1765,9 @@ def op_scatter__src(self, dim, index, src):
     if dim.__class__ is not int: dim = as_int('aten::scatter.src', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__src[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1727,7 +1781,9 @@ def op_scatter___src(self, dim, index, src):
     if dim.__class__ is not int: dim = as_int('aten::scatter_.src', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter___src[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1741,7 +1797,10 @@ def op_scatter__src_out(self, dim, index, src, *, out):
     if dim.__class__ is not int: dim = as_int('aten::scatter.src_out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__src_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1756,7 +1815,8 @@ def op_scatter__value(self, dim, index, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter.value', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__value[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1771,7 +1831,8 @@ def op_scatter___value(self, dim, index, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter_.value', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter___value[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1786,7 +1847,9 @@ def op_scatter__value_out(self, dim, index, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter.value_out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__value_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1800,7 +1863,9 @@ def op_scatter_add(self, dim, index, src):
     if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_add[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1814,7 +1879,9 @@ def op_scatter_add_(self, dim, index, src):
     if dim.__class__ is not int: dim = as_int('aten::scatter_add_', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_add_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1828,7 +1895,10 @@ def op_scatter_add__out(self, dim, index, src, *, out):
     if dim.__class__ is not int: dim = as_int('aten::scatter_add.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_add__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1894,7 +1964,9 @@ def op_sort__values_stable(self, *, stable, dim=-1, descending=False, values, in
     if descending.__class__ is not bool: descending = as_bool('aten::sort.values_stable', 'descending', descending)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sort__values_stable[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1924,7 +1996,9 @@ def op_sort__values(self, dim=-1, descending=False, *, values, indices):
     if descending.__class__ is not bool: descending = as_bool('aten::sort.values', 'descending', descending)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sort__values[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1940,7 +2014,8 @@ def op_searchsorted__Tensor(sorted_sequence, self, *, out_int32=False, right=Fal
     if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Tensor', 'side', side)
     state = DISPATCH()
     try:
-        ks = sorted_sequence.keys | self.keys
+        ks = sorted_sequence.keys
+        if self.keys is not ks: ks |= self.keys
         if sorter is not None:
             ks |= sorter.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1958,7 +2033,9 @@ def op_searchsorted__Tensor_out(sorted_sequence, self, *, out_int32=False, right
     if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Tensor_out', 'side', side)
     state = DISPATCH()
     try:
-        ks = sorted_sequence.keys | self.keys | out.keys
+        ks = sorted_sequence.keys
+        if self.keys is not ks: ks |= self.keys
+        if out.keys is not ks: ks |= out.keys
         if sorter is not None:
             ks |= sorter.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -1995,7 +2072,9 @@ def op_scatter_reduce__two(self, dim, index, src, reduce, *, include_self=True):
     if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_reduce__two[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2011,7 +2090,9 @@ def op_scatter_reduce___two(self, dim, index, src, reduce, *, include_self=True)
     if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce_.two', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_reduce___two[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2027,7 +2108,10 @@ def op_scatter_reduce__two_out(self, dim, index, src, reduce, *, include_self=Tr
     if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two_out', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_reduce__two_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2042,7 +2126,9 @@ def op_scatter__reduce(self, dim, index, src, *, reduce):
     if reduce.__class__ is not str: reduce = as_str('aten::scatter.reduce', 'reduce', reduce)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__reduce[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2057,7 +2143,9 @@ def op_scatter___reduce(self, dim, index, src, *, reduce):
     if reduce.__class__ is not str: reduce = as_str('aten::scatter_.reduce', 'reduce', reduce)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter___reduce[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2073,7 +2161,8 @@ def op_scatter__value_reduce(self, dim, index, value, *, reduce):
     if reduce.__class__ is not str: reduce = as_str('aten::scatter.value_reduce', 'reduce', reduce)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__value_reduce[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2089,7 +2178,8 @@ def op_scatter___value_reduce(self, dim, index, value, *, reduce):
     if reduce.__class__ is not str: reduce = as_str('aten::scatter_.value_reduce', 'reduce', reduce)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter___value_reduce[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2120,7 +2210,8 @@ def op_sub__Scalar_out(self, other, alpha=1, *, out):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::sub.Scalar_out', 'alpha', alpha)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sub__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2136,7 +2227,8 @@ def op_select_backward__out(grad_output, input_sizes, dim, index, *, out):
     if index.__class__ is not int: index = as_int('aten::select_backward.out', 'index', index)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | out.keys
+        ks = grad_output.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_select_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2154,7 +2246,8 @@ def op_slice_backward__out(grad_output, input_sizes, dim, start, end, step, *, o
     if step.__class__ is not int: step = as_int('aten::slice_backward.out', 'step', step)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | out.keys
+        ks = grad_output.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slice_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2170,7 +2263,9 @@ def op_std_mean__correction_out(self, dim=None, *, correction=None, keepdim=Fals
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.correction_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out0.keys | out1.keys
+        ks = self.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_std_mean__correction_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2187,7 +2282,8 @@ def op_segment_reduce__out(data, reduce, *, lengths=None, indices=None, offsets=
     if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce.out', 'initial', initial)
     state = DISPATCH()
     try:
-        ks = data.keys | out.keys
+        ks = data.keys
+        if out.keys is not ks: ks |= out.keys
         if lengths is not None:
             ks |= lengths.keys
         if indices is not None:
@@ -2208,7 +2304,8 @@ def op__safe_softmax__out(self, dim, dtype=None, *, out):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax.out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__safe_softmax__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2223,7 +2320,9 @@ def op_smooth_l1_loss__out(self, target, reduction=1, beta=1.0, *, out):
     if beta.__class__ is not float: beta = as_float('aten::smooth_l1_loss.out', 'beta', beta)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_smooth_l1_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2237,7 +2336,9 @@ def op_soft_margin_loss__out(self, target, reduction=1, *, out):
     if reduction.__class__ is not int: reduction = as_int('aten::soft_margin_loss.out', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = self.keys | target.keys | out.keys
+        ks = self.keys
+        if target.keys is not ks: ks |= target.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_soft_margin_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2252,7 +2353,8 @@ def op_select_copy__int_out(self, dim, index, *, out):
     if index.__class__ is not int: index = as_int('aten::select_copy.int_out', 'index', index)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_select_copy__int_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2269,7 +2371,8 @@ def op_slice_copy__Tensor_out(self, dim=0, start=None, end=None, step=1, *, out)
     if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor_out', 'step', step)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slice_copy__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2282,7 +2385,8 @@ K_squeeze_copy__out = {}
 def op_squeeze_copy__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_squeeze_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2296,7 +2400,8 @@ def op_squeeze_copy__dim_out(self, dim, *, out):
     if dim.__class__ is not int: dim = as_int('aten::squeeze_copy.dim_out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_squeeze_copy__dim_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2310,7 +2415,8 @@ def op_squeeze_copy__dims_out(self, dim, *, out):
     dim = as_ints('aten::squeeze_copy.dims_out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_squeeze_copy__dims_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2363,7 +2469,9 @@ def op_slice_scatter__out(self, src, dim=0, start=None, end=None, step=1, *, out
     if step.__class__ is not int: step = as_int('aten::slice_scatter.out', 'step', step)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys | out.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slice_scatter__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2378,7 +2486,9 @@ def op_select_scatter__out(self, src, dim, index, *, out):
     if index.__class__ is not int: index = as_int('aten::select_scatter.out', 'index', index)
     state = DISPATCH()
     try:
-        ks = self.keys | src.keys | out.keys
+        ks = self.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_select_scatter__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2412,7 +2522,8 @@ def op_searchsorted__Scalar_out(sorted_sequence, self, *, out_int32=False, right
     if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Scalar_out', 'side', side)
     state = DISPATCH()
     try:
-        ks = sorted_sequence.keys | out.keys
+        ks = sorted_sequence.keys
+        if out.keys is not ks: ks |= out.keys
         if sorter is not None:
             ks |= sorter.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -2429,7 +2540,10 @@ def op_scatter__reduce_out(self, dim, index, src, *, reduce, out):
     if reduce.__class__ is not str: reduce = as_str('aten::scatter.reduce_out', 'reduce', reduce)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | src.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__reduce_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2445,7 +2559,9 @@ def op_scatter__value_reduce_out(self, dim, index, value, *, reduce, out):
     if reduce.__class__ is not str: reduce = as_str('aten::scatter.value_reduce_out', 'reduce', reduce)
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter__value_reduce_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2509,7 +2625,9 @@ def scatter_add(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **more):
     if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys | src.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_add[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2532,7 +2650,9 @@ def scatter_reduce(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, reduc
     if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys | src.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_reduce__two[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2550,7 +2670,8 @@ def searchsorted(sorted_sequence, input=MISSING, **kwargs):
         return P_searchsorted(sorted_sequence, input, **kwargs)
     state = DISPATCH()
     try:
-        ks = sorted_sequence.keys | input.keys
+        ks = sorted_sequence.keys
+        if input.keys is not ks: ks |= input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_searchsorted__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2638,7 +2759,8 @@ def select_scatter(input=MISSING, src=MISSING, dim=MISSING, index=MISSING, **mor
     if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
     state = DISPATCH()
     try:
-        ks = input.keys | src.keys
+        ks = input.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_select_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2942,7 +3064,8 @@ def slice_scatter(input=MISSING, src=MISSING, dim=0, start=None, end=None, step=
     if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
     state = DISPATCH()
     try:
-        ks = input.keys | src.keys
+        ks = input.keys
+        if src.keys is not ks: ks |= src.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slice_scatter[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3233,7 +3356,8 @@ def sub(input=MISSING, other=MISSING, *args, **kwargs):
         return P_sub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3251,7 +3375,8 @@ def subtract(input=MISSING, other=MISSING, *args, **kwargs):
         return P_subtract(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_subtract__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3428,7 +3553,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa.__class__ is not bool: enable_gqa = as_bool('aten::scaled_dot_product_attention', 'enable_gqa', enable_gqa)
     state = DISPATCH()
     try:
-        ks = query.keys | key.keys | value.keys
+        ks = query.keys
+        if key.keys is not ks: ks |= key.keys
+        if value.keys is not ks: ks |= value.keys
         if attn_mask is not None:
             ks |= attn_mask.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
@@ -3488,7 +3615,8 @@ def smooth_l1_loss(input=MISSING, target=MISSING, reduction=1, beta=1.0, **more)
     if beta.__class__ is not float: beta = as_float('aten::smooth_l1_loss', 'beta', beta)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_smooth_l1_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3509,7 +3637,8 @@ def soft_margin_loss(input=MISSING, target=MISSING, reduction=1, **more):
     if reduction.__class__ is not int: reduction = as_int('aten::soft_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = input.keys
+        if target.keys is not ks: ks |= target.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_soft_margin_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3577,7 +3706,9 @@ class methods:
         if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | src.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if src.keys is not ks: ks |= src.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_scatter_add[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3592,7 +3723,9 @@ class methods:
         if dim.__class__ is not int: dim = as_int('aten::scatter_add_', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | src.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if src.keys is not ks: ks |= src.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_scatter_add_[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3609,7 +3742,9 @@ class methods:
         if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | src.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if src.keys is not ks: ks |= src.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_scatter_reduce__two[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3626,7 +3761,9 @@ class methods:
         if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce_.two', 'include_self', include_self)
         state = DISPATCH()
         try:
-            ks = self.keys | index.keys | src.keys
+            ks = self.keys
+            if index.keys is not ks: ks |= index.keys
+            if src.keys is not ks: ks |= src.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_scatter_reduce___two[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3658,7 +3795,8 @@ class methods:
         if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
         state = DISPATCH()
         try:
-            ks = self.keys | src.keys
+            ks = self.keys
+            if src.keys is not ks: ks |= src.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_select_scatter[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3720,7 +3858,8 @@ class methods:
         if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
         state = DISPATCH()
         try:
-            ks = self.keys | src.keys
+            ks = self.keys
+            if src.keys is not ks: ks |= src.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_slice_scatter[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3831,7 +3970,8 @@ class methods:
             return P_sub(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3845,7 +3985,8 @@ class methods:
             return P_sub_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3859,7 +4000,8 @@ class methods:
             return P_subtract(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_subtract__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3873,7 +4015,8 @@ class methods:
             return P_subtract_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_subtract___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3930,7 +4073,8 @@ class methods:
             return op_sub__Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -3944,7 +4088,8 @@ class methods:
             return op_sub___Scalar(self, other)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub___Tensor[ks]
         except (KeyError, AttributeError, TypeError):

@@ -52,7 +52,8 @@ K_special_entr__out = {}
 def op_special_entr__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_entr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -78,7 +79,8 @@ K_special_ndtri__out = {}
 def op_special_ndtri__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_ndtri__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -104,7 +106,8 @@ K_special_log_ndtr__out = {}
 def op_special_log_ndtr__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_log_ndtr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -130,7 +133,8 @@ K_special_erfcx__out = {}
 def op_special_erfcx__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_erfcx__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -156,7 +160,8 @@ K_special_i0e__out = {}
 def op_special_i0e__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_i0e__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -182,7 +187,8 @@ K_special_i1__out = {}
 def op_special_i1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_i1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -208,7 +214,8 @@ K_special_i1e__out = {}
 def op_special_i1e__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_i1e__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -234,7 +241,8 @@ K_special_airy_ai__out = {}
 def op_special_airy_ai__out(x, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_airy_ai__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -260,7 +268,8 @@ K_special_bessel_j0__out = {}
 def op_special_bessel_j0__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_bessel_j0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -286,7 +295,8 @@ K_special_bessel_j1__out = {}
 def op_special_bessel_j1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_bessel_j1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -312,7 +322,8 @@ K_special_bessel_y0__out = {}
 def op_special_bessel_y0__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_bessel_y0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -338,7 +349,8 @@ K_special_bessel_y1__out = {}
 def op_special_bessel_y1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_bessel_y1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -364,7 +376,8 @@ K_special_modified_bessel_i0__out = {}
 def op_special_modified_bessel_i0__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_modified_bessel_i0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -390,7 +403,8 @@ K_special_modified_bessel_i1__out = {}
 def op_special_modified_bessel_i1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_modified_bessel_i1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -416,7 +430,8 @@ K_special_modified_bessel_k0__out = {}
 def op_special_modified_bessel_k0__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_modified_bessel_k0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -442,7 +457,8 @@ K_special_modified_bessel_k1__out = {}
 def op_special_modified_bessel_k1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_modified_bessel_k1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -468,7 +484,8 @@ K_special_scaled_modified_bessel_k0__out = {}
 def op_special_scaled_modified_bessel_k0__out(x, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_scaled_modified_bessel_k0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -494,7 +511,8 @@ K_special_scaled_modified_bessel_k1__out = {}
 def op_special_scaled_modified_bessel_k1__out(x, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_scaled_modified_bessel_k1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -520,7 +538,8 @@ K_special_spherical_bessel_j0__out = {}
 def op_special_spherical_bessel_j0__out(x, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_spherical_bessel_j0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -546,7 +565,8 @@ K_special_ndtr__out = {}
 def op_special_ndtr__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_ndtr__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -559,7 +579,8 @@ K_special_zeta = {}
 def op_special_zeta(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_zeta[ks]
     except (KeyError, AttributeError, TypeError):
@@ -600,7 +621,9 @@ K_special_zeta__out = {}
 def op_special_zeta__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_zeta__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -613,7 +636,8 @@ K_special_xlog1py = {}
 def op_special_xlog1py(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlog1py[ks]
     except (KeyError, AttributeError, TypeError):
@@ -654,7 +678,9 @@ K_special_xlog1py__out = {}
 def op_special_xlog1py__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlog1py__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -667,7 +693,8 @@ K_special_chebyshev_polynomial_t = {}
 def op_special_chebyshev_polynomial_t(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_t[ks]
     except (KeyError, AttributeError, TypeError):
@@ -708,7 +735,9 @@ K_special_chebyshev_polynomial_t__out = {}
 def op_special_chebyshev_polynomial_t__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_t__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -721,7 +750,8 @@ K_special_chebyshev_polynomial_u = {}
 def op_special_chebyshev_polynomial_u(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_u[ks]
     except (KeyError, AttributeError, TypeError):
@@ -762,7 +792,9 @@ K_special_chebyshev_polynomial_u__out = {}
 def op_special_chebyshev_polynomial_u__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_u__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -775,7 +807,8 @@ K_special_chebyshev_polynomial_v = {}
 def op_special_chebyshev_polynomial_v(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_v[ks]
     except (KeyError, AttributeError, TypeError):
@@ -816,7 +849,9 @@ K_special_chebyshev_polynomial_v__out = {}
 def op_special_chebyshev_polynomial_v__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_v__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -829,7 +864,8 @@ K_special_chebyshev_polynomial_w = {}
 def op_special_chebyshev_polynomial_w(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_w[ks]
     except (KeyError, AttributeError, TypeError):
@@ -870,7 +906,9 @@ K_special_chebyshev_polynomial_w__out = {}
 def op_special_chebyshev_polynomial_w__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_w__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -883,7 +921,8 @@ K_special_shifted_chebyshev_polynomial_t = {}
 def op_special_shifted_chebyshev_polynomial_t(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_t[ks]
     except (KeyError, AttributeError, TypeError):
@@ -924,7 +963,9 @@ K_special_shifted_chebyshev_polynomial_t__out = {}
 def op_special_shifted_chebyshev_polynomial_t__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_t__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -937,7 +978,8 @@ K_special_shifted_chebyshev_polynomial_u = {}
 def op_special_shifted_chebyshev_polynomial_u(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_u[ks]
     except (KeyError, AttributeError, TypeError):
@@ -978,7 +1020,9 @@ K_special_shifted_chebyshev_polynomial_u__out = {}
 def op_special_shifted_chebyshev_polynomial_u__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_u__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -991,7 +1035,8 @@ K_special_shifted_chebyshev_polynomial_v = {}
 def op_special_shifted_chebyshev_polynomial_v(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_v[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1032,7 +1077,9 @@ K_special_shifted_chebyshev_polynomial_v__out = {}
 def op_special_shifted_chebyshev_polynomial_v__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_v__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1045,7 +1092,8 @@ K_special_shifted_chebyshev_polynomial_w = {}
 def op_special_shifted_chebyshev_polynomial_w(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_w[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1086,7 +1134,9 @@ K_special_shifted_chebyshev_polynomial_w__out = {}
 def op_special_shifted_chebyshev_polynomial_w__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_w__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1099,7 +1149,8 @@ K_special_hermite_polynomial_h = {}
 def op_special_hermite_polynomial_h(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_h[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1140,7 +1191,9 @@ K_special_hermite_polynomial_h__out = {}
 def op_special_hermite_polynomial_h__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_h__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1153,7 +1206,8 @@ K_special_hermite_polynomial_he = {}
 def op_special_hermite_polynomial_he(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_he[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1194,7 +1248,9 @@ K_special_hermite_polynomial_he__out = {}
 def op_special_hermite_polynomial_he__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_he__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1207,7 +1263,8 @@ K_special_laguerre_polynomial_l = {}
 def op_special_laguerre_polynomial_l(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_laguerre_polynomial_l[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1248,7 +1305,9 @@ K_special_laguerre_polynomial_l__out = {}
 def op_special_laguerre_polynomial_l__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_laguerre_polynomial_l__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1261,7 +1320,8 @@ K_special_legendre_polynomial_p = {}
 def op_special_legendre_polynomial_p(x, n):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_legendre_polynomial_p[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1302,7 +1362,9 @@ K_special_legendre_polynomial_p__out = {}
 def op_special_legendre_polynomial_p__out(x, n, *, out):
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys | out.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_legendre_polynomial_p__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1328,7 +1390,8 @@ K_special_expm1__out = {}
 def op_special_expm1__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_expm1__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1354,7 +1417,8 @@ K_special_exp2__out = {}
 def op_special_exp2__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_exp2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1380,7 +1444,8 @@ K_special_psi__out = {}
 def op_special_psi__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_psi__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1406,7 +1471,8 @@ K_special_digamma__out = {}
 def op_special_digamma__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_digamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1432,7 +1498,8 @@ K_special_gammaln__out = {}
 def op_special_gammaln__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammaln__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1458,7 +1525,8 @@ K_special_erf__out = {}
 def op_special_erf__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_erf__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1484,7 +1552,8 @@ K_special_erfc__out = {}
 def op_special_erfc__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_erfc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1510,7 +1579,8 @@ K_special_erfinv__out = {}
 def op_special_erfinv__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_erfinv__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1523,7 +1593,8 @@ K_special_xlogy = {}
 def op_special_xlogy(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlogy[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1564,7 +1635,9 @@ K_special_xlogy__out = {}
 def op_special_xlogy__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlogy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1578,7 +1651,8 @@ def op_special_xlogy__self_scalar_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_xlogy.self_scalar_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlogy__self_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1592,7 +1666,8 @@ def op_special_xlogy__other_scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_xlogy.other_scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlogy__other_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1618,7 +1693,8 @@ K_special_i0__out = {}
 def op_special_i0__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_i0__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1646,7 +1722,8 @@ def op_special_logit__out(self, eps=None, *, out):
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::special_logit.out', 'eps', eps)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_logit__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1674,7 +1751,8 @@ def op_special_polygamma__out(n, self, *, out):
     if n.__class__ is not int: n = as_int('aten::special_polygamma.out', 'n', n)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_polygamma__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1700,7 +1778,8 @@ K_special_expit__out = {}
 def op_special_expit__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_expit__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1726,7 +1805,8 @@ K_special_sinc__out = {}
 def op_special_sinc__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_sinc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1754,7 +1834,8 @@ def op_special_round__out(self, *, decimals=0, out):
     if decimals.__class__ is not int: decimals = as_int('aten::special_round.out', 'decimals', decimals)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_round__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1780,7 +1861,8 @@ K_special_log1p__out = {}
 def op_special_log1p__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_log1p__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1793,7 +1875,9 @@ K_special_gammainc__out = {}
 def op_special_gammainc__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammainc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1806,7 +1890,8 @@ K_special_gammainc = {}
 def op_special_gammainc(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammainc[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1819,7 +1904,9 @@ K_special_gammaincc__out = {}
 def op_special_gammaincc__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammaincc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1832,7 +1919,8 @@ K_special_gammaincc = {}
 def op_special_gammaincc(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammaincc[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1860,7 +1948,8 @@ def op_special_multigammaln__out(self, p, *, out):
     if p.__class__ is not int: p = as_int('aten::special_multigammaln.out', 'p', p)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_multigammaln__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1919,7 +2008,8 @@ def op_special_zeta__self_scalar_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_zeta.self_scalar_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_zeta__self_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1933,7 +2023,8 @@ def op_special_zeta__other_scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_zeta.other_scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_zeta__other_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1947,7 +2038,8 @@ def op_special_xlog1py__self_scalar_out(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_xlog1py.self_scalar_out', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlog1py__self_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1961,7 +2053,8 @@ def op_special_xlog1py__other_scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_xlog1py.other_scalar_out', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlog1py__other_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1975,7 +2068,8 @@ def op_special_chebyshev_polynomial_t__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_t.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_t__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1989,7 +2083,8 @@ def op_special_chebyshev_polynomial_t__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_t.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_t__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2003,7 +2098,8 @@ def op_special_chebyshev_polynomial_u__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_u.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_u__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2017,7 +2113,8 @@ def op_special_chebyshev_polynomial_u__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_u.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_u__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2031,7 +2128,8 @@ def op_special_chebyshev_polynomial_v__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_v.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_v__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2045,7 +2143,8 @@ def op_special_chebyshev_polynomial_v__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_v.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_v__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2059,7 +2158,8 @@ def op_special_chebyshev_polynomial_w__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_w.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_w__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2073,7 +2173,8 @@ def op_special_chebyshev_polynomial_w__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_w.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_w__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2087,7 +2188,8 @@ def op_special_shifted_chebyshev_polynomial_t__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_t.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_t__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2101,7 +2203,8 @@ def op_special_shifted_chebyshev_polynomial_t__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_t.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_t__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2115,7 +2218,8 @@ def op_special_shifted_chebyshev_polynomial_u__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_u.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_u__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2129,7 +2233,8 @@ def op_special_shifted_chebyshev_polynomial_u__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_u.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_u__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2143,7 +2248,8 @@ def op_special_shifted_chebyshev_polynomial_v__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_v.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_v__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2157,7 +2263,8 @@ def op_special_shifted_chebyshev_polynomial_v__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_v.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_v__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2171,7 +2278,8 @@ def op_special_shifted_chebyshev_polynomial_w__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_w.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_w__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2185,7 +2293,8 @@ def op_special_shifted_chebyshev_polynomial_w__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_w.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_w__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2199,7 +2308,8 @@ def op_special_hermite_polynomial_h__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_hermite_polynomial_h.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_h__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2213,7 +2323,8 @@ def op_special_hermite_polynomial_h__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_hermite_polynomial_h.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_h__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2227,7 +2338,8 @@ def op_special_hermite_polynomial_he__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_hermite_polynomial_he.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_he__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2241,7 +2353,8 @@ def op_special_hermite_polynomial_he__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_hermite_polynomial_he.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_he__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2255,7 +2368,8 @@ def op_special_laguerre_polynomial_l__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_laguerre_polynomial_l.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_laguerre_polynomial_l__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2269,7 +2383,8 @@ def op_special_laguerre_polynomial_l__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_laguerre_polynomial_l.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_laguerre_polynomial_l__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2283,7 +2398,8 @@ def op_special_legendre_polynomial_p__x_scalar_out(x, n, *, out):
     if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_legendre_polynomial_p.x_scalar_out', 'x', x)
     state = DISPATCH()
     try:
-        ks = n.keys | out.keys
+        ks = n.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_legendre_polynomial_p__x_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2297,7 +2413,8 @@ def op_special_legendre_polynomial_p__n_scalar_out(x, n, *, out):
     if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_legendre_polynomial_p.n_scalar_out', 'n', n)
     state = DISPATCH()
     try:
-        ks = x.keys | out.keys
+        ks = x.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_legendre_polynomial_p__n_scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2312,7 +2429,8 @@ def op_special_logsumexp__out(self, dim, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::special_logsumexp.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_logsumexp__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2426,7 +2544,8 @@ def chebyshev_polynomial_t(x, n, **kwargs):
         return P_special_chebyshev_polynomial_t(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_t[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2444,7 +2563,8 @@ def chebyshev_polynomial_u(x, n, **kwargs):
         return P_special_chebyshev_polynomial_u(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_u[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2462,7 +2582,8 @@ def chebyshev_polynomial_v(x, n, **kwargs):
         return P_special_chebyshev_polynomial_v(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_v[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2480,7 +2601,8 @@ def chebyshev_polynomial_w(x, n, **kwargs):
         return P_special_chebyshev_polynomial_w(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_chebyshev_polynomial_w[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2680,7 +2802,8 @@ def gammainc(input=MISSING, other=MISSING, **more):
             return op_special_gammainc__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammainc[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2700,7 +2823,8 @@ def gammaincc(input=MISSING, other=MISSING, **more):
             return op_special_gammaincc__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_gammaincc[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2738,7 +2862,8 @@ def hermite_polynomial_h(x, n, **kwargs):
         return P_special_hermite_polynomial_h(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_h[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2756,7 +2881,8 @@ def hermite_polynomial_he(x, n, **kwargs):
         return P_special_hermite_polynomial_he(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_hermite_polynomial_he[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2854,7 +2980,8 @@ def laguerre_polynomial_l(x, n, **kwargs):
         return P_special_laguerre_polynomial_l(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_laguerre_polynomial_l[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2872,7 +2999,8 @@ def legendre_polynomial_p(x, n, **kwargs):
         return P_special_legendre_polynomial_p(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_legendre_polynomial_p[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3226,7 +3354,8 @@ def shifted_chebyshev_polynomial_t(x, n, **kwargs):
         return P_special_shifted_chebyshev_polynomial_t(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_t[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3244,7 +3373,8 @@ def shifted_chebyshev_polynomial_u(x, n, **kwargs):
         return P_special_shifted_chebyshev_polynomial_u(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_u[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3262,7 +3392,8 @@ def shifted_chebyshev_polynomial_v(x, n, **kwargs):
         return P_special_shifted_chebyshev_polynomial_v(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_v[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3280,7 +3411,8 @@ def shifted_chebyshev_polynomial_w(x, n, **kwargs):
         return P_special_shifted_chebyshev_polynomial_w(x, n, **kwargs)
     state = DISPATCH()
     try:
-        ks = x.keys | n.keys
+        ks = x.keys
+        if n.keys is not ks: ks |= n.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_shifted_chebyshev_polynomial_w[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3352,7 +3484,8 @@ def xlog1py(input=MISSING, other=MISSING, **kwargs):
         return P_special_xlog1py(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlog1py[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3370,7 +3503,8 @@ def xlogy(input=MISSING, other=MISSING, **kwargs):
         return P_special_xlogy(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_xlogy[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3388,7 +3522,8 @@ def zeta(input=MISSING, other=MISSING, **kwargs):
         return P_special_zeta(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_special_zeta[ks]
     except (KeyError, AttributeError, TypeError):

@@ -63,7 +63,8 @@ K_tanh__out = {}
 def op_tanh__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tanh__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -102,7 +103,8 @@ K_trunc__out = {}
 def op_trunc__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_trunc__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -128,7 +130,8 @@ K_tan__out = {}
 def op_tan__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tan__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -154,7 +157,8 @@ K_true_divide__Tensor = {}
 def op_true_divide__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_true_divide__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -167,7 +171,9 @@ K_true_divide__out = {}
 def op_true_divide__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_true_divide__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -194,7 +200,8 @@ K_true_divide___Tensor = {}
 def op_true_divide___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_true_divide___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -238,7 +245,8 @@ def op_threshold__out(self, threshold, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold.out', 'value', value)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_threshold__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -267,7 +275,8 @@ def op_threshold_backward(grad_output, self, threshold):
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_backward', 'threshold', threshold)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_threshold_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -281,7 +290,9 @@ def op_threshold_backward__grad_input(grad_output, self, threshold, *, grad_inpu
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_backward.grad_input', 'threshold', threshold)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | self.keys | grad_input.keys
+        ks = grad_output.keys
+        if self.keys is not ks: ks |= self.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_threshold_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -294,7 +305,8 @@ K_tanh_backward = {}
 def op_tanh_backward(grad_output, output):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tanh_backward[ks]
     except (KeyError, AttributeError, TypeError):
@@ -307,7 +319,9 @@ K_tanh_backward__grad_input = {}
 def op_tanh_backward__grad_input(grad_output, output, *, grad_input):
     state = DISPATCH()
     try:
-        ks = grad_output.keys | output.keys | grad_input.keys
+        ks = grad_output.keys
+        if output.keys is not ks: ks |= output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tanh_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -321,7 +335,8 @@ def op_trapezoid__x(y, x, *, dim=-1):
     if dim.__class__ is not int: dim = as_int('aten::trapezoid.x', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = y.keys | x.keys
+        ks = y.keys
+        if x.keys is not ks: ks |= x.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_trapezoid__x[ks]
     except (KeyError, AttributeError, TypeError):
@@ -350,7 +365,8 @@ def op_trapz__x(y, x, *, dim=-1):
     if dim.__class__ is not int: dim = as_int('aten::trapz.x', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = y.keys | x.keys
+        ks = y.keys
+        if x.keys is not ks: ks |= x.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_trapz__x[ks]
     except (KeyError, AttributeError, TypeError):
@@ -383,7 +399,9 @@ def op_triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e
     if reduction.__class__ is not int: reduction = as_int('aten::triplet_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = anchor.keys | positive.keys | negative.keys
+        ks = anchor.keys
+        if positive.keys is not ks: ks |= positive.keys
+        if negative.keys is not ks: ks |= negative.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triplet_margin_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -398,7 +416,8 @@ def op_tensordot(self, other, dims_self, dims_other):
     dims_other = as_ints('aten::tensordot', 'dims_other', dims_other)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tensordot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -413,7 +432,9 @@ def op_tensordot__out(self, other, dims_self, dims_other, *, out):
     dims_other = as_ints('aten::tensordot.out', 'dims_other', dims_other)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tensordot__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -442,7 +463,8 @@ def op_triangular_solve(self, A, upper=True, transpose=False, unitriangular=Fals
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
     state = DISPATCH()
     try:
-        ks = self.keys | A.keys
+        ks = self.keys
+        if A.keys is not ks: ks |= A.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triangular_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -458,7 +480,10 @@ def op_triangular_solve__X(self, A, upper=True, transpose=False, unitriangular=F
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve.X', 'unitriangular', unitriangular)
     state = DISPATCH()
     try:
-        ks = self.keys | A.keys | X.keys | M.keys
+        ks = self.keys
+        if A.keys is not ks: ks |= A.keys
+        if X.keys is not ks: ks |= X.keys
+        if M.keys is not ks: ks |= M.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triangular_solve__X[ks]
     except (KeyError, AttributeError, TypeError):
@@ -530,7 +555,8 @@ def op_tensor_split__tensor_indices_or_sections(self, tensor_indices_or_sections
     if dim.__class__ is not int: dim = as_int('aten::tensor_split.tensor_indices_or_sections', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | tensor_indices_or_sections.keys
+        ks = self.keys
+        if tensor_indices_or_sections.keys is not ks: ks |= tensor_indices_or_sections.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tensor_split__tensor_indices_or_sections[ks]
     except (KeyError, AttributeError, TypeError):
@@ -683,7 +709,8 @@ def op_to__other(self, other, non_blocking=False, copy=False, memory_format=None
     if copy.__class__ is not bool: copy = as_bool('aten::to.other', 'copy', copy)
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_to__other[ks]
     except (KeyError, AttributeError, TypeError):
@@ -696,7 +723,8 @@ K_type_as = {}
 def op_type_as(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_type_as[ks]
     except (KeyError, AttributeError, TypeError):
@@ -710,7 +738,8 @@ def op_take_along_dim(self, indices, dim=None):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take_along_dim[ks]
     except (KeyError, AttributeError, TypeError):
@@ -724,7 +753,9 @@ def op_take_along_dim__out(self, indices, dim=None, *, out):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | indices.keys | out.keys
+        ks = self.keys
+        if indices.keys is not ks: ks |= indices.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take_along_dim__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -766,7 +797,8 @@ def op_tril__out(self, diagonal=0, *, out):
     if diagonal.__class__ is not int: diagonal = as_int('aten::tril.out', 'diagonal', diagonal)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tril__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -808,7 +840,8 @@ def op_triu__out(self, diagonal=0, *, out):
     if diagonal.__class__ is not int: diagonal = as_int('aten::triu.out', 'diagonal', diagonal)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triu__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -821,7 +854,8 @@ K_take = {}
 def op_take(self, index):
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take[ks]
     except (KeyError, AttributeError, TypeError):
@@ -855,7 +889,9 @@ def op_topk__values(self, k, dim=-1, largest=True, sorted=True, *, values, indic
     if sorted.__class__ is not bool: sorted = as_bool('aten::topk.values', 'sorted', sorted)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys | indices.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_topk__values[ks]
     except (KeyError, AttributeError, TypeError):
@@ -904,7 +940,8 @@ K_trace__out = {}
 def op_trace__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_trace__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -919,7 +956,8 @@ def op_transpose_copy__int_out(self, dim0, dim1, *, out):
     if dim1.__class__ is not int: dim1 = as_int('aten::transpose_copy.int_out', 'dim1', dim1)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_transpose_copy__int_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -932,7 +970,8 @@ K_t_copy__out = {}
 def op_t_copy__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_t_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -946,7 +985,8 @@ def op__to_copy__out(self, *, non_blocking=False, memory_format=None, out):
     if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::_to_copy.out', 'non_blocking', non_blocking)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__to_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -959,7 +999,9 @@ K_take__out = {}
 def op_take__out(self, index, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | index.keys | out.keys
+        ks = self.keys
+        if index.keys is not ks: ks |= index.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1047,7 +1089,8 @@ def take(input=MISSING, index=MISSING, **more):
             return op_take__out(input, index, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | index.keys
+        ks = input.keys
+        if index.keys is not ks: ks |= index.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1068,7 +1111,8 @@ def take_along_dim(input=MISSING, indices=MISSING, dim=None, **more):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = input.keys | indices.keys
+        ks = input.keys
+        if indices.keys is not ks: ks |= indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take_along_dim[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1167,7 +1211,8 @@ def tensordot(input=MISSING, other=MISSING, dims_self=MISSING, dims_other=MISSIN
     dims_other = as_ints('aten::tensordot', 'dims_other', dims_other)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tensordot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1343,7 +1388,8 @@ def triangular_solve(input=MISSING, A=MISSING, upper=True, transpose=False, unit
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
     state = DISPATCH()
     try:
-        ks = input.keys | A.keys
+        ks = input.keys
+        if A.keys is not ks: ks |= A.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triangular_solve[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1406,7 +1452,9 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
     if reduction.__class__ is not int: reduction = as_int('aten::triplet_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
-        ks = anchor.keys | positive.keys | negative.keys
+        ks = anchor.keys
+        if positive.keys is not ks: ks |= positive.keys
+        if negative.keys is not ks: ks |= negative.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triplet_margin_loss[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1468,7 +1516,8 @@ def true_divide(input=MISSING, other=MISSING, **kwargs):
         return P_true_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_true_divide__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1529,7 +1578,8 @@ class methods:
         if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
         state = DISPATCH()
         try:
-            ks = self.keys | indices.keys
+            ks = self.keys
+            if indices.keys is not ks: ks |= indices.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_take_along_dim[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1598,7 +1648,8 @@ class methods:
         if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
         state = DISPATCH()
         try:
-            ks = self.keys | A.keys
+            ks = self.keys
+            if A.keys is not ks: ks |= A.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_triangular_solve[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1620,7 +1671,8 @@ class methods:
             return P_true_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_true_divide__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1634,7 +1686,8 @@ class methods:
             return P_true_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_true_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -1652,7 +1705,8 @@ class methods:
             return self.type_as(**first_names(methods.type_as, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_type_as[ks]
         except (KeyError, AttributeError, TypeError):

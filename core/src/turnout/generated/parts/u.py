@@ -66,7 +66,8 @@ def op_upsample_nearest1d__out(self, output_size, scales=None, *, out):
     if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_nearest1d.out', 'scales', scales)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_nearest1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -98,7 +99,8 @@ def op_upsample_nearest1d_backward__grad_input(grad_output, output_size, input_s
     if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_nearest1d_backward.grad_input', 'scales', scales)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_nearest1d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -145,7 +147,8 @@ def op_upsample_nearest2d__out(self, output_size, scales_h=None, scales_w=None, 
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest2d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_nearest2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -179,7 +182,8 @@ def op_upsample_nearest2d_backward__grad_input(grad_output, output_size, input_s
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest2d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_nearest2d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -228,7 +232,8 @@ def op_upsample_nearest3d__out(self, output_size, scales_d=None, scales_h=None, 
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest3d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_nearest3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -264,7 +269,8 @@ def op_upsample_nearest3d_backward__grad_input(grad_output, output_size, input_s
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest3d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_nearest3d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -309,7 +315,8 @@ def op__upsample_nearest_exact1d__out(self, output_size, scales=None, *, out):
     if scales is not None and scales.__class__ is not float: scales = as_float('aten::_upsample_nearest_exact1d.out', 'scales', scales)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_nearest_exact1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -341,7 +348,8 @@ def op__upsample_nearest_exact1d_backward__grad_input(grad_output, output_size, 
     if scales is not None and scales.__class__ is not float: scales = as_float('aten::_upsample_nearest_exact1d_backward.grad_input', 'scales', scales)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_nearest_exact1d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -388,7 +396,8 @@ def op__upsample_nearest_exact2d__out(self, output_size, scales_h=None, scales_w
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact2d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_nearest_exact2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -422,7 +431,8 @@ def op__upsample_nearest_exact2d_backward__grad_input(grad_output, output_size, 
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact2d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_nearest_exact2d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -471,7 +481,8 @@ def op__upsample_nearest_exact3d__out(self, output_size, scales_d=None, scales_h
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact3d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_nearest_exact3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -507,7 +518,8 @@ def op__upsample_nearest_exact3d_backward__grad_input(grad_output, output_size, 
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact3d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_nearest_exact3d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -554,7 +566,8 @@ def op_upsample_linear1d__out(self, output_size, align_corners, scales=None, *, 
     if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_linear1d.out', 'scales', scales)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_linear1d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -588,7 +601,8 @@ def op_upsample_linear1d_backward__grad_input(grad_output, output_size, input_si
     if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_linear1d_backward.grad_input', 'scales', scales)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_linear1d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -638,7 +652,8 @@ def op_upsample_bilinear2d__out(self, output_size, align_corners, scales_h=None,
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bilinear2d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_bilinear2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -674,7 +689,8 @@ def op_upsample_bilinear2d_backward__grad_input(grad_output, output_size, input_
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bilinear2d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_bilinear2d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -726,7 +742,8 @@ def op_upsample_trilinear3d__out(self, output_size, align_corners, scales_d=None
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_trilinear3d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_trilinear3d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -764,7 +781,8 @@ def op_upsample_trilinear3d_backward__grad_input(grad_output, output_size, input
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_trilinear3d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_trilinear3d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -814,7 +832,8 @@ def op_upsample_bicubic2d__out(self, output_size, align_corners, scales_h=None, 
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bicubic2d.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_bicubic2d__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -850,7 +869,8 @@ def op_upsample_bicubic2d_backward__grad_input(grad_output, output_size, input_s
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bicubic2d_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_upsample_bicubic2d_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -900,7 +920,8 @@ def op__upsample_bilinear2d_aa__out(self, output_size, align_corners, scales_h=N
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bilinear2d_aa.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_bilinear2d_aa__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -936,7 +957,8 @@ def op__upsample_bilinear2d_aa_backward__grad_input(grad_output, output_size, in
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bilinear2d_aa_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_bilinear2d_aa_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -986,7 +1008,8 @@ def op__upsample_bicubic2d_aa__out(self, output_size, align_corners, scales_h=No
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bicubic2d_aa.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_bicubic2d_aa__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1022,7 +1045,8 @@ def op__upsample_bicubic2d_aa_backward__grad_input(grad_output, output_size, inp
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bicubic2d_aa_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_bicubic2d_aa_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1072,7 +1096,8 @@ def op__upsample_lanczos2d_aa__out(self, output_size, align_corners, scales_h=No
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_lanczos2d_aa.out', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_lanczos2d_aa__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1108,7 +1133,8 @@ def op__upsample_lanczos2d_aa_backward__grad_input(grad_output, output_size, inp
     if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_lanczos2d_aa_backward.grad_input', 'scales_w', scales_w)
     state = DISPATCH()
     try:
-        ks = grad_output.keys | grad_input.keys
+        ks = grad_output.keys
+        if grad_input.keys is not ks: ks |= grad_input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__upsample_lanczos2d_aa_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1332,7 +1358,8 @@ def op__unsafe_index_put(self, indices, values, accumulate=False):
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::_unsafe_index_put', 'accumulate', accumulate)
     state = DISPATCH()
     try:
-        ks = self.keys | values.keys
+        ks = self.keys
+        if values.keys is not ks: ks |= values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -1350,7 +1377,8 @@ def op__unsafe_masked_index(self, mask, indices, fill):
     if fill.__class__ is not int and fill.__class__ is not float: fill = as_scalar('aten::_unsafe_masked_index', 'fill', fill)
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -1367,7 +1395,9 @@ def op__unsafe_masked_index_put_accumulate(self, mask, indices, values):
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::_unsafe_masked_index_put_accumulate', 'indices', indices)
     state = DISPATCH()
     try:
-        ks = self.keys | mask.keys | values.keys
+        ks = self.keys
+        if mask.keys is not ks: ks |= mask.keys
+        if values.keys is not ks: ks |= values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
@@ -1453,7 +1483,8 @@ def op_unfold_backward__out(grad_in, input_sizes, dim, size, step, *, out):
     if step.__class__ is not int: step = as_int('aten::unfold_backward.out', 'step', step)
     state = DISPATCH()
     try:
-        ks = grad_in.keys | out.keys
+        ks = grad_in.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unfold_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1467,7 +1498,8 @@ def op__unsafe_view__out(self, size, *, out):
     size = as_ints('aten::_unsafe_view.out', 'size', size)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__unsafe_view__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1481,7 +1513,8 @@ def op_unsqueeze_copy__out(self, dim, *, out):
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze_copy.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unsqueeze_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1497,7 +1530,8 @@ def op_unfold_copy__out(self, dimension, size, step, *, out):
     if step.__class__ is not int: step = as_int('aten::unfold_copy.out', 'step', step)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unfold_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1566,7 +1600,10 @@ def op__unique2__out(self, sorted=True, return_inverse=False, return_counts=Fals
     if return_counts.__class__ is not bool: return_counts = as_bool('aten::_unique2.out', 'return_counts', return_counts)
     state = DISPATCH()
     try:
-        ks = self.keys | out0.keys | out1.keys | out2.keys
+        ks = self.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K__unique2__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1583,7 +1620,10 @@ def op_unique_dim__out(self, dim, sorted=True, return_inverse=False, return_coun
     if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim.out', 'return_counts', return_counts)
     state = DISPATCH()
     try:
-        ks = self.keys | out0.keys | out1.keys | out2.keys
+        ks = self.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unique_dim__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1599,7 +1639,10 @@ def op_unique_consecutive__out(self, return_inverse=False, return_counts=False, 
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive.out', 'dim', dim)
     state = DISPATCH()
     try:
-        ks = self.keys | out0.keys | out1.keys | out2.keys
+        ks = self.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
+        if out2.keys is not ks: ks |= out2.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unique_consecutive__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1614,7 +1657,8 @@ def op_uniform__out(self, from_=0.0, to=1.0, *, generator=None, out):
     if to.__class__ is not float: to = as_float('aten::uniform.out', 'to', to)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if generator is not None:
             ks |= generator.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]

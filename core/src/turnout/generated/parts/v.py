@@ -43,7 +43,8 @@ K_view_as_real_copy__out = {}
 def op_view_as_real_copy__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_view_as_real_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -69,7 +70,8 @@ K_view_as_complex_copy__out = {}
 def op_view_as_complex_copy__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_view_as_complex_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -157,7 +159,8 @@ def op_var__correction_out(self, dim=None, *, correction=None, keepdim=False, ou
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::var.correction_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_var__correction_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -173,7 +176,8 @@ def op_var__out(self, dim, unbiased=True, keepdim=False, *, out):
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::var.out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_var__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -232,7 +236,8 @@ K_vdot = {}
 def op_vdot(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_vdot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -245,7 +250,9 @@ K_vdot__out = {}
 def op_vdot__out(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_vdot__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -287,7 +294,8 @@ K_view_as = {}
 def op_view_as(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_view_as[ks]
     except (KeyError, AttributeError, TypeError):
@@ -389,7 +397,9 @@ def op_var_mean__correction_out(self, dim=None, *, correction=None, keepdim=Fals
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.correction_out', 'keepdim', keepdim)
     state = DISPATCH()
     try:
-        ks = self.keys | out0.keys | out1.keys
+        ks = self.keys
+        if out0.keys is not ks: ks |= out0.keys
+        if out1.keys is not ks: ks |= out1.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_var_mean__correction_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -403,7 +413,8 @@ def op_view_copy__out(self, size, *, out):
     size = as_ints('aten::view_copy.out', 'size', size)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_view_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -417,7 +428,8 @@ def op_view_copy__dtype_out(self, dtype, *, out):
     if dtype.__class__ is not DType: dtype = as_dtype('aten::view_copy.dtype_out', 'dtype', dtype)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_view_copy__dtype_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -487,7 +499,8 @@ def vdot(input=MISSING, other=MISSING, **more):
             return op_vdot__out(input, other, out=out)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_vdot[ks]
     except (KeyError, AttributeError, TypeError):
@@ -614,7 +627,8 @@ class methods:
             return self.vdot(**first_names(methods.vdot, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_vdot[ks]
         except (KeyError, AttributeError, TypeError):
@@ -633,7 +647,8 @@ class methods:
             return self.view_as(**first_names(methods.view_as, more, {'other': other}))
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_view_as[ks]
         except (KeyError, AttributeError, TypeError):

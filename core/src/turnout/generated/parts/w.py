@@ -22,7 +22,9 @@ K_where__self = {}
 def op_where__self(condition, self, other):
     state = DISPATCH()
     try:
-        ks = condition.keys | self.keys | other.keys
+        ks = condition.keys
+        if self.keys is not ks: ks |= self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_where__self[ks]
     except (KeyError, AttributeError, TypeError):
@@ -36,7 +38,8 @@ def op_where__ScalarSelf(condition, self, other):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::where.ScalarSelf', 'self', self)
     state = DISPATCH()
     try:
-        ks = condition.keys | other.keys
+        ks = condition.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_where__ScalarSelf[ks]
     except (KeyError, AttributeError, TypeError):
@@ -50,7 +53,8 @@ def op_where__ScalarOther(condition, self, other):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::where.ScalarOther', 'other', other)
     state = DISPATCH()
     try:
-        ks = condition.keys | self.keys
+        ks = condition.keys
+        if self.keys is not ks: ks |= self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_where__ScalarOther[ks]
     except (KeyError, AttributeError, TypeError):
@@ -78,7 +82,10 @@ K_where__self_out = {}
 def op_where__self_out(condition, self, other, *, out):
     state = DISPATCH()
     try:
-        ks = condition.keys | self.keys | other.keys | out.keys
+        ks = condition.keys
+        if self.keys is not ks: ks |= self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_where__self_out[ks]
     except (KeyError, AttributeError, TypeError):

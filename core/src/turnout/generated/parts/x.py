@@ -26,7 +26,8 @@ K_xlogy__Tensor = {}
 def op_xlogy__Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -67,7 +68,9 @@ K_xlogy__OutTensor = {}
 def op_xlogy__OutTensor(self, other, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys | out.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy__OutTensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -80,7 +83,8 @@ K_xlogy___Tensor = {}
 def op_xlogy___Tensor(self, other):
     state = DISPATCH()
     try:
-        ks = self.keys | other.keys
+        ks = self.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -108,7 +112,8 @@ def op_xlogy__OutScalar_Self(self, other, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::xlogy.OutScalar_Self', 'self', self)
     state = DISPATCH()
     try:
-        ks = other.keys | out.keys
+        ks = other.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy__OutScalar_Self[ks]
     except (KeyError, AttributeError, TypeError):
@@ -122,7 +127,8 @@ def op_xlogy__OutScalar_Other(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::xlogy.OutScalar_Other', 'other', other)
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy__OutScalar_Other[ks]
     except (KeyError, AttributeError, TypeError):
@@ -140,7 +146,8 @@ def xlogy(input=MISSING, other=MISSING, **kwargs):
         return P_xlogy(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -156,7 +163,8 @@ def xlogy_(input=MISSING, other=MISSING, **kwargs):
         return P_xlogy_(input, other, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | other.keys
+        ks = input.keys
+        if other.keys is not ks: ks |= other.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_xlogy___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -174,7 +182,8 @@ class methods:
             return P_xlogy(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_xlogy__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
@@ -188,7 +197,8 @@ class methods:
             return P_xlogy_(self, other, **kwargs)
         state = DISPATCH()
         try:
-            ks = self.keys | other.keys
+            ks = self.keys
+            if other.keys is not ks: ks |= other.keys
             if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_xlogy___Tensor[ks]
         except (KeyError, AttributeError, TypeError):

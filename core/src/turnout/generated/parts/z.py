@@ -68,7 +68,8 @@ K_zero__out = {}
 def op_zero__out(self, *, out):
     state = DISPATCH()
     try:
-        ks = self.keys | out.keys
+        ks = self.keys
+        if out.keys is not ks: ks |= out.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_zero__out[ks]
     except (KeyError, AttributeError, TypeError):

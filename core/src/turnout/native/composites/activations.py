@@ -147,7 +147,7 @@ def elu_backward(
         # Clamped, for an exp that overflows has no derivative, taken or not.
         low = aten.clamp_max(x, 0)
         below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(low, input_scale)), input_scale * alpha * scale)
-    slope = aten.where__ScalarOther(aten.le__Scalar(x, 0), below, scale)
+    slope = aten.where__ScalarSelf(aten.gt__Scalar(x, 0), scale, below)
     made: Tensor = aten.mul__Tensor(grad_output, slope)
     return made
 

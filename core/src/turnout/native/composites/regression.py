@@ -51,11 +51,7 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
         raise ShapeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     if beta == 0:
         return l1_loss(self, target, reduction)
-    difference = aten.sub__Tensor(self, target)
-    size = aten.abs(difference)
-    is_far = aten.ge__Scalar(size, beta)
-    near = aten.mul__Scalar(_squared(difference, is_far), 0.5 / beta)
-    return reduced(aten.where__self(is_far, aten.sub__Scalar(size, 0.5 * beta), near), reduction)
+    return reduced(aten.div__Scalar(_bent(self, target, beta), beta), reduction)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
@@ -63,18 +59,14 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise ShapeError(f"huber_loss: delta must be positive, got {delta}")
-    difference = aten.sub__Tensor(self, target)
-    size = aten.abs(difference)
-    is_far = aten.gt__Scalar(size, delta)
-    near = aten.mul__Scalar(_squared(difference, is_far), 0.5)
-    far = aten.mul__Scalar(aten.sub__Scalar(size, 0.5 * delta), delta)
-    return reduced(aten.where__self(is_far, far, near), reduction)
+    return reduced(_bent(self, target, delta), reduction)
 
 
-def _squared(difference: Tensor, is_far: Tensor) -> Tensor:
-    """The square where it is used: elsewhere 0, for the gradient of the square of an infinite one is no number, taken or not."""
-    near = aten.where__ScalarSelf(is_far, 0, difference)
-    made: Tensor = aten.mul__Tensor(near, near)
+def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
+    """d^2 / 2 for differences up to the limit, then limit (d - limit / 2), with no square of a large difference."""
+    size = aten.abs(aten.sub__Tensor(self, target))
+    near = aten.clamp(size, None, limit)
+    made: Tensor = aten.mul__Tensor(near, aten.sub__Tensor(size, near, alpha=0.5))
     return made
 
 

@@ -10,8 +10,8 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.composites.shaping import chunk_sizes
 from turnout.shapes.extents import wrap_dim
-from turnout.state import below_adinplaceorview
-from turnout.tensors import PartStorage
+from turnout.state import CLOCK, below_adinplaceorview
+from turnout.tensors import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int =
 
 def _apart(parts: list[Tensor]) -> list[Tensor]:
     for part in parts:
-        part.storage = PartStorage(part.shared_storage())
+        part.storage = Storage(part.shared_storage().array, CLOCK.epoch)
     return parts
 
 

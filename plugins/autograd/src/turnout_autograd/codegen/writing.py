@@ -296,11 +296,9 @@ class Writer:
             f"    return {self.call}",
         ]
         if self.inplace:
-            body += [
-                "if self.dtype.category < FLOAT:",
-                f"    return {self.call}",
-                f"admit({self.function.qualified_name!r}, self, tracked)",
-            ]
+            if "self" not in self.arguments:
+                body += ["if self.dtype.category < FLOAT:", f"    return {self.call}"]
+            body.append(f"admit({self.function.qualified_name!r}, self, tracked)")
         body += [
             f"node = {self.class_name}()",
             "node.seq = next_seq()",
@@ -324,6 +322,8 @@ class Writer:
             var = local(name)
             if self.kinds[name] == TENSOR:
                 lines += [f"if {var}.view_of is not None: refresh({var})", f"tracks_{name} = {var}.gmask & enabled"]
+                if self.inplace and name == "self":  # the history of what is written into whole numbers does not matter
+                    lines += ["if not tracks_self and self.dtype.category < FLOAT:", f"    return {self.call}"]
             elif self.kinds[name] == OPTIONAL:
                 lines += [
                     f"if {var} is None:",

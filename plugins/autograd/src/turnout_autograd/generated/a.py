@@ -775,10 +775,10 @@ def kernel_of_abs_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::abs_', self, tracked)
         node = AbsBackward0()
@@ -846,10 +846,10 @@ def kernel_of_acos_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::acos_', self, tracked)
         node = AcosBackward0()
@@ -917,10 +917,10 @@ def kernel_of_acosh_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::acosh_', self, tracked)
         node = AcoshBackward0()
@@ -988,10 +988,10 @@ def kernel_of_asin_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::asin_', self, tracked)
         node = AsinBackward0()
@@ -1059,10 +1059,10 @@ def kernel_of_asinh_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::asinh_', self, tracked)
         node = AsinhBackward0()
@@ -1130,10 +1130,10 @@ def kernel_of_atan_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::atan_', self, tracked)
         node = AtanBackward0()
@@ -1201,10 +1201,10 @@ def kernel_of_atanh_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::atanh_', self, tracked)
         node = AtanhBackward0()
@@ -1283,12 +1283,12 @@ def kernel_of_add__Tensor(op):
             return call(below, self, other, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other, alpha)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, other, alpha)
         admit('aten::add_.Tensor', self, tracked)
         node = AddBackward0()
@@ -1372,10 +1372,10 @@ def kernel_of_add__Scalar(op):
             return call(below, self, other, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other, alpha)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, other, alpha)
         admit('aten::add_.Scalar', self, tracked)
         node = AddBackward1()
@@ -1465,12 +1465,12 @@ def kernel_of_atan2_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::atan2_', self, tracked)
         node = Atan2Backward0()
@@ -1563,14 +1563,14 @@ def kernel_of_addcmul_(op):
             return call(below, self, tensor1, tensor2, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, tensor1, tensor2, value)
         if tensor1.view_of is not None: refresh(tensor1)
         tracks_tensor1 = tensor1.gmask & enabled
         if tensor2.view_of is not None: refresh(tensor2)
         tracks_tensor2 = tensor2.gmask & enabled
         tracked = tracks_self | tracks_tensor1 | tracks_tensor2
         if not tracked:
-            return call(below, self, tensor1, tensor2, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, tensor1, tensor2, value)
         admit('aten::addcmul_', self, tracked)
         node = AddcmulBackward0()
@@ -1657,14 +1657,14 @@ def kernel_of_addcdiv_(op):
             return call(below, self, tensor1, tensor2, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, tensor1, tensor2, value)
         if tensor1.view_of is not None: refresh(tensor1)
         tracks_tensor1 = tensor1.gmask & enabled
         if tensor2.view_of is not None: refresh(tensor2)
         tracks_tensor2 = tensor2.gmask & enabled
         tracked = tracks_self | tracks_tensor1 | tracks_tensor2
         if not tracked:
-            return call(below, self, tensor1, tensor2, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, tensor1, tensor2, value)
         admit('aten::addcdiv_', self, tracked)
         node = AddcdivBackward0()
@@ -2320,14 +2320,14 @@ def kernel_of_addmm_(op):
             return call(below, self, mat1, mat2, beta, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mat1, mat2, beta, alpha)
         if mat1.view_of is not None: refresh(mat1)
         tracks_mat1 = mat1.gmask & enabled
         if mat2.view_of is not None: refresh(mat2)
         tracks_mat2 = mat2.gmask & enabled
         tracked = tracks_self | tracks_mat1 | tracks_mat2
         if not tracked:
-            return call(below, self, mat1, mat2, beta, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, mat1, mat2, beta, alpha)
         admit('aten::addmm_', self, tracked)
         node = AddmmBackward0()
@@ -2421,14 +2421,14 @@ def kernel_of_addmv_(op):
             return call(below, self, mat, vec, beta, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mat, vec, beta, alpha)
         if mat.view_of is not None: refresh(mat)
         tracks_mat = mat.gmask & enabled
         if vec.view_of is not None: refresh(vec)
         tracks_vec = vec.gmask & enabled
         tracked = tracks_self | tracks_mat | tracks_vec
         if not tracked:
-            return call(below, self, mat, vec, beta, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, mat, vec, beta, alpha)
         admit('aten::addmv_', self, tracked)
         node = AddmvBackward0()
@@ -2593,10 +2593,10 @@ def kernel_of_as_strided_(op):
             return call(below, self, size, stride, storage_offset)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, size, stride, storage_offset)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, size, stride, storage_offset)
-        if self.dtype.category < FLOAT:
             return call(below, self, size, stride, storage_offset)
         admit('aten::as_strided_', self, tracked)
         node = AsStridedBackward0()

@@ -386,10 +386,10 @@ def kernel_of_bitwise_not_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::bitwise_not_', self, tracked)
         node = BitwiseNotBackward0()
@@ -419,10 +419,10 @@ def kernel_of_bitwise_and__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_and_.Tensor', self, tracked)
         node = BitwiseAndBackward0()
@@ -452,10 +452,10 @@ def kernel_of_bitwise_and__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_and_.Scalar', self, tracked)
         node = BitwiseAndBackward1()
@@ -485,10 +485,10 @@ def kernel_of_bitwise_or__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_or_.Tensor', self, tracked)
         node = BitwiseOrBackward0()
@@ -518,10 +518,10 @@ def kernel_of_bitwise_or__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_or_.Scalar', self, tracked)
         node = BitwiseOrBackward1()
@@ -551,10 +551,10 @@ def kernel_of_bitwise_xor__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_xor_.Tensor', self, tracked)
         node = BitwiseXorBackward0()
@@ -584,10 +584,10 @@ def kernel_of_bitwise_xor__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_xor_.Scalar', self, tracked)
         node = BitwiseXorBackward1()
@@ -617,10 +617,10 @@ def kernel_of_bitwise_left_shift__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_left_shift_.Tensor', self, tracked)
         node = BitwiseLeftShiftBackward0()
@@ -650,10 +650,10 @@ def kernel_of_bitwise_left_shift__Tensor_Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_left_shift_.Tensor_Scalar', self, tracked)
         node = BitwiseLeftShiftBackward1()
@@ -683,10 +683,10 @@ def kernel_of_bitwise_right_shift__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_right_shift_.Tensor', self, tracked)
         node = BitwiseRightShiftBackward0()
@@ -716,10 +716,10 @@ def kernel_of_bitwise_right_shift__Tensor_Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::bitwise_right_shift_.Tensor_Scalar', self, tracked)
         node = BitwiseRightShiftBackward1()
@@ -986,14 +986,14 @@ def kernel_of_baddbmm_(op):
             return call(below, self, batch1, batch2, beta, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, batch1, batch2, beta, alpha)
         if batch1.view_of is not None: refresh(batch1)
         tracks_batch1 = batch1.gmask & enabled
         if batch2.view_of is not None: refresh(batch2)
         tracks_batch2 = batch2.gmask & enabled
         tracked = tracks_self | tracks_batch1 | tracks_batch2
         if not tracked:
-            return call(below, self, batch1, batch2, beta, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, batch1, batch2, beta, alpha)
         admit('aten::baddbmm_', self, tracked)
         node = BaddbmmBackward0()
@@ -1100,10 +1100,10 @@ def kernel_of_bernoulli__float(op):
             return call(below, self, p, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, p, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, p, generator)
         admit('aten::bernoulli_.float', self, tracked)
         node = BernoulliBackward2()
@@ -1133,12 +1133,12 @@ def kernel_of_bernoulli__Tensor(op):
             return call(below, self, p, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
         if p.view_of is not None: refresh(p)
         tracks_p = p.gmask & enabled
         tracked = tracks_self | tracks_p
         if not tracked:
-            return call(below, self, p, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, p, generator)
         admit('aten::bernoulli_.Tensor', self, tracked)
         node = BernoulliBackward3()

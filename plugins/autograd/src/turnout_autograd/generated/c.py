@@ -606,10 +606,10 @@ def kernel_of_cos_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::cos_', self, tracked)
         node = CosBackward0()
@@ -674,10 +674,10 @@ def kernel_of_ceil_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::ceil_', self, tracked)
         node = CeilBackward0()
@@ -742,10 +742,10 @@ def kernel_of_cosh_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::cosh_', self, tracked)
         node = CoshBackward0()
@@ -874,12 +874,12 @@ def kernel_of_copysign__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::copysign_.Tensor', self, tracked)
         node = CopysignBackward0()
@@ -925,10 +925,10 @@ def kernel_of_copysign__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::copysign_.Scalar', self, tracked)
         node = CopysignBackward1()
@@ -1068,10 +1068,10 @@ def kernel_of_clamp_min_(op):
             return call(below, self, min)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, min)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, min)
-        if self.dtype.category < FLOAT:
             return call(below, self, min)
         admit('aten::clamp_min_', self, tracked)
         node = ClampMinBackward0()
@@ -1115,12 +1115,12 @@ def kernel_of_clamp_min__Tensor(op):
             return call(below, self, min)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, min)
         if min.view_of is not None: refresh(min)
         tracks_min = min.gmask & enabled
         tracked = tracks_self | tracks_min
         if not tracked:
-            return call(below, self, min)
-        if self.dtype.category < FLOAT:
             return call(below, self, min)
         admit('aten::clamp_min_.Tensor', self, tracked)
         node = ClampMinBackward1()
@@ -1262,10 +1262,10 @@ def kernel_of_clamp_max_(op):
             return call(below, self, max)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, max)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, max)
-        if self.dtype.category < FLOAT:
             return call(below, self, max)
         admit('aten::clamp_max_', self, tracked)
         node = ClampMaxBackward0()
@@ -1309,12 +1309,12 @@ def kernel_of_clamp_max__Tensor(op):
             return call(below, self, max)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, max)
         if max.view_of is not None: refresh(max)
         tracks_max = max.gmask & enabled
         tracked = tracks_self | tracks_max
         if not tracked:
-            return call(below, self, max)
-        if self.dtype.category < FLOAT:
             return call(below, self, max)
         admit('aten::clamp_max_.Tensor', self, tracked)
         node = ClampMaxBackward1()
@@ -1407,10 +1407,10 @@ def kernel_of_clamp_(op):
             return call(below, self, min, max)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, min, max)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, min, max)
-        if self.dtype.category < FLOAT:
             return call(below, self, min, max)
         admit('aten::clamp_', self, tracked)
         node = ClampBackward0()
@@ -1505,6 +1505,8 @@ def kernel_of_clamp__Tensor(op):
             return call(below, self, min, max)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, min, max)
         if min is None:
             tracks_min = 0
         else:
@@ -1517,8 +1519,6 @@ def kernel_of_clamp__Tensor(op):
             tracks_max = max.gmask & enabled
         tracked = tracks_self | tracks_min | tracks_max
         if not tracked:
-            return call(below, self, min, max)
-        if self.dtype.category < FLOAT:
             return call(below, self, min, max)
         admit('aten::clamp_.Tensor', self, tracked)
         node = ClampBackward1()
@@ -1588,10 +1588,10 @@ def kernel_of_conj_physical_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::conj_physical_', self, tracked)
         node = ConjPhysicalBackward0()
@@ -1710,10 +1710,10 @@ def kernel_of_cumsum_(op):
             return call(below, self, dim, dtype)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, dtype)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim, dtype)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, dtype)
         admit('aten::cumsum_', self, tracked)
         node = CumsumBackward0()
@@ -1803,10 +1803,10 @@ def kernel_of_cumprod_(op):
             return call(below, self, dim, dtype)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, dtype)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim, dtype)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, dtype)
         admit('aten::cumprod_', self, tracked)
         node = CumprodBackward0()
@@ -2084,12 +2084,12 @@ def kernel_of_copy_(op):
             return call(below, self, src, non_blocking)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, src, non_blocking)
         if src.view_of is not None: refresh(src)
         tracks_src = src.gmask & enabled
         tracked = tracks_self | tracks_src
         if not tracked:
-            return call(below, self, src, non_blocking)
-        if self.dtype.category < FLOAT:
             return call(below, self, src, non_blocking)
         admit('aten::copy_', self, tracked)
         node = CopyBackward0()
@@ -2210,10 +2210,10 @@ def kernel_of_cauchy_(op):
             return call(below, self, median, sigma, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, median, sigma, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, median, sigma, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, median, sigma, generator)
         admit('aten::cauchy_', self, tracked)
         node = CauchyBackward0()

@@ -281,10 +281,10 @@ def kernel_of_deg2rad_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::deg2rad_', self, tracked)
         node = Deg2radBackward0()
@@ -365,12 +365,12 @@ def kernel_of_div__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::div_.Tensor', self, tracked)
         node = DivBackward0()
@@ -460,10 +460,10 @@ def kernel_of_div__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::div_.Scalar', self, tracked)
         node = DivBackward1()
@@ -556,12 +556,12 @@ def kernel_of_div__Tensor_mode(op):
             return call(below, self, other, rounding_mode)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other, rounding_mode)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other, rounding_mode)
-        if self.dtype.category < FLOAT:
             return call(below, self, other, rounding_mode)
         admit('aten::div_.Tensor_mode', self, tracked)
         node = DivBackward2()
@@ -653,10 +653,10 @@ def kernel_of_div__Scalar_mode(op):
             return call(below, self, other, rounding_mode)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other, rounding_mode)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other, rounding_mode)
-        if self.dtype.category < FLOAT:
             return call(below, self, other, rounding_mode)
         admit('aten::div_.Scalar_mode', self, tracked)
         node = DivBackward3()
@@ -733,10 +733,10 @@ def kernel_of_digamma_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::digamma_', self, tracked)
         node = DigammaBackward0()

@@ -249,10 +249,10 @@ def kernel_of_exp_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::exp_', self, tracked)
         node = ExpBackward0()
@@ -316,10 +316,10 @@ def kernel_of_expm1_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::expm1_', self, tracked)
         node = Expm1Backward0()
@@ -385,10 +385,10 @@ def kernel_of_erf_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::erf_', self, tracked)
         node = ErfBackward0()
@@ -454,10 +454,10 @@ def kernel_of_exp2_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::exp2_', self, tracked)
         node = Exp2Backward0()
@@ -523,10 +523,10 @@ def kernel_of_erfc_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::erfc_', self, tracked)
         node = ErfcBackward0()
@@ -559,10 +559,10 @@ def kernel_of_eq__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::eq_.Tensor', self, tracked)
         node = EqBackward0()
@@ -592,10 +592,10 @@ def kernel_of_eq__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::eq_.Scalar', self, tracked)
         node = EqBackward1()
@@ -658,10 +658,10 @@ def kernel_of_erfinv_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::erfinv_', self, tracked)
         node = ErfinvBackward0()
@@ -740,10 +740,10 @@ def kernel_of_elu_(op):
             return call(below, self, alpha, scale, input_scale)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, alpha, scale, input_scale)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, alpha, scale, input_scale)
-        if self.dtype.category < FLOAT:
             return call(below, self, alpha, scale, input_scale)
         admit('aten::elu_', self, tracked)
         node = EluBackward0()
@@ -862,10 +862,10 @@ def kernel_of_exponential_(op):
             return call(below, self, lambd, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, lambd, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, lambd, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, lambd, generator)
         admit('aten::exponential_', self, tracked)
         node = ExponentialBackward0()

@@ -427,10 +427,10 @@ def kernel_of_floor_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::floor_', self, tracked)
         node = FloorBackward0()
@@ -492,10 +492,10 @@ def kernel_of_frac_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::frac_', self, tracked)
         node = FracBackward0()
@@ -592,12 +592,12 @@ def kernel_of_floor_divide__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::floor_divide_.Tensor', self, tracked)
         node = FloorDivideBackward0()
@@ -659,10 +659,10 @@ def kernel_of_floor_divide__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::floor_divide_.Scalar', self, tracked)
         node = FloorDivideBackward1()
@@ -785,10 +785,10 @@ def kernel_of_fmod__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::fmod_.Scalar', self, tracked)
         node = FmodBackward0()
@@ -828,12 +828,12 @@ def kernel_of_fmod__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::fmod_.Tensor', self, tracked)
         node = FmodBackward1()
@@ -1125,10 +1125,10 @@ def kernel_of_float_power__Scalar(op):
             return call(below, self, exponent)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, exponent)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, exponent)
-        if self.dtype.category < FLOAT:
             return call(below, self, exponent)
         admit('aten::float_power_.Scalar', self, tracked)
         node = FloatPowerBackward2()
@@ -1172,12 +1172,12 @@ def kernel_of_float_power__Tensor(op):
             return call(below, self, exponent)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, exponent)
         if exponent.view_of is not None: refresh(exponent)
         tracks_exponent = exponent.gmask & enabled
         tracked = tracks_self | tracks_exponent
         if not tracked:
-            return call(below, self, exponent)
-        if self.dtype.category < FLOAT:
             return call(below, self, exponent)
         admit('aten::float_power_.Tensor', self, tracked)
         node = FloatPowerBackward0()
@@ -1295,10 +1295,10 @@ def kernel_of_fill__Scalar(op):
             return call(below, self, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, value)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, value)
         admit('aten::fill_.Scalar', self, tracked)
         node = FillBackward0()
@@ -1338,12 +1338,12 @@ def kernel_of_fill__Tensor(op):
             return call(below, self, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, value)
         if value.view_of is not None: refresh(value)
         tracks_value = value.gmask & enabled
         tracked = tracks_self | tracks_value
         if not tracked:
-            return call(below, self, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, value)
         admit('aten::fill_.Tensor', self, tracked)
         node = FillBackward1()

@@ -237,10 +237,10 @@ def kernel_of_gelu_(op):
             return call(below, self, approximate)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, approximate)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, approximate)
-        if self.dtype.category < FLOAT:
             return call(below, self, approximate)
         admit('aten::gelu_', self, tracked)
         node = GeluBackward0()
@@ -274,10 +274,10 @@ def kernel_of_gt__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::gt_.Tensor', self, tracked)
         node = GtBackward0()
@@ -307,10 +307,10 @@ def kernel_of_gt__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::gt_.Scalar', self, tracked)
         node = GtBackward1()
@@ -340,10 +340,10 @@ def kernel_of_ge__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::ge_.Tensor', self, tracked)
         node = GeBackward0()
@@ -373,10 +373,10 @@ def kernel_of_ge__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::ge_.Scalar', self, tracked)
         node = GeBackward1()
@@ -406,10 +406,10 @@ def kernel_of_gcd_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::gcd_', self, tracked)
         node = GcdBackward0()
@@ -597,10 +597,10 @@ def kernel_of_geometric_(op):
             return call(below, self, p, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, p, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, p, generator)
         admit('aten::geometric_', self, tracked)
         node = GeometricBackward0()

@@ -212,12 +212,12 @@ def kernel_of_hypot_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::hypot_', self, tracked)
         node = HypotBackward0()
@@ -300,12 +300,12 @@ def kernel_of_heaviside_(op):
             return call(below, self, values)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, values)
         if values.view_of is not None: refresh(values)
         tracks_values = values.gmask & enabled
         tracked = tracks_self | tracks_values
         if not tracked:
-            return call(below, self, values)
-        if self.dtype.category < FLOAT:
             return call(below, self, values)
         admit('aten::heaviside_', self, tracked)
         node = HeavisideBackward0()
@@ -382,10 +382,10 @@ def kernel_of_hardtanh_(op):
             return call(below, self, min_val, max_val)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, min_val, max_val)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, min_val, max_val)
-        if self.dtype.category < FLOAT:
             return call(below, self, min_val, max_val)
         admit('aten::hardtanh_', self, tracked)
         node = HardtanhBackward0()
@@ -465,10 +465,10 @@ def kernel_of_hardsigmoid_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::hardsigmoid_', self, tracked)
         node = HardsigmoidBackward0()
@@ -536,10 +536,10 @@ def kernel_of_hardswish_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::hardswish_', self, tracked)
         node = HardswishBackward0()

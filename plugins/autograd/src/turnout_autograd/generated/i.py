@@ -257,10 +257,10 @@ def kernel_of_i0_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::i0_', self, tracked)
         node = I0Backward0()
@@ -344,12 +344,12 @@ def kernel_of_igamma_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::igamma_', self, tracked)
         node = IgammaBackward0()
@@ -447,12 +447,12 @@ def kernel_of_igammac_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::igammac_', self, tracked)
         node = IgammacBackward0()
@@ -620,12 +620,12 @@ def kernel_of_index_put_(op):
             return call(below, self, indices, values, accumulate)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, indices, values, accumulate)
         if values.view_of is not None: refresh(values)
         tracks_values = values.gmask & enabled
         tracked = tracks_self | tracks_values
         if not tracked:
-            return call(below, self, indices, values, accumulate)
-        if self.dtype.category < FLOAT:
             return call(below, self, indices, values, accumulate)
         admit('aten::index_put_', self, tracked)
         node = IndexPutBackward0()
@@ -747,12 +747,12 @@ def kernel_of_index_add_(op):
             return call(below, self, dim, index, source, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, index, source, alpha)
         if source.view_of is not None: refresh(source)
         tracks_source = source.gmask & enabled
         tracked = tracks_self | tracks_source
         if not tracked:
-            return call(below, self, dim, index, source, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, index, source, alpha)
         admit('aten::index_add_', self, tracked)
         node = IndexAddBackward0()

@@ -20,7 +20,6 @@ from turnout_autograd.formulas import (
 from turnout_autograd.pointwise_formulas import (
     LOG_10,
     LOG_2,
-    logaddexp_grad,
 )
 from turnout_autograd.linalg_formulas import (
     lu_unpack_grad,
@@ -191,7 +190,7 @@ class LcmBackward0(Node):
 
 
 class LogaddexpBackward0(Node):
-    __slots__ = ('other', 'other_version', 'self', 'self_version', 'result', 'metas')
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
     op_name = 'aten::logaddexp'
 
     def backward(node, grad, edges):
@@ -205,8 +204,7 @@ class LogaddexpBackward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            result = node.result.tensor(node, 'result')
-            grad_self = logaddexp_grad(grad, self, other, result)
+            grad_self = grad * conj((self - other).sigmoid())
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -220,8 +218,7 @@ class LogaddexpBackward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            result = node.result.tensor(node, 'result')
-            grad_other = logaddexp_grad(grad, other, self, result)
+            grad_other = grad * conj((other - self).sigmoid())
             metas = node.metas
             if metas is not None:
                 grad_other = fit(grad_other, metas[1])
@@ -230,7 +227,6 @@ class LogaddexpBackward0(Node):
     def release(node):
         node.other = FREED
         node.self = FREED
-        node.result = FREED_OUTPUT
 
 
 class Logaddexp2Backward0(Node):
@@ -590,10 +586,10 @@ def kernel_of_log_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log_', self, tracked)
         node = LogBackward0()
@@ -661,10 +657,10 @@ def kernel_of_log1p_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log1p_', self, tracked)
         node = Log1pBackward0()
@@ -697,10 +693,10 @@ def kernel_of_logical_not_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::logical_not_', self, tracked)
         node = LogicalNotBackward0()
@@ -765,10 +761,10 @@ def kernel_of_log2_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log2_', self, tracked)
         node = Log2Backward0()
@@ -836,10 +832,10 @@ def kernel_of_log10_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log10_', self, tracked)
         node = Log10Backward0()
@@ -872,10 +868,10 @@ def kernel_of_lt__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lt_.Tensor', self, tracked)
         node = LtBackward0()
@@ -905,10 +901,10 @@ def kernel_of_lt__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lt_.Scalar', self, tracked)
         node = LtBackward1()
@@ -938,10 +934,10 @@ def kernel_of_le__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::le_.Tensor', self, tracked)
         node = LeBackward0()
@@ -971,10 +967,10 @@ def kernel_of_le__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::le_.Scalar', self, tracked)
         node = LeBackward1()
@@ -1004,10 +1000,10 @@ def kernel_of_logical_and_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_and_', self, tracked)
         node = LogicalAndBackward0()
@@ -1037,10 +1033,10 @@ def kernel_of_logical_or_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_or_', self, tracked)
         node = LogicalOrBackward0()
@@ -1070,10 +1066,10 @@ def kernel_of_logical_xor_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_xor_', self, tracked)
         node = LogicalXorBackward0()
@@ -1103,10 +1099,10 @@ def kernel_of_lcm_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lcm_', self, tracked)
         node = LcmBackward0()
@@ -1162,7 +1158,6 @@ def kernel_of_logaddexp(op):
             node.metas = None if same else metas(self, other)
         else:
             node.metas = None
-        node.result = Kept(result, tracked)
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node
@@ -1272,10 +1267,10 @@ def kernel_of_lgamma_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::lgamma_', self, tracked)
         node = LgammaBackward0()
@@ -1344,10 +1339,10 @@ def kernel_of_logit_(op):
             return call(below, self, eps)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, eps)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, eps)
-        if self.dtype.category < FLOAT:
             return call(below, self, eps)
         admit('aten::logit_', self, tracked)
         node = LogitBackward0()
@@ -1426,12 +1421,12 @@ def kernel_of_lerp__Scalar(op):
             return call(below, self, end, weight)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
         if end.view_of is not None: refresh(end)
         tracks_end = end.gmask & enabled
         tracked = tracks_self | tracks_end
         if not tracked:
-            return call(below, self, end, weight)
-        if self.dtype.category < FLOAT:
             return call(below, self, end, weight)
         admit('aten::lerp_.Scalar', self, tracked)
         node = LerpBackward0()
@@ -1520,14 +1515,14 @@ def kernel_of_lerp__Tensor(op):
             return call(below, self, end, weight)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
         if end.view_of is not None: refresh(end)
         tracks_end = end.gmask & enabled
         if weight.view_of is not None: refresh(weight)
         tracks_weight = weight.gmask & enabled
         tracked = tracks_self | tracks_end | tracks_weight
         if not tracked:
-            return call(below, self, end, weight)
-        if self.dtype.category < FLOAT:
             return call(below, self, end, weight)
         admit('aten::lerp_.Tensor', self, tracked)
         node = LerpBackward1()
@@ -1615,10 +1610,10 @@ def kernel_of_leaky_relu_(op):
             return call(below, self, negative_slope)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, negative_slope)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, negative_slope)
-        if self.dtype.category < FLOAT:
             return call(below, self, negative_slope)
         admit('aten::leaky_relu_', self, tracked)
         node = LeakyReluBackward0()
@@ -1898,10 +1893,10 @@ def kernel_of_log_normal_(op):
             return call(below, self, mean, std, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, mean, std, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, mean, std, generator)
         admit('aten::log_normal_', self, tracked)
         node = LogNormalBackward0()

@@ -636,12 +636,12 @@ def kernel_of_mul__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::mul_.Tensor', self, tracked)
         node = MulBackward0()
@@ -732,10 +732,10 @@ def kernel_of_mul__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::mul_.Scalar', self, tracked)
         node = MulBackward1()
@@ -911,10 +911,10 @@ def kernel_of_mish_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::mish_', self, tracked)
         node = MishBackward0()
@@ -1621,10 +1621,10 @@ def kernel_of_masked_fill__Scalar(op):
             return call(below, self, mask, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mask, value)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, mask, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, mask, value)
         admit('aten::masked_fill_.Scalar', self, tracked)
         node = MaskedFillBackward0()
@@ -1658,12 +1658,12 @@ def kernel_of_masked_fill__Tensor(op):
             return call(below, self, mask, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mask, value)
         if value.view_of is not None: refresh(value)
         tracks_value = value.gmask & enabled
         tracked = tracks_self | tracks_value
         if not tracked:
-            return call(below, self, mask, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, mask, value)
         admit('aten::masked_fill_.Tensor', self, tracked)
         node = MaskedFillBackward1()

@@ -428,10 +428,10 @@ def kernel_of_neg_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::neg_', self, tracked)
         node = NegBackward0()
@@ -496,10 +496,10 @@ def kernel_of_nan_to_num_(op):
             return call(below, self, nan, posinf, neginf)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, nan, posinf, neginf)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, nan, posinf, neginf)
-        if self.dtype.category < FLOAT:
             return call(below, self, nan, posinf, neginf)
         admit('aten::nan_to_num_', self, tracked)
         node = NanToNumBackward0()
@@ -532,10 +532,10 @@ def kernel_of_ne__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::ne_.Tensor', self, tracked)
         node = NeBackward0()
@@ -565,10 +565,10 @@ def kernel_of_ne__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::ne_.Scalar', self, tracked)
         node = NeBackward1()
@@ -649,12 +649,12 @@ def kernel_of_nextafter_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::nextafter_', self, tracked)
         node = NextafterBackward0()
@@ -1067,10 +1067,10 @@ def kernel_of_normal_(op):
             return call(below, self, mean, std, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, mean, std, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, mean, std, generator)
         admit('aten::normal_', self, tracked)
         node = NormalBackward0()

@@ -298,12 +298,12 @@ def kernel_of_pow__Tensor(op):
             return call(below, self, exponent)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, exponent)
         if exponent.view_of is not None: refresh(exponent)
         tracks_exponent = exponent.gmask & enabled
         tracked = tracks_self | tracks_exponent
         if not tracked:
-            return call(below, self, exponent)
-        if self.dtype.category < FLOAT:
             return call(below, self, exponent)
         admit('aten::pow_.Tensor', self, tracked)
         node = PowBackward0()
@@ -444,10 +444,10 @@ def kernel_of_pow__Scalar(op):
             return call(below, self, exponent)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, exponent)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, exponent)
-        if self.dtype.category < FLOAT:
             return call(below, self, exponent)
         admit('aten::pow_.Scalar', self, tracked)
         node = PowBackward2()

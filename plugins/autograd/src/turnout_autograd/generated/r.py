@@ -291,10 +291,10 @@ def kernel_of_rsqrt_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::rsqrt_', self, tracked)
         node = RsqrtBackward0()
@@ -358,10 +358,10 @@ def kernel_of_reciprocal_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::reciprocal_', self, tracked)
         node = ReciprocalBackward0()
@@ -424,10 +424,10 @@ def kernel_of_round_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::round_', self, tracked)
         node = RoundBackward0()
@@ -490,10 +490,10 @@ def kernel_of_relu_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::relu_', self, tracked)
         node = ReluBackward0()
@@ -556,10 +556,10 @@ def kernel_of_rad2deg_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::rad2deg_', self, tracked)
         node = Rad2degBackward0()
@@ -621,10 +621,10 @@ def kernel_of_round__decimals(op):
             return call(below, self, decimals)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, decimals)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, decimals)
-        if self.dtype.category < FLOAT:
             return call(below, self, decimals)
         admit('aten::round_.decimals', self, tracked)
         node = RoundBackward1()
@@ -794,12 +794,12 @@ def kernel_of_remainder__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::remainder_.Tensor', self, tracked)
         node = RemainderBackward0()
@@ -888,10 +888,10 @@ def kernel_of_remainder__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::remainder_.Scalar', self, tracked)
         node = RemainderBackward1()
@@ -1012,10 +1012,10 @@ def kernel_of_random__from(op):
             return call(below, self, from_, to, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, from_, to, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, from_, to, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, from_, to, generator)
         admit('aten::random_.from', self, tracked)
         node = RandomBackward0()
@@ -1045,10 +1045,10 @@ def kernel_of_random_(op):
             return call(below, self, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, generator)
         admit('aten::random_', self, tracked)
         node = RandomBackward1()
@@ -1078,10 +1078,10 @@ def kernel_of_random__to(op):
             return call(below, self, to, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, to, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, to, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, to, generator)
         admit('aten::random_.to', self, tracked)
         node = RandomBackward2()

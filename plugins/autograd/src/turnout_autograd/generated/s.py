@@ -759,10 +759,10 @@ def kernel_of_sqrt_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sqrt_', self, tracked)
         node = SqrtBackward0()
@@ -828,10 +828,10 @@ def kernel_of_sin_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sin_', self, tracked)
         node = SinBackward0()
@@ -897,10 +897,10 @@ def kernel_of_sigmoid_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sigmoid_', self, tracked)
         node = SigmoidBackward0()
@@ -963,10 +963,10 @@ def kernel_of_sign_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sign_', self, tracked)
         node = SignBackward0()
@@ -1031,10 +1031,10 @@ def kernel_of_sinh_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sinh_', self, tracked)
         node = SinhBackward0()
@@ -1102,10 +1102,10 @@ def kernel_of_square_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::square_', self, tracked)
         node = SquareBackward0()
@@ -1173,10 +1173,10 @@ def kernel_of_sinc_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sinc_', self, tracked)
         node = SincBackward0()
@@ -1255,12 +1255,12 @@ def kernel_of_sub__Tensor(op):
             return call(below, self, other, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other, alpha)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, other, alpha)
         admit('aten::sub_.Tensor', self, tracked)
         node = SubBackward0()
@@ -1344,10 +1344,10 @@ def kernel_of_sub__Scalar(op):
             return call(below, self, other, alpha)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other, alpha)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other, alpha)
-        if self.dtype.category < FLOAT:
             return call(below, self, other, alpha)
         admit('aten::sub_.Scalar', self, tracked)
         node = SubBackward1()
@@ -1423,10 +1423,10 @@ def kernel_of_sgn_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::sgn_', self, tracked)
         node = SgnBackward0()
@@ -1588,10 +1588,10 @@ def kernel_of_silu_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::silu_', self, tracked)
         node = SiluBackward0()
@@ -2329,10 +2329,10 @@ def kernel_of_squeeze_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::squeeze_', self, tracked)
         node = SqueezeBackward0()
@@ -2363,10 +2363,10 @@ def kernel_of_squeeze__dim(op):
             return call(below, self, dim)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim)
         admit('aten::squeeze_.dim', self, tracked)
         node = SqueezeBackward1()
@@ -2397,10 +2397,10 @@ def kernel_of_squeeze__dims(op):
             return call(below, self, dim)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim)
         admit('aten::squeeze_.dims', self, tracked)
         node = SqueezeBackward2()
@@ -2472,12 +2472,12 @@ def kernel_of_scatter__src(op):
             return call(below, self, dim, index, src)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src)
         if src.view_of is not None: refresh(src)
         tracks_src = src.gmask & enabled
         tracked = tracks_self | tracks_src
         if not tracked:
-            return call(below, self, dim, index, src)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, index, src)
         admit('aten::scatter_.src', self, tracked)
         node = ScatterBackward0()
@@ -2551,10 +2551,10 @@ def kernel_of_scatter__value(op):
             return call(below, self, dim, index, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, index, value)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim, index, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, index, value)
         admit('aten::scatter_.value', self, tracked)
         node = ScatterBackward1()
@@ -2630,12 +2630,12 @@ def kernel_of_scatter_add_(op):
             return call(below, self, dim, index, src)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src)
         if src.view_of is not None: refresh(src)
         tracks_src = src.gmask & enabled
         tracked = tracks_self | tracks_src
         if not tracked:
-            return call(below, self, dim, index, src)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, index, src)
         admit('aten::scatter_add_', self, tracked)
         node = ScatterAddBackward0()
@@ -2755,12 +2755,12 @@ def kernel_of_scatter_reduce__two(op):
             return call(below, self, dim, index, src, reduce, include_self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src, reduce, include_self)
         if src.view_of is not None: refresh(src)
         tracks_src = src.gmask & enabled
         tracked = tracks_self | tracks_src
         if not tracked:
-            return call(below, self, dim, index, src, reduce, include_self)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim, index, src, reduce, include_self)
         admit('aten::scatter_reduce_.two', self, tracked)
         node = ScatterReduceBackward0()

@@ -267,10 +267,10 @@ def kernel_of_tanh_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::tanh_', self, tracked)
         node = TanhBackward0()
@@ -333,10 +333,10 @@ def kernel_of_trunc_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::trunc_', self, tracked)
         node = TruncBackward0()
@@ -399,10 +399,10 @@ def kernel_of_tan_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::tan_', self, tracked)
         node = TanBackward0()
@@ -479,10 +479,10 @@ def kernel_of_threshold_(op):
             return call(below, self, threshold, value)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, threshold, value)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, threshold, value)
-        if self.dtype.category < FLOAT:
             return call(below, self, threshold, value)
         admit('aten::threshold_', self, tracked)
         node = ThresholdBackward0()
@@ -696,10 +696,10 @@ def kernel_of_t_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::t_', self, tracked)
         node = TBackward0()
@@ -729,10 +729,10 @@ def kernel_of_transpose_(op):
             return call(below, self, dim0, dim1)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim0, dim1)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim0, dim1)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim0, dim1)
         admit('aten::transpose_', self, tracked)
         node = TransposeBackward0()
@@ -841,10 +841,10 @@ def kernel_of_tril_(op):
             return call(below, self, diagonal)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, diagonal)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, diagonal)
-        if self.dtype.category < FLOAT:
             return call(below, self, diagonal)
         admit('aten::tril_', self, tracked)
         node = TrilBackward0()
@@ -908,10 +908,10 @@ def kernel_of_triu_(op):
             return call(below, self, diagonal)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, diagonal)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, diagonal)
-        if self.dtype.category < FLOAT:
             return call(below, self, diagonal)
         admit('aten::triu_', self, tracked)
         node = TriuBackward0()

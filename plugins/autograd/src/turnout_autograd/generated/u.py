@@ -1724,10 +1724,10 @@ def kernel_of_unsqueeze_(op):
             return call(below, self, dim)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, dim)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, dim)
-        if self.dtype.category < FLOAT:
             return call(below, self, dim)
         admit('aten::unsqueeze_', self, tracked)
         node = UnsqueezeBackward0()
@@ -1851,10 +1851,10 @@ def kernel_of_uniform_(op):
             return call(below, self, from_, to, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, from_, to, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, from_, to, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, from_, to, generator)
         admit('aten::uniform_', self, tracked)
         node = UniformBackward0()

@@ -263,12 +263,12 @@ def kernel_of_xlogy__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         if other.view_of is not None: refresh(other)
         tracks_other = other.gmask & enabled
         tracked = tracks_self | tracks_other
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::xlogy_.Tensor', self, tracked)
         node = XlogyBackward0()
@@ -314,10 +314,10 @@ def kernel_of_xlogy__Scalar_Other(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::xlogy_.Scalar_Other', self, tracked)
         node = XlogyBackward2()

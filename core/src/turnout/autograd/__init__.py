@@ -21,16 +21,41 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _MODULES:
+        from importlib import import_module
+
+        return import_module(f"turnout.autograd.{name}")
+    try:
+        return getattr(service(), name)
+    except AttributeError:
+        raise AttributeError(f"module 'turnout.autograd' has no attribute {name!r}") from None
+
+
+_MODULES = ("function", "functional", "graph")
+
+
+def service() -> Any:
+    """What the plugin that provides Autograd has registered; activates it. Raises as `plugins.require_functionality` says."""
     from turnout import plugins
     from turnout.registry import REGISTRY
 
     with REGISTRY.lock:  # the plugin cannot be deactivated between the two
         plugins.require_functionality("Autograd")
-        service = REGISTRY.services["Autograd"]
-    try:
-        return getattr(service, name)
-    except AttributeError:
-        raise AttributeError(f"module 'turnout.autograd' has no attribute {name!r}") from None
+        return REGISTRY.services["Autograd"]
+
+
+def offered(part: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a submodule, which has what the service's module of that name has."""
+
+    def look_up(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(getattr(service(), part), name)
+        except AttributeError:
+            raise AttributeError(f"module 'turnout.autograd.{part}' has no attribute {name!r}") from None
+
+    return look_up, lambda: list(getattr(service(), part).__all__)
 
 
 def tracked_levels(tensor: Tensor) -> int:
@@ -48,11 +73,16 @@ def tracked_levels(tensor: Tensor) -> int:
 
 
 def grad_fn(tensor: Tensor) -> Any:
-    """The tape's node that made a tensor; for a view whose base was written since, the node of its new value."""
+    """The tape's node that made a tensor; for a view whose base was written since, the node of its new value.
+
+    None for leaves, for what nothing tracks now, and inside of a functional transform for what it differentiates by.
+    """
     from turnout.registry import REGISTRY
 
     service = REGISTRY.services.get("Autograd")
-    return tensor.node if service is None or not tensor.keys & TRACKED else service.current_node(tensor)
+    if service is None:
+        return tensor.node
+    return service.current_node(tensor) if tracked_levels(tensor) else None
 
 
 _GENERATOR = 0x20  # CO_GENERATOR, without the import of inspect
@@ -205,8 +235,8 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether imperative autograd records now."""
-    return bool(GRAD.get()[0] & 1)
+    """Whether anything is recorded now: imperative autograd, or inside of a functional transform that transform at least."""
+    return GRAD.get()[0] != 0
 
 
 def is_inference_mode_enabled() -> bool:
