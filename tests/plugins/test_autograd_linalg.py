@@ -127,5 +127,11 @@ def test_a_bad_matrix_of_a_batch_is_named(call: Callable[[Any], Any], text: str)
 
 def test_an_iteration_on_nan_is_an_error() -> None:
     with pytest.raises(LinAlgError) as error:
-        turnout.linalg.svd(turnout.full((2, 2), float("nan")))
+        turnout.linalg.svdvals(turnout.full((2, 2), float("nan")))
     assert str(error.value) == "linalg.svd: the algorithm did not converge; is the input finite?"
+
+
+def test_singular_vectors_of_an_infinite_matrix_are_an_error() -> None:
+    with pytest.raises(LinAlgError) as error:
+        turnout.linalg.svd(turnout.diag(turnout.tensor([float("-inf"), 0.0, 1.0])))
+    assert str(error.value) == "linalg.svd: the input has infinite or NaN elements"

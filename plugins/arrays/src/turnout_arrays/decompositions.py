@@ -84,6 +84,8 @@ def kernels(xp: Any) -> Table:
         if not compute_uv:
             store(xp, S, converged("linalg.svd", xp.linalg.svd, A, compute_uv=False))
             return
+        if not xp.isfinite(A).all():  # LAPACK does not always come back from an infinite one
+            raise LinAlgError("linalg.svd: the input has infinite or NaN elements")
         found = converged("linalg.svd", xp.linalg.svd, A, full_matrices)
         for target, value in zip((U, S, Vh), found, strict=True):
             store(xp, target, value)

@@ -123,9 +123,14 @@ def acosh_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def sinc_grad(grad: Tensor, self: Tensor) -> Tensor:
-    """(cos(pi x) - sinc(x)) / x, where no square of a small x becomes 0; 0 at 0."""
-    zero = self == 0
-    return grad * _masked(conj(((self * pi).cos() - self.sinc()) / where(zero, 1, self)), zero)
+    """(cos(pi x) - sinc(x)) / x; its series near 0, where rounding would be all that is left of the difference."""
+    near = self.abs() < 0.01
+    a = where(near, self, 0) * pi
+    square = a * a
+    series = pi * a * (square * (square * (square / 45360 - 1 / 840) + 1 / 30) - 1 / 3)
+    away = where(near, 1, self)
+    angle = away * pi
+    return grad * conj(where(near, series, (angle.cos() - angle.sin() / angle) / away))
 
 
 def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -189,8 +194,12 @@ def entr_slope(self: Tensor) -> Tensor:
 
 
 def log_ndtr_grad(grad: Tensor, self: Tensor) -> Tensor:
-    """phi(x) / Phi(x), by erfcx, which does not vanish far to the left."""
-    return grad * (sqrt(2 / pi) / aten.special_erfcx(self * -sqrt(0.5)))
+    """phi(x) / Phi(x); left of 0 by erfcx, which does not vanish there as both of them do."""
+    below = self < 0
+    x = where(below, 0, self)
+    right = (x * x * -0.5).exp() / (SQRT_2_PI * aten.special_ndtr(x))
+    left = sqrt(2 / pi) / aten.special_erfcx(where(below, self, 0) * -sqrt(0.5))
+    return grad * where(below, left, right)
 
 
 def i1_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:

@@ -144,7 +144,9 @@ def elu_backward(
             raise ArgumentError(f"elu_backward: alpha must not be negative where the result is given, got {alpha}")
         below = aten.mul__Scalar(aten.add__Scalar(x, alpha * scale), input_scale)
     else:
-        below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(x, input_scale)), input_scale * alpha * scale)
+        # Clamped, for an exp that overflows has no derivative, taken or not.
+        low = aten.clamp_max(x, 0)
+        below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(low, input_scale)), input_scale * alpha * scale)
     slope = aten.where__ScalarSelf(aten.gt__Scalar(x, 0), scale, below)
     made: Tensor = aten.mul__Tensor(grad_output, slope)
     return made
