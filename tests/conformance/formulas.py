@@ -123,6 +123,7 @@ OWN_CALLS: list[tuple[Call, tuple[Any, ...]]] = [
     (lambda x: first(REGISTRY.find("aten::linalg_cholesky_ex")(symmetric(x))), (A,)),
     (eigenvectors, (A,)),
     (lambda x: first(turnout.mode(x)), (A,)),
+    (lambda w: turnout.bincount(turnout.tensor([1, 0, 1]), w), (LOW,)),
     (lambda x: turnout.nan_to_num(x, 0.0, 1.0, 2.0), (A,)),
     (lambda x, y: turnout.nextafter(x, y), (LOW, HIGH)),
     (lambda x: first(seeded("native_dropout")(x, 0.5, True)), (A,)),

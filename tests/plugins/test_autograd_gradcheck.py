@@ -132,6 +132,30 @@ def test_gradients_inside_vmap_are_compared_on_demand(x):
     )
 
 
+def test_derivatives_along_tangents_are_compared_on_demand(x, y):
+    z = turnout.tensor([1 + 2j, 0.5j], dtype=turnout.complex128).requires_grad_()
+    for fast in (False, True):
+        assert autograd.gradcheck(
+            lambda a, n: (a**n, a.sum(), a.detach()), (x, 3), check_forward_ad=True, fast_mode=fast
+        )
+        assert autograd.gradcheck(lambda a, b: (a * b)[:1], (x, y), check_forward_ad=True, fast_mode=fast)
+        assert autograd.gradcheck(lambda a: a * a, z, check_forward_ad=True, fast_mode=fast)
+    constant = function(lambda ctx, x: x * 2, lambda ctx, grad: grad.detach() * 2)
+    assert autograd.gradcheck(constant, x)
+    for options in ({}, {"check_backward_ad": False}):
+        found = refused(lambda given=options: autograd.gradcheck(constant, x, check_forward_ad=True, **given))
+        lines = found.split("\n")
+        assert lines[:2] == [
+            "gradcheck: the derivative of output 0 along a tangent is wrong",
+            "  at        element 0 of input 0, element 0 of the output",
+        ]
+        assert lines[2].startswith("  numeric   2")
+        assert lines[3] == "  formula   0"
+    found = refused(lambda: autograd.gradcheck(constant, x, check_forward_ad=True, fast_mode=True))
+    assert "a random direction of input 0, element 0 of the output" in found
+    assert x.tolist() == [1.0, 2.0]
+
+
 def test_an_input_without_influence_has_no_gradient_inside_vmap_either(x, y):
     seeds = turnout.eye(2, dtype=turnout.float64)
     rows, none = autograd.grad(x * 3, [x, y], seeds, is_grads_batched=True, allow_unused=True, retain_graph=True)
@@ -152,6 +176,9 @@ def test_what_they_refuse(x):
         "gradcheck: no input requires a gradient"
     )
     assert refused(lambda: autograd.gradcheck(turnout.exp, ()), ValueError) == "gradcheck: no input requires a gradient"
+    assert refused(lambda: autograd.gradcheck(turnout.exp, x, check_backward_ad=False), ValueError) == (
+        "gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check"
+    )
     found = refused(lambda: autograd.gradgradcheck(turnout.exp, turnout.ones(2, dtype=turnout.float64)), ValueError)
     assert found == "gradgradcheck: no input requires a gradient"
     assert refused(lambda: autograd.gradgradcheck(lambda a: a.detach(), x)) == (

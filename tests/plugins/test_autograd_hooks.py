@@ -119,6 +119,73 @@ def test_recording_is_on_inside_where_the_graph_of_the_gradient_is_made(x):
     assert seen == [(False, False), (True, True)]
 
 
+# ---- on several tensors
+
+
+def test_a_hook_on_several_tensors_runs_once_when_the_last_of_their_gradients_is_there(x, w):
+    seen = []
+    y, z, unused = x * 2, w * x, w.exp()
+    x.register_hook(lambda g: seen.append("x"))
+    handle = autograd.graph.register_multi_grad_hook(
+        [y, z, unused], lambda gs: seen.append([None if g is None else g.tolist() for g in gs])
+    )
+    total = (y + z * 3).sum()
+    total.backward(retain_graph=True)
+    assert seen == [[[1.0] * 3, [3.0] * 3, None], "x"]
+    seen.clear()
+    y.sum().backward(retain_graph=True)
+    autograd.grad(z.sum(), w, retain_graph=True)
+    w.sum().backward()
+    assert seen == [[[1.0] * 3, None, None], "x", [None, [1.0] * 3, None]]
+    handle.remove()
+    seen.clear()
+    total.backward()
+    assert seen == ["x"]
+
+
+def test_a_hook_on_several_tensors_runs_at_the_end_where_a_gradient_is_none(x, w):
+    class Nothing(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    seen = []
+    y = x * 2
+    with autograd.graph.register_multi_grad_hook([y, w], lambda gs: seen.append([g is None for g in gs])):
+        (Nothing.apply(y) + w).sum().backward()
+    assert seen == [[True, False]]
+    (x * w).sum().backward()
+    assert seen == [[True, False]]
+
+
+def test_a_hook_on_several_tensors_may_want_the_first_gradient_alone(x):
+    seen = []
+    y = x * 2
+    z = y * 3
+    autograd.graph.register_multi_grad_hook([y, z], lambda g: seen.append(g.tolist()), mode="any")
+    z.sum().backward(retain_graph=True)
+    z.sum().backward(inputs=[x])
+    assert seen == [[1.0] * 3] * 2
+
+
+def test_what_a_hook_on_several_tensors_refuses(x):
+    register = autograd.graph.register_multi_grad_hook
+    assert refused(lambda: register([x], print, mode="some")) == (
+        "register_multi_grad_hook: mode must be 'all' or 'any', got 'some'"
+    )
+    assert refused(lambda: register([x, x.detach()], print)) == (
+        "a hook can be registered only on a tensor that requires a gradient"
+    )
+    assert refused(lambda: register([x, 1.0], print), TypeError) == (
+        "register_multi_grad_hook: tensor 1 must be a tensor, not float"
+    )
+    (x * 1).sum().backward()  # and nothing was registered
+
+
 # ---- retained gradients
 
 
@@ -350,7 +417,19 @@ def on_the_argument(x):
     return (x.sin() ** 2).sum()
 
 
-@pytest.mark.parametrize("function", [doubled, on_the_argument])
+def after_a_node(x):
+    y = x.sin()
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 2,))
+    return (y * y).sum()
+
+
+def before_a_node(x):
+    y = x.sin()
+    y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 2,))
+    return (y * y).sum()
+
+
+@pytest.mark.parametrize("function", [doubled, on_the_argument, after_a_node, before_a_node])
 def test_inside_a_gradient_they_run_for_that_gradient_alone(function, x):
     first = func.grad(function)
     plain = x.detach()
@@ -364,6 +443,31 @@ def test_inside_a_gradient_they_run_for_that_gradient_alone(function, x):
         lambda a: func.jacfwd(first)(a).sum(0),
     ):
         assert outer(plain).tolist() == pytest.approx(second)
+
+
+def test_hooks_on_what_only_an_outer_gradient_tracks_run_for_that(x):
+    w = x.detach().requires_grad_()
+    seen = []
+
+    def outer(a):
+        b = a * 3
+
+        def inner(c):
+            d = w * 2
+            b.register_hook(lambda grad: seen.append("outer"))
+            b.grad_fn.register_hook(lambda *grads: seen.append("node of outer"))
+            d.register_hook(lambda grad: seen.append("imperative"))
+            d.grad_fn.register_hook(lambda *grads: seen.append("node of imperative"))
+            return (c * b * d).sum()
+
+        return func.grad(inner)(a).sum()
+
+    found = func.grad(outer)(x.detach())
+    assert seen == ["outer", "node of outer"]
+    seen.clear()
+    found.sum().backward()
+    assert seen == ["imperative", "node of imperative"]
+    assert w.grad.tolist() == [6.0, 6.0, 6.0]
 
 
 def test_imperative_gradients_inside_of_a_transform_run_them_as_its_own_gradient_does(x):

@@ -177,9 +177,30 @@ class Inner(autograd.Function):
         return again.grad, None
 
 
-def test_a_backward_may_run_others_of_any_depth(x):
-    Inner.apply(x, 20).sum().backward()
+@pytest.mark.parametrize("depth", [20, 1000])
+def test_a_backward_may_run_others_of_any_depth(x, depth):
+    Inner.apply(x, depth).sum().backward()
     assert x.grad.tolist() == [2.0] * 3
+    assert turnout.is_grad_enabled()
+
+
+def test_an_error_of_the_innermost_of_many_backwards_is_raised_by_the_outermost(x):
+    ran = []
+
+    class Failing(Inner):
+        @staticmethod
+        def backward(ctx, grad):
+            ran.append(threading.current_thread())
+            with turnout.enable_grad():
+                if not ctx.depth:
+                    raise KeyError("innermost")
+                Failing.apply(ctx.saved_tensors[0].detach().requires_grad_(), ctx.depth - 1).backward(grad)
+
+    with pytest.raises(KeyError, match="innermost"):
+        Failing.apply(x, 100).sum().backward()
+    assert (len(ran), len(set(ran))) == (101, 3)
+    assert x.grad is None
+    assert turnout.is_grad_enabled()
 
 
 def test_backward_inside_of_a_hook_reaches_other_leaves_and_the_same_one(x):

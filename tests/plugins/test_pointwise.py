@@ -208,6 +208,15 @@ def test_gradients_at_the_ends_of_what_a_function_is_defined_for(call, values, g
     assert x.grad.tolist() == pytest.approx(gradients, nan_ok=True)
 
 
+def test_derivatives_along_tangents_are_the_gradients_where_there_are_none():
+    x = turnout.tensor([-1.0, 0.5, 2.0])
+    for options, slopes in (({}, [NAN, 4.0, NAN]), ({"eps": 0.1}, [0.0, 4.0, 0.0])):
+        found = turnout.func.jvp(lambda x, o=options: turnout.logit(x, **o), (x,), (turnout.ones(3),))[1]
+        assert found.tolist() == pytest.approx(slopes, nan_ok=True)
+    ends = turnout.tensor([INF, 1.5, -INF])
+    assert turnout.func.jvp(F.hardswish, (ends,), (turnout.ones(3),))[1].tolist() == [1.0, 1.0, 0.0]
+
+
 def test_lgamma_is_infinite_at_both_infinities():
     assert turnout.lgamma(turnout.tensor([-INF, INF, 3.0])).tolist() == pytest.approx([INF, INF, LOG_2])
 

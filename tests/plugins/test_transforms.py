@@ -68,6 +68,19 @@ def test_enable_grad_inside_a_transform_cannot_revive_what_is_outside() -> None:
     assert PROGRAMS["31 enable_grad inside a transform inside no_grad"](Transforms()).tolist() == [2.0, 16.0, 54.0]
 
 
+def test_what_a_pullback_made_inside_no_grad_gives_does_not_depend_on_its_primals() -> None:
+    # In PyTorch it does, with a gradient that misses what was computed inside no_grad: here 4 x instead of 6 x.
+    x, v = Transforms.tensor([1.0, 2.0]).requires_grad_(), Transforms.tensor(2.0).requires_grad_()
+    with turnout.no_grad():
+        y, pull = func.vjp(lambda a: (a * a * a).sum(), x)
+    (g,) = pull(v)
+    assert not y.requires_grad
+    assert g.tolist() == [6.0, 24.0]
+    assert autograd.grad(g.sum(), v)[0].tolist() == 15.0
+    with pytest.raises(autograd.GradientError):
+        autograd.grad(pull(v)[0].sum(), x)
+
+
 def test_a_transform_inside_no_grad_says_that_it_records() -> None:
     modes: list[bool] = []
 

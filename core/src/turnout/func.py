@@ -78,6 +78,9 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     tuple of gradients, one for each primal. It may be called several times, unless with `retain_graph=False`, and inside of
     another transform; not after a vmap that `vjp` was called in. Outer levels record the gradients where they record at all, or
     as `create_graph` says.
+
+    # differs from torch: for levels that do not record when `vjp` is called (inside `no_grad`), the primals are constants in what
+    # the pullback gives later; a history without the calls in between would give wrong second derivatives.
     """
     return _service("Autograd").transforms.vjp(func, *primals, has_aux=has_aux)
 

@@ -170,6 +170,11 @@ def _flatten(data: Any, values: list[Any]) -> tuple[int, ...]:
     if hasattr(data, "tolist"):
         data = data.tolist()
     if not isinstance(data, (list, tuple, range)):
+        if data is None or data is Ellipsis or isinstance(data, slice):
+            # differs from torch: a list is one index, as in NumPy and as PyTorch warns that it will be.
+            raise CallError(
+                f"a list used as an index holds {data!r}; it is one index, and several are written in a tuple: x[:, [1, 3]]"
+            )
         values.append(data)
         return ()
     shapes = [_flatten(element, values) for element in data]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from turnout.dtypes import COMPLEX
@@ -15,6 +16,7 @@ from turnout_autograd import errors
 from turnout_autograd.edges import GradientEdge
 from turnout_autograd.engine import ANOMALY, Wanted, sweep
 from turnout_autograd.graph import keep_gradient
+from turnout_autograd.joint import JOINT_HOOKS, watching
 from turnout_autograd.leaves import accumulate_all, deliver, hooked
 from turnout_autograd.writes import refresh
 
@@ -54,7 +56,11 @@ def backward(
         GRAD.set((allowed | 1 if create_graph else 0, allowed))
         roots = _roots(outputs, grad_tensors, 1)
         if inputs is None:
-            deliver(sweep(roots, retain))
+            if JOINT_HOOKS.used:
+                with watching(roots):
+                    deliver(sweep(roots, retain))
+            else:
+                deliver(sweep(roots, retain))
             return
         into = tuple({id(t): t for t in _tensors("backward", "input", inputs)}.values())
         _check_inputs("backward", into, 1)
@@ -275,10 +281,11 @@ def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Any, ...], retain: boo
     """The gradients with respect to some tensors, None where none arrives."""
     targets = [t.target if isinstance(t, GradientEdge) else (t.gmask and t.node) or t for t in into]
     wanted = Wanted([edge for edge, _ in roots], targets)
-    sinks = sweep(roots, retain, wanted)
-    for sink in sinks.values():
-        if sink[0].extra is not None:
-            sink[1] = hooked(sink[0], sink[1])
+    with watching(roots, wanted) if JOINT_HOOKS.used else nullcontext():
+        sinks = sweep(roots, retain, wanted)
+        for sink in sinks.values():
+            if sink[0].extra is not None:
+                sink[1] = hooked(sink[0], sink[1])
     return [wanted.gradient(target, sinks) for target in targets]
 
 

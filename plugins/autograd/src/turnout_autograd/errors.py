@@ -253,6 +253,10 @@ def edge_zeros(index: int) -> str:
     )
 
 
+def joint_mode(given: str) -> str:
+    return f"register_multi_grad_hook: mode must be 'all' or 'any', got {given!r}"
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 

@@ -21,6 +21,7 @@ from turnout.tensors import Tensor, View
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, recording
 from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
+from turnout_autograd.nesting import run_nested
 from turnout_autograd.packing import HOOKS, Packed, packed
 from turnout_autograd.writes import admit, rebase, refresh
 
@@ -149,7 +150,7 @@ class FunctionNode(Node):
             for i, meta in enumerate(self.outputs):
                 if given[i] is None and meta is not None:
                     given[i] = _zeros(meta[0], dtype=meta[1], device=meta[2])
-        found = backward_of(self.function)(self.ctx, *given)
+        found = run_nested(backward_of(self.function), self.ctx, *given)
         results = list(found) if isinstance(found, (tuple, list)) else [found]
         while len(results) > len(self.inputs) and results[-1] is None:
             results.pop()

@@ -74,12 +74,21 @@ class Node:
         return tuple((e.node, e.index) if isinstance(e, Output) else (node_of(e), 0) for e in self.edges)
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
-        """`hook(grad_inputs, grad_outputs)` after the node ran; may return new grad_inputs."""
-        return Handle(hooks_of(self).post, hook)
+        """`hook(grad_inputs, grad_outputs)` after the node ran; may return new grad_inputs.
+
+        Inside of functional transforms it runs for the gradient of the innermost one that the node belongs to.
+        # differs from torch: inside vmap it sees the gradients of all examples; a hook on a tensor sees those of one.
+        """
+        return Handle(hooks_of(self).post, self._for_its_level(hook))
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> Handle:
         """`hook(grad_outputs)` before the node runs; may return new grad_outputs."""
-        return Handle(hooks_of(self).pre, hook)
+        return Handle(hooks_of(self).pre, self._for_its_level(hook))
+
+    def _for_its_level(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        from turnout_autograd.levels import for_its_level, levels_behind
+
+        return for_its_level(hook, levels_behind(self))
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -10,6 +10,7 @@ from turnout_autograd import errors
 from turnout_autograd.drawing import draw
 from turnout_autograd.edges import GradientEdge, get_gradient_edge
 from turnout_autograd.graph import Node
+from turnout_autograd.joint import register_multi_grad_hook
 from turnout_autograd.packing import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
@@ -33,5 +34,5 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "draw", "get_gradient_edge",
-    "increment_version", "save_on_cpu", "saved_tensors_hooks",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from turnout.dtypes import FLOAT
 from turnout.state import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout.tensors import Tensor
 from turnout_autograd.engine import Wanted, sweep
-from turnout_autograd.graph import attach, start
+from turnout_autograd.graph import Node, Output, attach, start
 from turnout_autograd.writes import EPOCHS, InputNode, refresh
 
 _LOCK = threading.Lock()
@@ -119,15 +119,31 @@ def pull(
         GRAD.reset(token)
 
 
-def for_its_level(hook: Callable[[Tensor], Any], levels: int) -> Callable[[Tensor], Any]:
-    """A hook on a tensor that some levels track, for the gradients of the innermost one alone.
+def for_its_level(hook: Callable[..., Any], levels: int) -> Callable[..., Any]:
+    """A hook on something that some levels track, for the gradients of the innermost one alone.
 
     The gradients of outer levels differentiate what the hook made of that gradient: run again, it would change them twice.
     """
     own = _innermost(levels)
     if not own:
         return hook
-    return lambda grad: hook(grad) if (_PULLED.get() or _innermost(GRAD.get()[1])) == own else None
+    return lambda *grads: hook(*grads) if (_PULLED.get() or _innermost(GRAD.get()[1])) == own else None
+
+
+def levels_behind(node: Node) -> int:
+    """Which of the levels that run the node's call belongs to: those whose inputs it leads to."""
+    running = GRAD.get()[1] & ~1
+    own = _innermost(running)
+    found, seen, todo = 0, set(), [node] if running else []
+    while todo and _innermost(found) != own:
+        at = todo.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if at.__class__ is InputNode:
+            found |= at.bit & running
+        todo += [e.node if isinstance(e, Output) else e for e in at.edges if isinstance(e, (Node, Output))]
+    return found
 
 
 def _innermost(levels: int) -> int:

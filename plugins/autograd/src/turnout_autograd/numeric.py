@@ -27,7 +27,7 @@ class GradcheckError(GradientError):
 def gradcheck(
     func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
-    fast_mode: bool = False,
+    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
 ) -> bool:  # fmt: skip
     """Whether the gradients of `func` at `inputs` are what its values say.
 
@@ -37,15 +37,22 @@ def gradcheck(
     nondet_tol            how much two backward passes may differ
     check_undefined_grad  of several outputs, one alone must give the gradients that it gives beside zeros for the others
     check_batched_grad    gradients of a batch of output gradients, inside vmap, must be those of each
+    check_forward_ad      derivatives along tangents, as `func.jvp` gives them, must be what the values say too
+    check_backward_ad     whether gradients are checked
     fast_mode             one random direction through inputs and outputs, instead of every element
 
-    Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient,
-    ArgumentError for an input whose elements share memory. What `func` itself raises is raised.
+    Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient or there is
+    nothing to check, ArgumentError for an input whose elements share memory. What `func` itself raises is raised.
     """
+    if not (check_backward_ad or check_forward_ad):
+        raise ValueError("gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check")
     func, args = _in_real_numbers(func, _listed(inputs))
     check = _Check(func, args, eps, atol, rtol, constants=False)
     try:
-        check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+        if check_backward_ad:
+            check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+        if check_forward_ad:
+            check.compare_tangents(fast_mode)
     except GradcheckError:
         if raise_exception:
             raise
@@ -297,6 +304,39 @@ class _Check:
                         f"gradcheck: the gradient of output {j} with respect to input {i} is wrong\n"
                         f"  at        a random direction through both\n  numeric   {numeric:.9g}\n  formula   {formula:.9g}"
                     )
+
+    # ---- along tangents
+
+    def compare_tangents(self, fast: bool) -> None:
+        """The derivatives along each element of each input, or along a random direction of it."""
+        from turnout_autograd.transforms import basis, linearize  # which few programs need
+
+        kept = [o.requires_grad or self.constants for o in _floating(self.func, self.args)]
+
+        def function(*inputs: Tensor) -> tuple[Tensor, ...]:
+            given = dict(zip(self.checked, inputs, strict=True))
+            found = _floating(self.func, [given.get(i, a) for i, a in enumerate(self.args)])
+            return tuple(o for o, wanted in zip(found, kept, strict=True) if wanted)
+
+        push = linearize(function, *[x.detach().clone() for x in self.inputs])[1]  # the inputs are written below
+        zeros = [turnout.zeros_like(x).detach() for x in self.inputs]
+        random = Random(0)
+        for k, i in enumerate(self.checked):
+            x = self.args[i].detach()
+            for row, tangent in enumerate([_random_like(x, random).detach()] if fast else basis(x)):
+                found = push(*zeros[:k], tangent, *zeros[k + 1 :])
+                numeric = self._differences(x, tangent * self.eps)
+                at = "a random direction" if fast else f"element {row}"
+                for j, (derivative, quotients) in enumerate(zip(found, numeric, strict=True)):
+                    self._compare_tangent(f"{at} of input {i}", j, _flat(derivative, derivative), quotients)
+
+    def _compare_tangent(self, at: str, j: int, found: list[float], numeric: list[float]) -> None:
+        for column, (x, y) in enumerate(zip(found, numeric, strict=True)):
+            if not abs(x - y) <= self.atol + self.rtol * abs(y):
+                raise GradcheckError(
+                    f"gradcheck: the derivative of output {j} along a tangent is wrong\n"
+                    f"  at        {at}, element {column} of the output\n  numeric   {y:.9g}\n  formula   {x:.9g}"
+                )
 
     # ---- several gradients at once
 

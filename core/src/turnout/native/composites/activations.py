@@ -182,9 +182,10 @@ def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 
 def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """x / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
-    slope = aten.mul__Tensor(grad_output, aten.add__Scalar(aten.div__Scalar(self, 3), 0.5))
-    middle = aten.where__self(aten.lt__Scalar(self, 3), slope, grad_output)
-    return _where_inside(aten.gt__Scalar(self, -3), middle)
+    slope = aten.add__Scalar(aten.div__Scalar(self, 3), 0.5)
+    middle = aten.where__ScalarOther(aten.lt__Scalar(self, 3), slope, 1)
+    made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarSelf(aten.le__Scalar(self, -3), 0, middle))
+    return made
 
 
 def hardshrink_backward(grad_out: Tensor, self: Tensor, lambd: Any) -> Tensor:

@@ -60,10 +60,11 @@ special_ndtr_out = into_out(special_ndtr, "special_ndtr.out")
 
 def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None = None) -> Tensor:
     """grad / (x (1 - x)): NaN outside of [0, 1], or 0 outside of the limits where there is an eps."""
-    slope = aten.div__Tensor(grad_output, aten.mul__Tensor(self, aten.rsub__Scalar(self, 1)))
     low, high, other = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
     inside = aten.logical_and(aten.ge__Scalar(self, low), aten.le__Scalar(self, high))
-    made: Tensor = aten.where__ScalarOther(inside, slope, other)
+    x = aten.where__ScalarOther(inside, self, 0.5)  # elsewhere no quotient is infinite, whose derivatives would be NaN
+    slope = aten.reciprocal(aten.mul__Tensor(x, aten.rsub__Scalar(x, 1)))
+    made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarOther(inside, slope, other))
     return made
 
 
