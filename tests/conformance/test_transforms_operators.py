@@ -233,6 +233,9 @@ IRREGULAR = {
 # They read one triangle of their matrix.
 SYMMETRIC = {"linalg_cholesky", "cholesky", "_linalg_eigh", "linalg_eigh", "linalg_eigvalsh"}
 
+# vmap refuses them, for most of their calls.
+UNMAPPED = {"bincount"}
+
 REGULAR = [*DIFFERENTIABLE, *(case for case in CASES if case.op in SYMMETRIC)]
 OTHERS = [c for c in CASES if not any(c is r for r in REGULAR) and set(PRECISE) & set(c.dtypes)]
 
@@ -243,7 +246,11 @@ def test_transforms_agree(name: str, case: OperatorCase) -> None:
     runs = runs_of(case)
     assert runs
     for run in runs:
-        CHECKS[name](run)
+        if case.op in UNMAPPED and name.endswith("_of_the_loop"):
+            with pytest.raises(turnout.TurnoutError, match="the shape of its result depends on values"):
+                CHECKS[name](run)
+        else:
+            CHECKS[name](run)
 
 
 def written_through_a_view(case: OperatorCase) -> Function | None:
