@@ -20,6 +20,8 @@ def kernels(xp: Any) -> Table:
 def softmaxes(xp: Any) -> Table:
     """Softmax and its logarithm; the maximum is taken off first, so that nothing overflows."""
 
+    natives = {name: xp.dtype(name) for name in ("float32", "float64")}
+
     def shifted(self: Any, dim: int, out: Any) -> Any:
         """The input less its maxima, in `out` where that has its dtype."""
         x = widen(xp, self)
@@ -64,7 +66,7 @@ def softmaxes(xp: Any) -> Table:
 
     def check_dtype(grad: Any, input_dtype: Any, out: Any) -> None:
         """Without `out` the result has the gradient's dtype; half precision that was widened goes the general way."""
-        if out is None and input_dtype.name != grad.dtype.name:
+        if out is None and natives.get(input_dtype.name) != grad.dtype:
             raise TypeError("another dtype than the gradient's")
 
     # fmt: off

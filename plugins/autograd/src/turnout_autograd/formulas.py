@@ -57,6 +57,14 @@ def expand(grad: Tensor, shape: Ints) -> Tensor:
 
 def turned(grad: Tensor) -> Tensor:
     """`grad.t()`."""
+    if is_plain(grad) and len(grad.array.shape) == 2:
+        device = grad.device
+        array = device.backend.transposed(grad.array)
+        if array is not None:
+            made = wrap(array, device)
+            made.storage = grad.shared_storage()
+            made.offset = grad.offset
+            return made
     return grad.t() if GRAD.get()[0] else _unrecorded(_t, grad)
 
 

@@ -273,7 +273,9 @@ FREED_OUTPUT: Any = _FreedOutput()
 
 def is_plain(tensor: Tensor) -> bool:
     """Whether a call on it would meet nothing but its backend's kernel: what that would do may then be done without the call."""
-    return DISPATCH.get() is FRESH and tensor.keys == tensor.device.backend.keys
+    if GRAD.get()[0] or DISPATCH.get() is not FRESH:
+        return False
+    return tensor.keys | TRACKED == tensor.device.backend.keys | TRACKED
 
 
 Meta = tuple[tuple[int, ...], "DType", "Device"]
