@@ -8,44 +8,31 @@ from turnout.autograd import tracked_levels
 from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, CallError, DTypeError
 from turnout.keys import KEYS, TRACKED
-from turnout.tensors import Storage, Tensor
+from turnout.tensors import RetypedStorage, Storage, Tensor
 
 _OWN = TRACKED | KEYS.bit("Python")  # bits of the tensor itself; the others are its device's
 _BATCHED = KEYS.bit("Batched")
 
 
-class AdoptedStorage(Storage):
+class AdoptedStorage(RetypedStorage):
     """Memory taken over from another tensor, whose versions count from higher up.
 
     Whoever saved the tensor before finds another version; whoever saved the other tensor notices later writes through this one.
     """
 
-    __slots__ = ("_ahead", "_memory")
+    __slots__ = ("_ahead",)
 
     def __init__(self, array: Any, memory: Storage, ahead: int) -> None:
-        self.array = array
-        self._memory = memory
+        super().__init__(array, memory)
         self._ahead = ahead
 
     @property
-    def memory(self) -> Storage:
-        return self._memory
-
-    @property
     def ver(self) -> int:
-        return self._memory.ver + self._ahead
+        return self.memory.ver + self._ahead
 
     @ver.setter
     def ver(self, value: int) -> None:
-        self._memory.ver = value - self._ahead
-
-    @property
-    def views(self) -> Any:
-        return self._memory.views
-
-    @views.setter
-    def views(self, value: Any) -> None:
-        self._memory.views = value
+        self.memory.ver = value - self._ahead
 
 
 def adopt(self: Tensor, value: Any) -> None:
