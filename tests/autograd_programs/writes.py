@@ -115,8 +115,11 @@ def _scatter(d: Draw, x: Var) -> str | None:
     return f"{x}.{'scatter_add_' if add else 'scatter_'}({dim}, {index}, {d.operand(shape, x.dtype, exact=True)})"
 
 
-def _lerp(d: Draw, x: Var) -> str:
+def _lerp(d: Draw, x: Var) -> str | None:
     y, z = (d.operand(x.shape, x.dtype, exact=True) for _ in range(2))
+    # PyTorch keeps the weight for gradients of the others even where they need none, and refuses its own once it was written.
+    if len(d.used) == 3 and d.used[2].tracked and not (x.tracked or d.used[1].tracked):
+        return None
     return f"{x}.lerp_({y}, {z})"
 
 
