@@ -32,7 +32,7 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
     """
     if out is not None:
         if getattr(value, "dtype", None) == out.dtype:
-            out[...] = value  # 500 ns less than copyto
+            out[...] = value  # 450 ns less than copyto
         else:
             xp.copyto(out, value, casting="unsafe")
         return out
