@@ -12,7 +12,7 @@ PY     := .venv/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
 LOCAL  := core $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
-EXTRAS_core := [yaml]
+EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
@@ -71,16 +71,13 @@ format: .venv/.stamp-install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-# Run by its path, the first one works where the generated files themselves are broken.
 codegen: .venv/.stamp-install
-	$(PY) core/src/turnout/codegen
+	$(PY) -m turnout_aten.generation
 	$(PY) -m turnout_autograd.codegen
-	$(PY) -m turnout.plugins.providers --write
 
 codegen-check: .venv/.stamp-install
-	$(PY) core/src/turnout/codegen --check
+	$(PY) -m turnout_aten.generation --check
 	$(PY) -m turnout_autograd.codegen --check
-	$(PY) -m turnout.plugins.providers --check
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse
@@ -95,7 +92,7 @@ wheels: .venv/.stamp-wheelhouse
 # The clean environments install with no index, from dist/ and from this folder: downloaded once.
 .venv/.stamp-wheelhouse: .venv/.stamp-install
 	rm -rf .venv/wheelhouse
-	$(PIP) download -q --no-build-isolation -c constraints.txt -d .venv/wheelhouse ./core[yaml] $(addprefix ./,$(filter-out core,$(LOCAL)))
+	$(PIP) download -q --no-build-isolation -c constraints.txt -d .venv/wheelhouse ./plugins/aten[yaml] $(addprefix ./,$(filter-out plugins/aten,$(LOCAL)))
 	rm -f .venv/wheelhouse/turnout*
 	@touch $@
 

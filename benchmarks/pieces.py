@@ -22,7 +22,7 @@ import turnout
 from turnout.keys import TRACKED
 from turnout.registry import find_operator
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
-from turnout.tensors import Tensor, wrap
+from turnout_aten.tensor.tensor import Tensor, wrap
 
 Pieces = Iterable[tuple[str, Side]]
 

@@ -19,8 +19,8 @@ import turnout
 import turnout_arrays
 from turnout import registry
 from turnout.library import Library, custom_op
-from turnout.native.tables import register_kernels
 from turnout.registry import find_operator
+from turnout_aten.kernels.tables import register_kernels
 
 VALUES = [1.0, 2.0, 3.0, 4.0]
 MANY, FEW = 10_000, 10

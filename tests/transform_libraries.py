@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import turnout
-from turnout import autograd, func, trees
+from turnout import autograd, func
+from turnout_aten import trees
 
 
 def _cubed(x: turnout.Tensor) -> turnout.Tensor:

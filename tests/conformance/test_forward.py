@@ -18,11 +18,11 @@ import turnout
 from operator_cases import ABOUT_STRIDES, CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import AliasError, DTypeError
-from turnout.native.bookkeeping import INPLACE_VIEW
-from turnout.native.tables import register_kernels
 from turnout.operators import Operator
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
 from turnout_arrays import ArrayBackend, kernels
+from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_cpu import lapack, special
 
 DEVICES = ("cpu", "second")
@@ -50,7 +50,7 @@ class Forbidden(ArrayBackend):
 
 @pytest.fixture(scope="module", autouse=True)
 def second_device() -> Iterator[None]:
-    with Library("second") as library:
+    with Registrations("second") as library:
         backend = Second(np)
         library.backend(backend)
         library.backend(Forbidden(np))
@@ -59,7 +59,7 @@ def second_device() -> Iterator[None]:
 
 
 def test_a_composite_kernel_that_makes_a_tensor_on_the_default_device_is_found() -> None:
-    with Library("careless") as library, turnout.config.override({"default_device": "forbidden"}):
+    with Registrations("careless") as library, turnout.config.override({"default_device": "forbidden"}):
         library.define("careless(Tensor self) -> Tensor")
         library.impl("careless", "CompositeImplicitAutograd", lambda x: x + turnout.zeros(1))
         with pytest.raises(AssertionError, match="a tensor was made on the default device"):

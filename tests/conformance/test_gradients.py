@@ -14,7 +14,7 @@ import turnout
 from operator_cases import CASES, OperatorCase
 from operator_cases.differentiable import DIFFERENTIABLE, OWN, RANDOM, as_function, is_recorded, sample_calls
 from turnout import autograd
-from turnout.kernels import FALLTHROUGH
+from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import REGISTRY
 
 

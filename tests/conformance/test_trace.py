@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from turnout.graphs import TraceWarning
 
 import turnout
 from operator_cases import CASES, OperatorCase, T, build
 from turnout import autograd
 from turnout.dtypes import dtype_named
-from turnout.graphs import TraceWarning
 from turnout.registry import find_operator
 
 DEVICES = ("cpu", "opencl")

@@ -15,8 +15,9 @@ import pytest
 import turnout
 from operator_cases import CASES, OperatorCase
 from operator_cases.differentiable import DIFFERENTIABLE, PRECISE, as_function, leaves, sample_calls
-from turnout import autograd, func, trees
+from turnout import autograd, func
 from turnout.registry import REGISTRY
+from turnout_aten import trees
 
 Function = Callable[..., Any]
 SAMPLES = 2

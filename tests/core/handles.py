@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from turnout.backends import Backend
 from turnout.devices import Device, device
 from turnout.dtypes import DType, float32
-from turnout.registry import Library
-from turnout.tensors import Tensor, wrap
+from turnout.registry import Registrations
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.tensor.tensor import Tensor, wrap
 
 
 class Cells:
@@ -40,7 +40,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-class CellsBackend(Backend):
+class CellsBackend(TensorBackend):
     """Device `cells`."""
 
     name = "Cells"
@@ -70,7 +70,7 @@ class CellsBackend(Backend):
             target.memory[place] = value
 
 
-def register(library: Library) -> None:
+def register(library: Registrations) -> None:
     """Add the backend through a library, whose undo takes it away."""
     library.backend(CellsBackend())
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from turnout.backends import Backend
 from turnout.devices import device
 from turnout.dtypes import float32
-from turnout.library import custom, groups
-from turnout.registry import REGISTRY, Library
-from turnout.tensors import Tensor, wrap
+from turnout.library import custom
+from turnout.library import libraries as groups
+from turnout.registry import REGISTRY, Registrations
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.tensor.tensor import Tensor, wrap
 
 
 class Cells:
@@ -23,7 +24,7 @@ class Cells:
         self.shape = (len(values),)
 
 
-class Shelf(Backend):
+class Shelf(TensorBackend):
     """Arrays are Cells."""
 
     name = "Shelf"
@@ -50,7 +51,7 @@ class Rack(Shelf):
 @pytest.fixture(autouse=True)
 def backends() -> Iterator[None]:
     """Both backends, and no registration of a test left behind."""
-    with Library("the tests' backends") as library:
+    with Registrations("the tests' backends") as library:
         library.backend(Shelf())
         library.backend(Rack())
         before = state_of_registry()

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from turnout.backends import Backend
 from turnout.dtypes import BOOL, FLOAT, DType
-from turnout.native.tables import register_kernels
-from turnout.native.wrappers import Row
-from turnout.registry import Library
+from turnout.registry import Registrations
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.kernels.wrapping import Row
 
 FORMATS = {
     "float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint64": "Q",
@@ -70,7 +70,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-class PureBackend(Backend):
+class PureBackend(TensorBackend):
     """The device "pure"."""
 
     name = "Pure"
@@ -233,7 +233,7 @@ KERNELS: dict[str, Any] = {
 def registered() -> Iterator[PureBackend]:
     """The backend with its kernels, until the block ends."""
     backend = PureBackend()
-    with Library("pure-backend-of-tests") as library:
+    with Registrations("pure-backend-of-tests") as library:
         library.backend(backend)
         register_kernels(library, backend, KERNELS)
         yield backend
@@ -243,8 +243,8 @@ def made(data: Any, dtype: DType | None = None) -> Any:
     """A tensor on "pure" from nested lists: float32, or int64 and bool for such elements."""
     from turnout.devices import device
     from turnout.dtypes import bool_, float32, int64
-    from turnout.indexing import _flatten
-    from turnout.tensors import wrap
+    from turnout_aten.tensor.indexing import _flatten
+    from turnout_aten.tensor.tensor import wrap
 
     values: list[Any] = []
     shape = _flatten(data, values)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout.kernels import FALLTHROUGH, INTERNAL
+from turnout.keys import BackendRow
 from turnout.keys import AUTOCAST, KeySpace, Universe
-from turnout.registry import Library, Registry
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL
+from turnout.registry import Registrations, Registry
 
 
 @pytest.fixture
@@ -18,8 +19,8 @@ def registry():
 def test_the_alias_covers_the_keys_of_all_backends_those_that_come_later_too():
     keys = KeySpace()
     assert keys.universe.aliases[AUTOCAST] == frozenset()
-    keys.add_backend("Two")
-    keys.add_backend("One")
+    keys.add_backend(BackendRow("Two"))
+    keys.add_backend(BackendRow("One"))
     assert keys.universe.aliases[AUTOCAST] == {"AutocastOne", "AutocastTwo"}
     keys.remove_backend("Two")
     assert keys.universe.aliases[AUTOCAST] == {"AutocastOne"}
@@ -37,15 +38,15 @@ def test_a_fallback_at_the_alias_is_specialised_for_each_key_of_each_operator(re
         asked.append((op.name, key))
         return FALLTHROUGH if key == "AutocastTwo" else lambda ks, *args: f"{op.name} at {key}"
 
-    library = Library("mixed", registry=registry)
+    library = Registrations("mixed", registry=registry)
     if first == "backend":
-        registry.keys.add_backend("One")
+        registry.keys.add_backend(BackendRow("One"))
     library.define("mixed::double(Tensor x) -> Tensor")
     library.fallback(AUTOCAST, None, form=INTERNAL, specialize=specialize, by_key=True)
     with registry.lock:
         for name in ("One", "Two"):
             if name not in registry.keys.backends:
-                registry.keys.add_backend(name)
+                registry.keys.add_backend(BackendRow(name))
         registry.changed()
     op = registry.find("mixed::double")
     assert op.entry("AutocastOne").kernel.fn(0) == "double at AutocastOne"
@@ -58,7 +59,7 @@ def test_a_fallback_at_the_alias_is_specialised_for_each_key_of_each_operator(re
 def test_the_switch_of_a_functionality_is_the_same_before_and_after_it_exists():
     keys = KeySpace()
     before = keys.switch_bit("AutocastNew")
-    keys.add_backend("New")
+    keys.add_backend(BackendRow("New"))
     assert next(f.switch for f in keys.functionalities if f.name == "AutocastNew") == before
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnout import bindings
 from turnout.errors import CallError
+from turnout_aten.functions import binding as bindings
 
 
 class Scalar:

@@ -9,14 +9,14 @@ import handles
 import pytest
 
 import turnout
-from turnout.registry import Library
+from turnout.registry import Registrations
 from turnout.state import DISPATCH, below_adinplaceorview, exclude
 
 
 @pytest.fixture(autouse=True)
 def operators():
     """A backend of lists, and operators of every kind of annotation whose kernels do no bookkeeping."""
-    with Library("keeptest") as library:
+    with Registrations("keeptest") as library:
         handles.register(library)
         for schema, kernel in KERNELS.items():
             op = library.define(f"keeptest::{schema}")
@@ -222,7 +222,7 @@ def test_thousands_of_views_that_are_gone_leave_no_list_of_them_behind(operators
 
 
 def test_composite_operators_are_recorded_once_through_what_they_call(operators):
-    with Library("composite") as library:
+    with Registrations("composite") as library:
         library.define("keeptest::twice_(Tensor(a!) x) -> Tensor(a!)")
         library.impl(
             "keeptest::twice_", "CompositeImplicitAutograd", lambda x: operators.add_one_(operators.add_one_(x))
@@ -258,7 +258,7 @@ def test_it_is_done_with_autograd_excluded_and_under_a_users_own_kernel_there(op
         operators.add_one_(operators.part(x, 0, 2))
     assert x._version == 1
     seen = []
-    with Library("above") as library:
+    with Registrations("above") as library:
 
         def redispatch(ks, x):
             seen.append(x)

@@ -7,7 +7,7 @@ import pytest
 
 import turnout
 from turnout.errors import CallError, NoKernelError, OverloadError, UnknownOperatorError
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
 
 SCHEMA = """calltest::all(
     Tensor a, Tensor? b, Tensor[] c, Tensor?[] d, Scalar e, int f, int[2] g, float h, bool i, str j, ScalarType k, Device l,
@@ -26,7 +26,7 @@ class Thing:
 @pytest.fixture(autouse=True)
 def operators():
     """A backend of lists, an operator with every kind of argument that returns what it got, and a packet of two overloads."""
-    with Library("calltest", distribution="calltest", version="1") as library:
+    with Registrations("calltest", distribution="calltest", version="1") as library:
         handles.register(library)
         library.define(SCHEMA)
         library.impl("all", "CompositeExplicitAutograd", lambda *args, **kwargs: (*args, *kwargs.values()))

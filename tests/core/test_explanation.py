@@ -7,12 +7,13 @@ import json
 import pytest
 
 import turnout
+from turnout.keys import BackendRow
 from turnout import state
 from turnout.errors import CallError, OverloadError, StaleOperatorError, UnknownOperatorError
-from turnout.explanation import explain, find
-from turnout.kernels import FALLTHROUGH
+from turnout.explanation.explanation import explain, find
 from turnout.keys import KeySpace
-from turnout.registry import Library, Registry
+from turnout.operators.kernels import FALLTHROUGH
+from turnout.registry import Registrations, Registry
 
 
 class Handle:
@@ -36,8 +37,8 @@ def composite(*args):
 @pytest.fixture
 def registry():
     registry = Registry(KeySpace())
-    registry.keys.add_backend("CPU")
-    core = Library("core", distribution="core-dist", version="0", registry=registry)
+    registry.keys.add_backend(BackendRow("CPU"))
+    core = Registrations("core", distribution="core-dist", version="0", registry=registry)
     core.fallback("ADInplaceOrView", FALLTHROUGH)
     core.fallback("BackendSelect", FALLTHROUGH)
     return registry
@@ -45,7 +46,7 @@ def registry():
 
 @pytest.fixture
 def library(registry):
-    return Library("lib", distribution="lib-dist", version="1.2", registry=registry)
+    return Registrations("lib", distribution="lib-dist", version="1.2", registry=registry)
 
 
 @pytest.fixture
@@ -194,7 +195,7 @@ def test_wrong_arguments_are_the_errors_of_the_call(registry, library, x):
 
 
 def test_an_operator_that_was_undone_is_a_clear_error(registry, x):
-    with Library("gone", registry=registry) as gone:
+    with Registrations("gone", registry=registry) as gone:
         op = gone.define("gone::f(Tensor x) -> Tensor")
     with pytest.raises(StaleOperatorError) as caught:
         explain(op, x)

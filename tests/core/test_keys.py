@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from turnout.keys import BackendRow
 from turnout.errors import UniverseError
 from turnout.keys import TRACKED, Functionality, KeySpace, Universe
 
@@ -18,7 +19,7 @@ def names(keys: KeySpace) -> list[str]:
 def test_the_standard_functionalities_stand_low_to_high_with_one_autocast_for_each_backend():
     keys = KeySpace()
     for backend in ("XPU", "Meta", "CPU", "ABC"):
-        keys.add_backend(backend)
+        keys.add_backend(BackendRow(backend))
     assert names(keys) == [
         "Dense", "BackendSelect", "Fake", "Functionalize", "Python", "ADInplaceOrView", "AutogradOther", "Autograd", "Tracer",
         "AutocastCPU", "AutocastABC", "AutocastXPU", "AutocastMeta", "Batched", "BatchedMode",
@@ -116,15 +117,15 @@ def test_a_functionality_that_others_lean_on_cannot_go():
 
 def test_a_bit_is_never_moved_or_reused():
     keys = KeySpace()
-    keys.add_backend("CPU")
+    keys.add_backend(BackendRow("CPU"))
     bit = keys.backend_bit("CPU")
     ks = keys.tensor_bits("CPU")
-    keys.add_backend("ABC")
+    keys.add_backend(BackendRow("ABC"))
     keys.add_functionality(Functionality("Counter", after="Autograd"))
     keys.remove_backend("CPU")
-    keys.add_backend("XYZ")
+    keys.add_backend(BackendRow("XYZ"))
     assert [k for k, _ in keys.active(ks)] == ["ADInplaceOrView"]
-    keys.add_backend("CPU")
+    keys.add_backend(BackendRow("CPU"))
     assert keys.backend_bit("CPU") == bit
     assert [k for k, _ in keys.active(ks)] == ["AutogradCPU", "ADInplaceOrView", "CPU"]
     assert keys.names(ks | TRACKED) == ["AutogradCPU", "ADInplaceOrView", "CPU", "AutocastCPU (off)", "tracked"]
@@ -140,7 +141,7 @@ def test_any_number_of_backends_can_be_added():
 
 def test_composite_aliases_cover_backend_keys_of_third_parties_that_say_so():
     keys = KeySpace()
-    keys.add_backend("CPU")
+    keys.add_backend(BackendRow("CPU"))
     keys.add_functionality(Functionality("Sparse", "Sparse", after="Dense", backend_key=True))
     keys.add_functionality(Functionality("Profile", "Profile", after="Autograd"))
     aliases = keys.universe.aliases
@@ -151,8 +152,8 @@ def test_composite_aliases_cover_backend_keys_of_third_parties_that_say_so():
 
 def test_a_functional_only_backend_is_left_out_of_the_non_functional_alias():
     keys = KeySpace()
-    keys.add_backend("CPU")
-    keys.add_backend("Pure", functional_only=True)
+    keys.add_backend(BackendRow("CPU"))
+    keys.add_backend(BackendRow("Pure", functional_only=True))
     aliases = keys.universe.aliases
     assert aliases["CompositeExplicitAutogradNonFunctional"] == {"CPU"}
     assert aliases["CompositeExplicitAutograd"] == {"CPU", "Pure"}

@@ -10,7 +10,7 @@ from turnout.errors import NoKernelError, RegistrationError
 from turnout.errors.library import LibraryError
 from turnout.library import Library, custom, custom_op, get_ctx
 from turnout.registry import REGISTRY
-from turnout.registry import Library as Raw
+from turnout.registry import Registrations as Raw
 
 
 class Meta(Shelf):

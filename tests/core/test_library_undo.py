@@ -10,7 +10,7 @@ from library_backend import backends, state_of_registry, tensor  # noqa: F401
 
 from turnout.errors import TurnoutError
 from turnout.library import Library, custom_op
-from turnout.library.groups import _DEFINERS
+from turnout.library.libraries import _DEFINERS
 from turnout.registry import REGISTRY
 
 NAMESPACES = ("t", "u")

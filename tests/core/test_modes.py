@@ -9,12 +9,12 @@ import pytest
 
 import turnout
 from turnout import config
-from turnout.backends import Backend
 from turnout.dtypes import float32
 from turnout.errors import CallError, DisabledError
-from turnout.registry import Library
+from turnout.registry import Registrations
 from turnout.state import DISPATCH
-from turnout.tensors import Tensor, wrap
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.tensor.tensor import Tensor, wrap
 
 
 class Box:
@@ -26,7 +26,7 @@ class Box:
         self.value = value
 
 
-class Toy(Backend):
+class Toy(TensorBackend):
     name = "ModeToy"
     device_type = "modetoy"
 
@@ -37,7 +37,7 @@ class Toy(Backend):
 @pytest.fixture
 def ops():
     """Operators double, triple and six (composite of both) on a backend of boxes."""
-    with Library("modetest") as library:
+    with Registrations("modetest") as library:
         library.backend(Toy())
         double = library.define("modetest::double(Tensor x) -> Tensor")
         triple = library.define("modetest::triple(Tensor x) -> Tensor")
@@ -241,7 +241,7 @@ def test_the_more_derived_of_two_subclasses_is_asked_first_and_may_decline(ops, 
             cls.log.append("declined")
             return NotImplemented
 
-    with Library("pairs") as pairs:
+    with Registrations("pairs") as pairs:
         pairs.define("pairs::first(Tensor x, Tensor y) -> Tensor")
         pairs.impl("first", "ModeToy", lambda x, y: wrap(x.array, x.device))
         both = turnout.as_subclass(x, Logged), turnout.as_subclass(x, Declines)

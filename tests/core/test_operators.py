@@ -6,16 +6,17 @@ import pickle
 
 import pytest
 
+from turnout.keys import BackendRow
 from turnout import config, state
-from turnout.backends import Backend
 from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
-from turnout.kernels import FALLTHROUGH
 from turnout.keys import KEYS, TRACKED, KeySpace
-from turnout.registry import REGISTRY, Library, Registry
+from turnout.operators.kernels import FALLTHROUGH
+from turnout.registry import REGISTRY, Registrations, Registry
 from turnout.state import DISPATCH
+from turnout_aten.backend.tensor_backend import TensorBackend
 
 
-class OffBackend(Backend):
+class OffBackend(TensorBackend):
     name = "Off"
     device_type = "off"
 
@@ -28,17 +29,17 @@ class Handle:
 @pytest.fixture
 def registry() -> Registry:
     registry = Registry(KeySpace())
-    registry.keys.add_backend("CPU")
-    registry.keys.add_backend("XPU")
-    core = Library("core", registry=registry)
+    registry.keys.add_backend(BackendRow("CPU"))
+    registry.keys.add_backend(BackendRow("XPU"))
+    core = Registrations("core", registry=registry)
     core.fallthrough("ADInplaceOrView")
     core.fallthrough("BackendSelect")
     return registry
 
 
 @pytest.fixture
-def library(registry) -> Library:
-    return Library("lib", registry=registry)
+def library(registry) -> Registrations:
+    return Registrations("lib", registry=registry)
 
 
 def bits(registry: Registry, backend: str = "CPU") -> int:
@@ -178,7 +179,7 @@ def test_fallthrough_is_per_backend(registry, library):
 
 
 def test_a_disabled_key_falls_through_and_asking_for_it_is_an_error_that_names_the_setting():
-    with Library("offlib", distribution="off", version="1") as library:
+    with Registrations("offlib", distribution="off", version="1") as library:
         op = library.define("offlib::f(Tensor x) -> Tensor")
         library.impl("f", "CompositeExplicitAutograd", lambda x: "backend")
         library.impl("f", "Tracer", lambda x: "tracer")
@@ -208,7 +209,7 @@ def test_default_is_another_name_of_the_unnamed_overload():
 
 
 def test_every_standard_kernel_can_take_what_its_schema_passes():
-    from turnout.kernels import LazyFunction
+    from turnout.operators.kernels import LazyFunction
     from turnout.schema.kernels import check_kernel_signature
 
     checked = 0

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 import turnout
-from turnout import parts
 from turnout.errors import ConflictError
-from turnout.generated import operators
-from turnout.generated.methods import TensorMethods
 from turnout.keys import KEYS
-from turnout.parts import LateMethod, part_name
-from turnout.registry import REGISTRY, Library, Registry
+from turnout.registry import REGISTRY, Registrations, Registry
+from turnout_aten.functions import parts
+from turnout_aten.functions.parts import LateMethod, part_name
+from turnout_aten.generated import operators
+from turnout_aten.generated.methods import TensorMethods
 
 
 def run(program: str) -> str:
@@ -137,7 +137,7 @@ def test_a_subclass_made_before_its_methods_are_loaded_has_them():
 class Fruits:
     """Defines two overloads of `peel`, and notes what it is asked for."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Registrations) -> None:
         self.library = library
         self.defining: set[str] = set()
         self.asked: list[str] = []
@@ -155,7 +155,7 @@ class Fruits:
 
 @pytest.fixture
 def fruits():
-    library = Library("fruit", registry=Registry(KEYS))
+    library = Registrations("fruit", registry=Registry(KEYS))
     source = Fruits(library)
     library.registry.add_source("fruit", source)
     return library.registry, source
@@ -173,7 +173,7 @@ def test_a_source_is_asked_once_for_each_name(fruits):
 
 def test_kernels_that_come_before_their_operator_wait_for_it(fruits):
     registry, source = fruits
-    other = Library("fruit", registry=registry, distribution="other")
+    other = Registrations("fruit", registry=registry, distribution="other")
     registry.backends["CPU"] = object()
     kernel = other.impl("peel", "CPU", print, form="array", waits=True)
     early = other.impl("peel.twice", "CPU", print, form="array", waits=True)
@@ -189,18 +189,18 @@ def test_kernels_that_come_before_their_operator_wait_for_it(fruits):
 
 def test_a_kernel_where_the_source_has_one_is_the_conflict_that_it_always_was(fruits):
     registry, _ = fruits
-    other = Library("fruit", registry=registry)
+    other = Registrations("fruit", registry=registry)
     with pytest.raises(ConflictError):
         other.impl("peel", "CompositeImplicitAutograd", lambda x: x)
     with pytest.raises(ConflictError):
         other.define("peel(int x) -> int")
     with pytest.raises(ConflictError):
-        Library("aten").impl("where", "CompositeImplicitAutograd", lambda condition: condition)
+        Registrations("aten").impl("where", "CompositeImplicitAutograd", lambda condition: condition)
 
 
 def test_a_handle_of_an_operator_that_is_not_defined_yet_finds_its_definition(fruits):
     registry, source = fruits
-    other = Library("fruit", registry=registry)
+    other = Registrations("fruit", registry=registry)
     registry.backends["CPU"] = object()
     other.impl("peel", "CPU", print, form="array", waits=True)
     op = registry.get("fruit::peel", define=False)

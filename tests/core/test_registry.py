@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from turnout.keys import BackendRow
 from turnout.errors import (
     ConflictError,
     KernelSignatureError,
@@ -15,9 +16,9 @@ from turnout.errors import (
     UniverseError,
     UnknownOperatorError,
 )
-from turnout.kernels import FALLTHROUGH
 from turnout.keys import KeySpace
-from turnout.registry import Library, Registry
+from turnout.operators.kernels import FALLTHROUGH
+from turnout.registry import Registrations, Registry
 
 
 class Handle:
@@ -31,13 +32,13 @@ class Handle:
 def registry() -> Registry:
     registry = Registry(KeySpace())
     for name in ("CPU", "XPU"):
-        registry.keys.add_backend(name)
+        registry.keys.add_backend(BackendRow(name))
     return registry
 
 
 @pytest.fixture
-def library(registry) -> Library:
-    return Library("lib", distribution="lib-dist", version="1.2", registry=registry)
+def library(registry) -> Registrations:
+    return Registrations("lib", distribution="lib-dist", version="1.2", registry=registry)
 
 
 def tensor(registry: Registry, backend: str = "CPU") -> Handle:
@@ -61,8 +62,8 @@ def state_of(registry: Registry) -> tuple:
 
 @pytest.fixture(autouse=True)
 def _bookkeeping_falls_through(registry):
-    Library("core", registry=registry).fallthrough("ADInplaceOrView")
-    Library("core2", registry=registry).fallthrough("BackendSelect")
+    Registrations("core", registry=registry).fallthrough("ADInplaceOrView")
+    Registrations("core2", registry=registry).fallthrough("BackendSelect")
 
 
 def test_a_kernel_serves_the_backend_of_its_argument(registry, library):
@@ -103,7 +104,7 @@ def test_two_libraries_at_one_slot_are_a_conflict_that_names_both(registry, libr
     def second(x):
         return x
 
-    other = Library("other", distribution="other-dist", version="3", registry=registry)
+    other = Registrations("other", distribution="other-dist", version="3", registry=registry)
     op = library.define("lib::f(Tensor x) -> Tensor")
     library.impl("f", "CPU", first)
     before = state_of(registry)
@@ -121,7 +122,7 @@ def test_two_libraries_at_one_slot_are_a_conflict_that_names_both(registry, libr
 
 @pytest.mark.parametrize("override_first", [True, False])
 def test_the_one_that_says_allow_override_wins_whichever_came_first(registry, library, override_first):
-    other = Library("other", registry=registry)
+    other = Registrations("other", registry=registry)
     op = library.define("lib::f(Tensor x) -> Tensor")
     steps = [
         lambda: library.impl("f", "CPU", lambda x: "plain"),
@@ -135,7 +136,7 @@ def test_the_one_that_says_allow_override_wins_whichever_came_first(registry, li
 
 
 def test_two_libraries_that_both_override_are_a_conflict(registry, library):
-    other = Library("other", registry=registry)
+    other = Registrations("other", registry=registry)
     library.define("lib::f(Tensor x) -> Tensor")
     library.impl("f", "CPU", lambda x: 1, allow_override=True)
     with pytest.raises(
@@ -145,7 +146,7 @@ def test_two_libraries_that_both_override_are_a_conflict(registry, library):
 
 
 def test_a_conflict_that_an_undo_brings_back_is_an_error_at_the_call_and_not_a_winner_by_order(registry):
-    libraries = [Library(name, registry=registry) for name in "abc"]
+    libraries = [Registrations(name, registry=registry) for name in "abc"]
     op = libraries[0].define("a::f(Tensor x) -> Tensor")
     libraries[0].impl("f", "CPU", lambda x: "a")
     libraries[1].impl("a::f", "CPU", lambda x: "b", allow_override=True)
@@ -159,19 +160,19 @@ def test_a_conflict_that_an_undo_brings_back_is_an_error_at_the_call_and_not_a_w
 
 
 def test_a_conflict_of_waiting_kernels_is_found_before_the_definition(registry, library):
-    other = Library("other", registry=registry)
+    other = Registrations("other", registry=registry)
     library.impl("f", "CPU", lambda x: 1)
     with pytest.raises(ConflictError):
         other.impl("lib::f", "CPU", lambda x: 2)
 
 
 def test_undo_takes_back_everything_in_any_interleaving(registry):
-    base = Library("base", registry=registry)
+    base = Registrations("base", registry=registry)
     op = base.define("base::f(Tensor x) -> Tensor")
     base.impl("f", "CPU", lambda x: "base")
     before = state_of(registry)
     for order in itertools.permutations(range(3)):
-        libraries = [Library(f"l{i}", registry=registry) for i in range(3)]
+        libraries = [Registrations(f"l{i}", registry=registry) for i in range(3)]
         libraries[0].impl("base::f", "XPU", lambda x: "xpu")
         libraries[1].define("l1::g(Tensor x) -> Tensor")
         libraries[1].impl("l1::g", "CompositeImplicitAutograd", lambda x: "math")
@@ -199,7 +200,7 @@ def test_a_stale_handle_raises_a_clear_error(registry, library):
 def test_an_operator_defined_twice_is_refused(registry, library):
     library.define("lib::f(Tensor x) -> Tensor")
     with pytest.raises(ConflictError) as caught:
-        Library("other", registry=registry).define("lib::f(Tensor y) -> Tensor")
+        Registrations("other", registry=registry).define("lib::f(Tensor y) -> Tensor")
     assert str(caught.value) == (
         "lib::f is defined already\n  first   lib-dist 1.2: lib::f(Tensor x) -> Tensor\n  second  other\n"
         "  to fix  give the second one another overload name or namespace"
@@ -209,7 +210,7 @@ def test_an_operator_defined_twice_is_refused(registry, library):
 def test_overloads_that_tie_are_refused_in_either_order(registry):
     one, two = "lib::f.a(Tensor x, int y) -> Tensor", "lib::f.b(Tensor x, int z) -> Tensor"
     for first, second in ((one, two), (two, one)):
-        with Library("lib", registry=registry) as library:
+        with Registrations("lib", registry=registry) as library:
             library.define(first)
             with pytest.raises(SchemaError):
                 library.define(second)
@@ -231,7 +232,7 @@ def test_a_second_fallback_for_a_key_is_refused(registry, library):
     library.fallback("Tracer", first)
     before = state_of(registry)
     with pytest.raises(RegistrationError, match="Tracer has a fallback already"):
-        Library("other", registry=registry).fallback("Tracer", first)
+        Registrations("other", registry=registry).fallback("Tracer", first)
     assert state_of(registry) == before
 
 
@@ -258,7 +259,7 @@ def test_an_unknown_operator_names_near_ones(registry, library):
 def test_a_fallback_at_the_autograd_alias_covers_backends_that_come_later(registry, library):
     op = library.define("lib::f(Tensor x) -> Tensor")
     library.fallback("Autograd", lambda op, ks, args: "autograd")
-    registry.keys.add_backend("NPU")
+    registry.keys.add_backend(BackendRow("NPU"))
     registry.changed()
     assert run(op, tensor(registry, "NPU")) == "autograd"
     library.impl("f", "AutogradNPU", lambda x: "own")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from turnout.keys import KeySpace, Universe
-from turnout.registry import Library, Registry
+from turnout.registry import Registrations, Registry
 from turnout.table import Entry, compute
 
 DATA = Path(__file__).with_name("dispatch_tables.json.gz")
@@ -58,7 +58,7 @@ def test_every_recorded_cell_is_reproduced(kind):
 
 def live_registry() -> Registry:
     registry = Registry(KeySpace(torch_universe()))
-    library = Library("fallbacks", registry=registry)
+    library = Registrations("fallbacks", registry=registry)
     for key in recorded()["fallbacks"]:
         library.fallback(key, lambda op, ks, args: None)
     return registry
@@ -79,7 +79,7 @@ def test_the_live_registry_gives_the_same_table_for_any_order_of_registration(pa
             keys = list(keys)
             shuffle(keys)
             name = f"case{number}_{order}"
-            library = Library("test", registry=registry)
+            library = Registrations("test", registry=registry)
             where = order % (len(keys) + 1)  # the definition comes before, between or after the kernels
             for i, key in enumerate([*keys, None]):
                 if i == where:
@@ -99,11 +99,11 @@ def test_registering_more_kernels_and_undoing_them_leaves_the_table_as_it_was(pa
     choose = random.Random(100 + part)
     every_key = [*torch_universe().runtime_keys[1:], *torch_universe().aliases]
     for number, (_, keys, table) in enumerate(recorded()["random"][part::2]):
-        library = Library("test", registry=registry)
+        library = Registrations("test", registry=registry)
         op = library.define(f"test::undone{number}(Tensor x) -> Tensor", trusted=True)
         for key in keys:
             library.impl(op.qualified_name, key, kernel_function, form="internal")
-        extra = Library("extra", registry=registry)
+        extra = Registrations("extra", registry=registry)
         for key in choose.sample(every_key, 5):
             extra.impl(op.qualified_name, key, kernel_function, form="internal", allow_override=True)
         op.table()

@@ -9,11 +9,12 @@ import threading
 
 import pytest
 
+from turnout.keys import BackendRow
 from turnout.errors import NoKernelError
-from turnout.kernels import FALLTHROUGH
+from turnout.explanation.tracing import spelled, trace_dispatch
 from turnout.keys import KeySpace
-from turnout.registry import Library, Registry
-from turnout.tracing import spelled, trace_dispatch
+from turnout.operators.kernels import FALLTHROUGH
+from turnout.registry import Registrations, Registry
 
 
 class Handle:
@@ -26,8 +27,8 @@ class Handle:
 @pytest.fixture
 def registry():
     registry = Registry(KeySpace())
-    registry.keys.add_backend("CPU")
-    library = Library("lib", distribution="lib-dist", version="1.2", registry=registry)
+    registry.keys.add_backend(BackendRow("CPU"))
+    library = Registrations("lib", distribution="lib-dist", version="1.2", registry=registry)
     library.fallback("ADInplaceOrView", FALLTHROUGH)
     library.fallback("BackendSelect", FALLTHROUGH)
     f = library.define("lib::f(Tensor x) -> Tensor")
@@ -134,7 +135,7 @@ def test_a_trace_opened_by_a_kernel_records_what_the_kernel_calls(registry, x):
             logs.append(log)
             return call(registry, "lib::g", x)
 
-    with Library("more", registry=registry) as more:
+    with Registrations("more", registry=registry) as more:
         more.define("more::h(Tensor x) -> Tensor")
         more.impl("h", "CPU", traced)
         more.impl("h", "Autograd", FALLTHROUGH)
@@ -148,7 +149,7 @@ def test_an_exception_is_recorded_and_the_trace_goes_on_and_ends(registry, x):
     def failing(x):
         raise ZeroDivisionError("no")
 
-    with Library("more", registry=registry) as more:
+    with Registrations("more", registry=registry) as more:
         more.define("more::h(Tensor x) -> Tensor")
         more.impl("h", "CPU", failing)
         more.impl("h", "Autograd", FALLTHROUGH)
@@ -173,7 +174,7 @@ def test_an_exception_is_recorded_and_the_trace_goes_on_and_ends(registry, x):
 
 
 def test_a_missing_kernel_is_recorded_too(registry, x):
-    with Library("more", registry=registry) as more:
+    with Registrations("more", registry=registry) as more:
         more.define("more::h(Tensor x) -> Tensor")
         more.impl("h", "Autograd", FALLTHROUGH)
         with trace_dispatch(registry=registry) as log, pytest.raises(NoKernelError):
@@ -215,7 +216,7 @@ def test_tasks_do_not_see_each_others_traces(registry, x):
 def test_a_change_of_the_registry_during_a_trace_is_followed(registry, x):
     with trace_dispatch(registry=registry) as log:
         call(registry, "lib::g", x)
-        with Library("over", distribution="over-dist", version="2", registry=registry) as over:
+        with Registrations("over", distribution="over-dist", version="2", registry=registry) as over:
             over.impl("lib::g", "CPU", lambda x: x, allow_override=True, label="other g")
             call(registry, "lib::g", x)
         call(registry, "lib::g", x)

@@ -6,8 +6,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 
-from turnout import trees
 from turnout.errors import ArgumentError
+from turnout_aten import trees
 
 Pair = namedtuple("Pair", "a b")
 

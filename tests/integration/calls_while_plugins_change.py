@@ -19,13 +19,13 @@ from typing import Any
 import turnout
 from turnout import plugins
 from turnout.errors import DeviceError, NoKernelError, StaleOperatorError, UniverseError, UnknownOperatorError
-from turnout.registry import Library
+from turnout.registry import Registrations
 
 OPS: dict[str, Any] = {}  # the operators that stay, made by `define`
 STOP = threading.Event()
 
 
-def define(library: Library) -> None:
+def define(library: Registrations) -> None:
     """An operator whose kernel will be overridden, and a view."""
     OPS["scale"] = library.define("threads::scale(Tensor x, float by=2.0) -> Tensor")
     library.impl("threads::scale", "CPU", lambda x, by: x * by)
@@ -147,9 +147,9 @@ def negated(x: Any, by: float) -> Any:
 
 def change(round_: int) -> None:
     """One round of changes: a kernel overridden, an operator defined and gone, a plugin switched off and on."""
-    with Library("override") as library:
+    with Registrations("override") as library:
         library.impl("threads::scale", "CPU", negated, allow_override=True)
-    with Library("passing") as library:
+    with Registrations("passing") as library:
         library.define("threads_passing::negate(Tensor x) -> Tensor")
         library.impl("threads_passing::negate", "CompositeImplicitAutograd", lambda x: -x)
         library.fallthrough("Tracer")
@@ -166,7 +166,7 @@ def change_autograd(round_: int) -> None:
 
 def main(seconds: float, changes: int, calls: int, of: str = "") -> dict[str, Any]:
     sys.setswitchinterval(1e-5)
-    define(Library("threads"))
+    define(Registrations("threads"))
     report = Report()
     alone, changing = (gradients, change_autograd) if of == "autograd" else (None, change)
     threads = [threading.Thread(target=worker, args=(n, report, alone), name=f"worker {n}") for n in range(8)]

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import turnout
-from turnout.registry import Library
+from turnout.registry import Registrations
 from turnout_cli.main import COMMANDS
 from turnout_cli.main import turnout as command
 
@@ -183,7 +183,7 @@ def test_coverage_writes_a_page_that_holds_the_whole_matrix(tmp_path):
 
 
 def test_coverage_lists_what_is_missing_at_a_key():
-    with Library("covered", distribution="covered-dist", version="1") as library:
+    with Registrations("covered", distribution="covered-dist", version="1") as library:
         library.define("covered::half(Tensor x) -> Tensor")
         library.impl("half", "Meta", lambda x: x)
         assert list(facts("coverage", "covered::*", "--key", "CPU", "--missing")["operators"]) == ["covered::half"]

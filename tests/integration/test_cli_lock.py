@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from turnout.registry import Library
+from turnout.registry import Registrations
 from turnout_cli.main import turnout as command
 
 
@@ -46,7 +46,7 @@ def test_nothing_has_changed_since_a_moment_ago(locked):
 
 
 def test_a_kernel_of_another_library_is_shown_and_the_exit_code_is_1(locked):
-    with Library("fast", distribution="turnout-fast", version="3.0") as library:
+    with Registrations("fast", distribution="turnout-fast", version="3.0") as library:
         library.impl("aten::mul.Tensor", "CPU", lambda self, other: self, allow_override=True, label="fast_mul")
         library.define("fast::new(Tensor x) -> Tensor")
         done = run("diff", locked)

@@ -9,8 +9,8 @@ import pickle
 import pytest
 
 import turnout
-from turnout import return_types
 from turnout.errors import CallError
+from turnout_aten.functions import return_types
 
 
 @pytest.fixture

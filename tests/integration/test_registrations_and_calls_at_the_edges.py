@@ -20,7 +20,7 @@ from turnout.errors import (
     RegistrationError,
     UniverseError,
 )
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
 from turnout.state import exclude
 
 
@@ -49,7 +49,7 @@ def test_the_kernel_of_an_autograd_key_goes_on_from_the_keys_of_its_arguments():
 
 
 def test_a_step_of_undo_that_raises_keeps_no_other_step_and_can_be_tried_again():
-    low, high = Library("edge_low"), Library("edge_high")
+    low, high = Registrations("edge_low"), Registrations("edge_high")
     low.define("edge_low::f(Tensor x) -> Tensor")
     low.functionality("EdgeLow", after="Autograd")
     high.functionality("EdgeHigh", after="EdgeLow")
@@ -62,7 +62,7 @@ def test_a_step_of_undo_that_raises_keeps_no_other_step_and_can_be_tried_again()
 
 
 def test_what_cannot_be_called_is_no_kernel():
-    with Library("edge") as library:
+    with Registrations("edge") as library:
         library.define("f(Tensor x) -> Tensor")
         with pytest.raises(KernelSignatureError, match="a kernel is a function or FALLTHROUGH, got int 3"):
             library.impl("f", "CPU", 3)
@@ -76,7 +76,7 @@ def test_what_cannot_be_called_is_no_kernel():
 
 
 def test_a_functionality_cannot_take_the_name_of_an_alias_key():
-    with Library("edge") as library, pytest.raises(UniverseError, match="which is the name of an alias key"):
+    with Registrations("edge") as library, pytest.raises(UniverseError, match="which is the name of an alias key"):
         library.functionality("CompositeImplicitAutograd", after="Dense")
 
 
@@ -154,7 +154,7 @@ def test_a_child_forked_during_a_change_can_register():
     held.wait()
     child = os.fork()
     if child == 0:
-        done = threading.Thread(target=lambda: Library("edge").define("f(Tensor x) -> Tensor"), daemon=True)
+        done = threading.Thread(target=lambda: Registrations("edge").define("f(Tensor x) -> Tensor"), daemon=True)
         done.start()
         done.join(10)
         os._exit(done.is_alive())

@@ -7,8 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
-import turnout  # noqa: E402
 import turnout.func  # noqa: E402
+
+import turnout  # noqa: E402
 
 
 def outside(lib, w, x):

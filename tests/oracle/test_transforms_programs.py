@@ -18,7 +18,7 @@ from transform_libraries import Transforms
 from transform_nesting import Nesting
 from transform_programs import PROGRAMS
 from transform_tangents import TANGENTS
-from turnout import trees
+from turnout_aten import trees
 
 
 class Torch:

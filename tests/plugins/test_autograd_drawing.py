@@ -11,10 +11,11 @@ import pytest
 
 import turnout
 from operator_cases import CASES, calls
-from turnout import autograd, trees
+from turnout import autograd
 from turnout.dtypes import dtype_named
-from turnout.nn import functional
 from turnout.registry import REGISTRY
+from turnout_aten import trees
+from turnout_aten.nn import functional
 from turnout_autograd.drawing import draw as drawn_by
 from turnout_autograd.svg import svg
 

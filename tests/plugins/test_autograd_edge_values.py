@@ -8,7 +8,7 @@ import pytest
 
 import turnout
 from turnout import autograd
-from turnout.nn import functional as F
+from turnout_aten.nn import functional as F
 
 INF = math.inf
 

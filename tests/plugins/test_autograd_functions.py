@@ -6,8 +6,8 @@ import pytest
 
 import turnout
 from turnout import autograd, config, func
-from turnout.registry import Library
-from turnout.state import GRAD
+from turnout.registry import Registrations
+from turnout_aten.tensor.levels import GRAD
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_tha
 
 @pytest.fixture
 def library():
-    with Library("gradless") as made:
+    with Registrations("gradless") as made:
         made.define("twice(Tensor x) -> Tensor", namespace="gradless")
         made.impl("gradless::twice", "CPU", lambda x: x * 2)
         yield made
@@ -383,8 +383,8 @@ def test_no_grad_inside_a_level_is_a_constant_and_outside_does_not_matter(x):
 
 
 def problems(text):
-    from turnout.errors.native import DeclarationError
-    from turnout.native.model import load
+    from turnout_aten.declarations.model import load
+    from turnout_aten.errors.declarations import DeclarationError
     from turnout_autograd.codegen.entries import parse
     from turnout_autograd.codegen.files import FUNCTIONS, formula_functions, stubs
 

@@ -6,7 +6,8 @@ import pytest
 
 import turnout
 from turnout import autograd, func
-from turnout.state import DISPATCH, GRAD
+from turnout.state import DISPATCH
+from turnout_aten.tensor.levels import GRAD
 
 
 @pytest.fixture

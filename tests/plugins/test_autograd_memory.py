@@ -10,7 +10,7 @@ import pytest
 
 import turnout
 from turnout import autograd, library
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 
 STEPS = 1_000
 WARM_UP = 5

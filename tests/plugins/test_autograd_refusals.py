@@ -15,7 +15,8 @@ import turnout
 from turnout import autograd, library
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
 from turnout.errors.library import KernelResultError
-from turnout.state import DISPATCH, GRAD
+from turnout.state import DISPATCH
+from turnout_aten.tensor.levels import GRAD
 
 GradientError = autograd.GradientError
 

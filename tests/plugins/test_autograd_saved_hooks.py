@@ -9,9 +9,6 @@ import threading
 import weakref
 
 import pytest
-
-import turnout
-from turnout import autograd
 from turnout.autograd.graph import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
@@ -19,6 +16,9 @@ from turnout.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+
+import turnout
+from turnout import autograd
 from turnout.errors import AliasError, CallError
 from turnout.registry import find_operator
 

@@ -10,7 +10,8 @@ import pytest
 
 import turnout
 from turnout import autograd
-from turnout.state import DISPATCH, GRAD
+from turnout.state import DISPATCH
+from turnout_aten.tensor.levels import GRAD
 
 THREADS = 8
 

@@ -12,7 +12,7 @@ import pytest
 
 import turnout
 from turnout.errors import AliasError, ArgumentError, DimError, DTypeError, LinAlgError, ShapeError
-from turnout.nn import functional as F
+from turnout_aten.nn import functional as F
 
 HUGE = 10**15
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from turnout.func import grad, vmap
 
 import turnout
-from turnout.func import grad, vmap
 
 REFUSED = (
     "aten::{0}: random numbers inside vmap need to know whether all examples share them\n"

@@ -12,11 +12,12 @@ from collections import namedtuple
 from typing import Any
 
 import pytest
+from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout.func import grad, hessian, vmap
 
 import turnout
 from turnout import func, state
 from turnout.errors import AliasError, ShapeError
-from turnout.func import grad, hessian, vmap
 from turnout_batched.errors import VmapError
 
 
@@ -37,7 +38,7 @@ def error_of(function: Any) -> Exception:
 
 
 def untouched() -> bool:
-    return state.LEVELS.get() == () and state.GRAD.get() == (1, 1) and state.DISPATCH.get() == state.FRESH
+    return LEVELS.get() == () and GRAD.get() == (1, 1) and state.DISPATCH.get() == state.FRESH
 
 
 # ---- arguments and results

@@ -18,10 +18,10 @@ import operator_cases
 import turnout
 import turnout_arrays
 from operator_cases import CASES, OperatorCase
-from turnout import interop
-from turnout.backends import Backend
 from turnout.dtypes import dtype_named
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.tensor import interop
 from turnout_cuda import plugin
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.module import WITHOUT, CuPyModule
@@ -35,10 +35,10 @@ class Pretended(CUDABackend):
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[Backend]:
+def backend() -> Iterator[TensorBackend]:
     cupy = cupy_stand_in.Module()
     xp = CuPyModule(cupy, cupy_stand_in.errstate)
-    with Library("pretended") as library:
+    with Registrations("pretended") as library:
         made = Pretended(cupy, xp)
         made.current_device = lambda: turnout.device("pretended", cupy.cuda.current)  # type: ignore[method-assign]
         plugin.register(library, made, with_host=True)
@@ -91,7 +91,7 @@ def flat(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backend: Backend) -> None:
+def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backend: TensorBackend) -> None:
     op = REGISTRY.find(f"aten::{case.op}")
     for dtype in case.dtypes:
         here = operator_cases.calls(
@@ -141,7 +141,7 @@ def test_the_stand_in_is_as_strict_as_cupy(backend: Any) -> None:
     assert x[cupy.asarray([5])].tolist() == [2], "an index out of range wraps around"
 
 
-def test_an_index_out_of_range_is_the_error_that_it_is_on_cpu(backend: Backend) -> None:
+def test_an_index_out_of_range_is_the_error_that_it_is_on_cpu(backend: TensorBackend) -> None:
     def errors(device: str) -> list[Any]:
         x, index = turnout.ones(3, 4, device=device), turnout.tensor([[0, 4]], device=device)
         low = turnout.tensor([[-5, 0]], device=device)
@@ -163,7 +163,7 @@ def test_an_index_out_of_range_is_the_error_that_it_is_on_cpu(backend: Backend) 
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int64", "float64"])
-def test_repeated_indices_add_up_in_every_dtype(dtype: str, backend: Backend) -> None:
+def test_repeated_indices_add_up_in_every_dtype(dtype: str, backend: TensorBackend) -> None:
     x = turnout.zeros(3, dtype=dtype_named(dtype), device="pretended")
     index = turnout.tensor([0, 2, 2], device="pretended")
     one = turnout.ones(3, dtype=dtype_named(dtype), device="pretended")
@@ -194,7 +194,7 @@ def test_a_solver_that_fails_is_an_error(backend: Any) -> None:
         backend.xp.linalg.cholesky(bad)
 
 
-def test_tensors_are_made_on_the_device_that_is_named(backend: Backend) -> None:
+def test_tensors_are_made_on_the_device_that_is_named(backend: TensorBackend) -> None:
     x = turnout.ones(2, device="pretended:1")
     assert str(x.device) == "pretended:1"
     assert x.array.device.id == 1
@@ -205,7 +205,7 @@ def test_tensors_are_made_on_the_device_that_is_named(backend: Backend) -> None:
         turnout.ones(2, device="pretended:2")
 
 
-def test_views_share_memory_and_overlap_is_found(backend: Backend) -> None:
+def test_views_share_memory_and_overlap_is_found(backend: TensorBackend) -> None:
     x = turnout.arange(6.0, device="pretended").reshape(2, 3)
     x.t()[1:].mul_(10.0)
     assert x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
@@ -214,7 +214,7 @@ def test_views_share_memory_and_overlap_is_found(backend: Backend) -> None:
         turnout.add(flat_view[:4], flat_view[:4], out=flat_view[2:])
 
 
-def test_the_host_cannot_reach_the_memory(backend: Backend) -> None:
+def test_the_host_cannot_reach_the_memory(backend: TensorBackend) -> None:
     with pytest.raises(turnout.errors.CallError, match=r"numpy: the tensor is on pretended:0; use \.cpu\(\)"):
         turnout.ones(2, device="pretended").numpy()
 
@@ -250,7 +250,7 @@ def test_synchronize_waits_for_the_device(backend: Any) -> None:
     assert backend.cupy.cuda.waited == [1]
 
 
-def test_gradients_and_random_numbers_are_those_of_cpu(backend: Backend) -> None:
+def test_gradients_and_random_numbers_are_those_of_cpu(backend: TensorBackend) -> None:
     def step(device: str) -> Any:
         generator = turnout.Generator(device).manual_seed(3)
         x = turnout.randn(4, 3, device=device, generator=generator).requires_grad_()

@@ -12,8 +12,8 @@ import turnout
 import turnout_arrays
 from turnout import config
 from turnout.errors import DeviceError
-from turnout.native.tables import register_kernels
-from turnout.registry import Library
+from turnout.registry import Registrations
+from turnout_aten.kernels.tables import register_kernels
 
 
 class Pair(turnout_arrays.ArrayBackend):
@@ -44,7 +44,7 @@ class Pair(turnout_arrays.ArrayBackend):
 @pytest.fixture
 def pair():
     backend = Pair(np)
-    with Library("pair", distribution="pretend") as library:
+    with Registrations("pair", distribution="pretend") as library:
         library.backend(backend)
         register_kernels(library, backend, turnout_arrays.kernels(np))
         yield backend
@@ -161,7 +161,7 @@ def test_kernels_run_under_the_guard_of_the_first_tensor_also_in_a_list(pair):
 
 def test_the_guard_is_left_when_a_kernel_raises(pair):
     y = turnout.ones(2, device="pair:1")
-    with Library("failing") as library:
+    with Registrations("failing") as library:
         op = library.define("devicetest::fail(Tensor x) -> Tensor")
         seen = []
 

@@ -11,13 +11,13 @@ import pytest
 import operator_cases
 import turnout
 from operator_cases import CASES, OperatorCase
-from turnout import hosting
 from turnout.dtypes import dtype_named
 from turnout.errors import NoKernelError
-from turnout.native.tables import register_kernels
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
 from turnout.state import include
 from turnout_arrays import ArrayBackend
+from turnout_aten.backend import host_fallback as hosting
+from turnout_aten.kernels.tables import register_kernels
 
 
 class FirstDay(ArrayBackend):
@@ -30,7 +30,7 @@ class FirstDay(ArrayBackend):
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[FirstDay]:
-    with Library("first day") as library:
+    with Registrations("first day") as library:
         made = FirstDay(np)
         library.backend(made)
         library.fallback("FIRSTDAY", hosting.host("cpu"), label="runs on cpu")
@@ -101,7 +101,7 @@ def test_gradients_are_recorded_on_the_device(backend: FirstDay) -> None:
 
 
 def test_a_generator_goes_on_where_the_host_stopped(backend: FirstDay) -> None:
-    with Library("draws") as library:
+    with Registrations("draws") as library:
         library.define("draws::pick(Tensor self, Generator generator) -> Tensor")
         library.impl("draws::pick", "CPU", lambda self, generator: turnout.rand(self.shape, generator=generator))
         generator = turnout.Generator("firstday").manual_seed(5)
@@ -113,7 +113,7 @@ def test_a_generator_goes_on_where_the_host_stopped(backend: FirstDay) -> None:
 
 
 def test_lists_go_there_and_come_back(backend: FirstDay) -> None:
-    with Library("pairs") as library:
+    with Registrations("pairs") as library:
         library.define("pairs::swap(Tensor[] values) -> Tensor[]")
         library.impl("pairs::swap", "CPU", lambda values: [v.clone() for v in reversed(values)])
         swapped = turnout.ops.pairs.swap([ones(1), ones(2)])
@@ -121,7 +121,7 @@ def test_lists_go_there_and_come_back(backend: FirstDay) -> None:
 
 
 def test_a_view_operator_is_refused(backend: FirstDay) -> None:
-    with Library("peeks") as library:
+    with Registrations("peeks") as library:
         library.define("peeks::peek(Tensor(a) self) -> Tensor(a)")
         library.impl("peeks::peek", "CPU", lambda self: self[:1])
         with pytest.raises(NoKernelError) as caught:
@@ -134,7 +134,7 @@ def test_a_view_operator_is_refused(backend: FirstDay) -> None:
 
 
 def test_an_operator_that_the_host_has_not_is_an_error_that_names_the_host(backend: FirstDay) -> None:
-    with Library("nowhere") as library:
+    with Registrations("nowhere") as library:
         library.define("nowhere::op(Tensor self) -> Tensor")
         with pytest.raises(NoKernelError, match="nowhere::op: no kernel for CPU"):
             turnout.ops.nowhere.op(ones(2))
@@ -142,7 +142,7 @@ def test_an_operator_that_the_host_has_not_is_an_error_that_names_the_host(backe
 
 def test_autocast_of_the_host_takes_no_part(backend: FirstDay) -> None:
     seen = []
-    with Library("watched") as library:
+    with Registrations("watched") as library:
         library.impl("aten::exp", "AutocastCPU", lambda self: seen.append(self) or self)
         with include("AutocastCPU"):
             assert ones(1).mul(0.0).exp().tolist() == [1.0]
@@ -165,7 +165,7 @@ def test_a_row_can_run_on_the_host() -> None:
         device_type = "onerow"
         wrapper_module = "turnout_arrays.wrapped"
 
-    with Library("one row") as library:
+    with Registrations("one row") as library:
         made = OneRow(np)
         library.backend(made)
         where = turnout.device("onerow")

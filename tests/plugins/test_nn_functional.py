@@ -8,7 +8,7 @@ import pytest
 
 import turnout
 from turnout.errors import ArgumentError
-from turnout.nn import functional
+from turnout_aten.nn import functional
 
 LOGITS = [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
 

@@ -6,7 +6,7 @@ import pytest
 
 import turnout
 from turnout.errors import ArgumentError, ShapeError
-from turnout.nn import functional as F
+from turnout_aten.nn import functional as F
 
 
 def test_dropout_of_channels_drops_whole_channels():

@@ -10,9 +10,9 @@ import pytest
 
 import turnout
 from turnout.errors import DeviceError
-from turnout.native.tables import register_kernels
-from turnout.registry import Library
+from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
+from turnout_aten.kernels.tables import register_kernels
 
 DEVICES = ("cpu", "opencl", "third")
 
@@ -27,7 +27,7 @@ class Third(ArrayBackend):
 @pytest.fixture(autouse=True)
 def three(need_device: Callable[[str], None]) -> Iterator[None]:
     need_device("opencl")
-    with Library("third") as library:
+    with Registrations("third") as library:
         library.backend(backend := Third(np))
         register_kernels(library, backend, kernels(np))
         yield

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import turnout
-from turnout import hosting
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
+from turnout_aten.backend import host_fallback as hosting
 
 SPECIAL = [
     -math.inf,

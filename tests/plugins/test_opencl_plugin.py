@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import turnout
-from turnout import hosting
 from turnout.errors import AliasError, CallError, DeviceError, DTypeError
 from turnout.library import Library
 from turnout.operators import Operator
+from turnout_aten.backend import host_fallback as hosting
 
 
 @pytest.fixture(scope="module", autouse=True)

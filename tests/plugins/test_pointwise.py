@@ -8,7 +8,7 @@ import pytest
 
 import turnout
 from turnout.errors import AliasError, ArgumentError, DTypeError, ShapeError
-from turnout.nn import functional as F
+from turnout_aten.nn import functional as F
 
 X = turnout.tensor([1.5, -0.5, 2.0])
 X64 = X.double()

@@ -10,7 +10,7 @@ import scipy.signal.windows as reference
 
 import turnout
 from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
-from turnout.signal import windows
+from turnout_aten.signal import windows
 
 INT = turnout.int64
 PLAIN = ("bartlett", "blackman", "cosine", "hamming", "hann", "nuttall")

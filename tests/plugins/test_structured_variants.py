@@ -11,10 +11,10 @@ import pytest
 
 import turnout
 from turnout.errors import AliasError, DTypeError, ShapeError
-from turnout.generated.groups import STRUCTURED
-from turnout.native import load_yaml
-from turnout.registry import REGISTRY, Library
-from turnout.shapes import SHAPES
+from turnout.registry import REGISTRY, Registrations
+from turnout_aten.declarations import load_yaml
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.shapes import SHAPES
 
 tensor = turnout.tensor
 
@@ -234,7 +234,7 @@ def soft_numpy(self, at, out):
 
 
 def soft_shape(self, at):
-    from turnout.shapes.specs import Out
+    from turnout_aten.shapes.specs import Out
 
     return Out(self.shape, self.dtype)
 
@@ -249,7 +249,7 @@ def third_party(tmp_path, monkeypatch):
     module.total_on_gpu = lambda self: turnout.zeros_like(self)
     module.twice = lambda self: self + self
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    with Library("thirdparty", distribution="third-party", version="2.0") as library:
+    with Registrations("thirdparty", distribution="third-party", version="2.0") as library:
         load_yaml(tmp_path / "ops.yaml", module=module, library=library)
         yield turnout.ops.thirdparty
 
@@ -277,10 +277,10 @@ def test_a_third_partys_kernels_for_a_backend_that_is_not_there_wait_for_it(thir
 
     waiting = {(op.qualified_name, key) for op, key in REGISTRY.waiting() if op.namespace == "thirdparty"}
     assert ("thirdparty::total", "CUDA") in waiting
-    with Library("cuda", distribution="elsewhere") as library:
-        from turnout.backends import Backend
+    with Registrations("cuda", distribution="elsewhere") as library:
+        from turnout_aten.backend.tensor_backend import TensorBackend
 
-        class Cuda(Backend):
+        class Cuda(TensorBackend):
             name = "CUDA"
             device_type = "cuda"
 

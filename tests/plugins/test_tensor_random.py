@@ -8,7 +8,7 @@ import pytest
 
 import turnout
 from turnout.errors import CallError
-from turnout.random import default_generator
+from turnout_aten.tensor.random import default_generator
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:

@@ -534,7 +534,7 @@ def test_an_operator_of_a_file_that_is_not_installed_is_named(tmp_path):
 @pytest.mark.parametrize("anchor", ["Autograd", "Tracer"])
 def test_a_functionality_beside_the_tracer_hides_nothing_from_it(anchor):
     from turnout.keys import KEYS
-    from turnout.registry import Library
+    from turnout.registry import Registrations
     from turnout.state import exclude, include
 
     seen = []
@@ -547,7 +547,7 @@ def test_a_functionality_beside_the_tracer_hides_nothing_from_it(anchor):
     def f(x):
         return turnout.autograd.grad((turnout.softmax(x, 0) * x).sum(), [x])[0]
 
-    with Library("traced_counter") as lib:
+    with Registrations("traced_counter") as lib:
         lib.functionality("TracedCounter", after=anchor)
         lib.fallback("TracedCounter", count)
         with include("TracedCounter"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from turnout.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import turnout
 from turnout import graphs, library
-from turnout.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 
 def numbers(seed, *shape):

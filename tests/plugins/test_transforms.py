@@ -17,8 +17,9 @@ from transform_functionalities import WITH_OTHERS
 from transform_libraries import Loops, Transforms
 from transform_programs import PROGRAMS, written
 from transform_tangents import TANGENTS
-from turnout import autograd, func, state, trees
+from turnout import autograd, func, state
 from turnout.errors import TurnoutError
+from turnout_aten import trees
 
 
 def numbers(value: Any) -> list[Any]:

@@ -12,7 +12,8 @@ import pytest
 
 import turnout
 from transform_calls import CALLS, OLD_CALLS, Library
-from turnout import state, trees
+from turnout import state
+from turnout_aten import trees
 
 NESTED = "must be a tensor, or nested tuples, lists and dicts of tensors; got"
 AUX = "with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"

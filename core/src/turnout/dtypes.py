@@ -20,6 +20,7 @@ class DType:
     """
 
     __slots__ = ("category", "is_signed", "itemsize", "name")
+    schema_type = "ScalarType"
 
     def __init__(self, name: str, itemsize: int, category: int, is_signed: bool) -> None:
         self.name = name

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import turnout
-from turnout import parts
-from turnout.codegen import catalogue, files, source
-from turnout.codegen.__main__ import main
-from turnout.codegen.catalogue import named_packets, result_fields
-from turnout.codegen.functions import function_source, return_types_lines
-from turnout.codegen.methods import method_source, operator_methods
-from turnout.codegen.parts import parts_texts
-from turnout.codegen.typestubs import functions_stub, overloads
-from turnout.generated import groups
-from turnout.native.model import load, parse
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
+from turnout_aten.declarations.model import load, parse
+from turnout_aten.functions import parts
+from turnout_aten.generated import groups
+from turnout_aten.generation import catalogue, files, source
+from turnout_aten.generation.__main__ import main
+from turnout_aten.generation.catalogue import named_packets, result_fields
+from turnout_aten.generation.functions import function_source, return_types_lines
+from turnout_aten.generation.methods import method_source, operator_methods
+from turnout_aten.generation.parts import parts_texts
+from turnout_aten.generation.typestubs import functions_stub, overloads
 
 
 def packet(text, name, *, methods=False):
@@ -381,7 +381,7 @@ def test_a_third_party_gets_one_file(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("my_generated", out)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    with Library("mine") as library:
+    with Registrations("mine") as library:
         module.install(library)
         assert module.double(3) == 6
         assert module.half(7) == 3

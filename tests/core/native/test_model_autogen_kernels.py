@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from turnout.keys import KEYS
-from turnout.native import autogen
-from turnout.registry import Library, Registry
+from turnout.registry import Registrations, Registry
+from turnout_aten.declarations import variants as autogen
 
 
 class Box:
@@ -35,7 +35,7 @@ class Box:
 
 @pytest.fixture
 def library():
-    with Library("t", registry=Registry(KEYS)) as made:
+    with Registrations("t", registry=Registry(KEYS)) as made:
         for key in ("ADInplaceOrView", "BackendSelect"):
             made.fallthrough(key)
         yield made

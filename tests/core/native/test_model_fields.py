@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from turnout.errors.native import DeclarationError
-from turnout.native.model import load, parse
+from turnout_aten.declarations.model import load, parse
+from turnout_aten.errors.declarations import DeclarationError
 
 ADD = """
 - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor

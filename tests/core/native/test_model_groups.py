@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnout.errors.native import DeclarationError
-from turnout.native.model import parse
+from turnout_aten.declarations.model import parse
+from turnout_aten.errors.declarations import DeclarationError
 
 
 def problems(text, **options):

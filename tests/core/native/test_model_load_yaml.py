@@ -6,11 +6,11 @@ from types import ModuleType
 
 import pytest
 
-from turnout.backends import Backend
 from turnout.errors import KernelSignatureError
-from turnout.errors.native import DeclarationError
-from turnout.native import load_yaml
-from turnout.registry import REGISTRY, Library
+from turnout.registry import REGISTRY, Registrations
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.declarations import load_yaml
+from turnout_aten.errors.declarations import DeclarationError
 
 YAML = """
 - func: twice(int x) -> int
@@ -26,7 +26,7 @@ YAML = """
 """
 
 
-class Zeta(Backend):
+class Zeta(TensorBackend):
     name = "Zeta"
     device_type = "zeta"
 
@@ -44,7 +44,7 @@ def module():
 
 @pytest.fixture
 def library():
-    with Library("third") as made:
+    with Registrations("third") as made:
         yield made
 
 
@@ -73,7 +73,7 @@ def test_a_kernel_waits_for_its_backend(tmp_path, module, library):
     shift = REGISTRY.find("third::shift")
     assert (shift, "Zeta") in REGISTRY.waiting()
     assert "Zeta" not in shift.table()
-    with Library("zeta-plugin") as plugin:
+    with Registrations("zeta-plugin") as plugin:
         plugin.backend(Zeta())
         assert (shift, "Zeta") not in REGISTRY.waiting()
         assert shift.kernel("Zeta")("x") == ("zeta", "x", 1)

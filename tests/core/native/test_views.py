@@ -6,8 +6,8 @@ import pytest
 from pure_backend import lists, made
 
 from turnout.errors import DimError, ShapeError
-from turnout.native import views
 from turnout.registry import find_operator
+from turnout_aten.views import geometry as views
 
 pytestmark = pytest.mark.usefixtures("pure")
 

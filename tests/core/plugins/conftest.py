@@ -10,6 +10,8 @@ import pytest
 from installed_folder import Library, Site
 
 from turnout import config, plugins
+from turnout.keys import KEYS
+from turnout.plugins import environment
 
 
 @pytest.fixture
@@ -26,12 +28,17 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(sys, "path", [str(folder), *(p for p in sys.path if "site-packages" not in p)])
     monkeypatch.setattr(Library, "registered", [])
     monkeypatch.setattr(config, "_store", None)
-    monkeypatch.setattr(plugins, "_catalog", None)
+    before_catalog = environment._catalog
+    environment.forget_catalog()
     monkeypatch.setattr(plugins, "_manager", Manager(Library))
-    monkeypatch.setattr(plugins, "ACTIVE", plugins.ACTIVE)
     before, active = set(sys.modules), set(plugins.ACTIVE)
     plugins.ACTIVE.clear()
     yield Site(folder)
+    environment._catalog = before_catalog
+    if before_catalog is None:
+        environment.forget_catalog()
+    else:
+        before_catalog.place(KEYS)
     plugins.ACTIVE.clear()
     plugins.ACTIVE.update(active)
     for name in set(sys.modules) - before:

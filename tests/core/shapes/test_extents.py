@@ -6,7 +6,7 @@ import pytest
 from pure_backend import made
 
 from turnout.errors import DimError, ShapeError
-from turnout.shapes import extents
+from turnout_aten.shapes import extents
 
 pytestmark = pytest.mark.usefixtures("pure")
 

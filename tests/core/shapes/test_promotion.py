@@ -7,8 +7,8 @@ from pure_backend import lists, made
 
 from turnout.dtypes import bool_, complex64, float32, float64, int8, int64, uint8
 from turnout.errors import DTypeError
-from turnout.shapes import pointwise
-from turnout.shapes.promotion import fitted, result_type
+from turnout_aten.shapes import pointwise
+from turnout_aten.shapes.promotion import fitted, result_type
 
 pytestmark = pytest.mark.usefixtures("pure")
 

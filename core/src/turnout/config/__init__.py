@@ -10,9 +10,9 @@ This module is what `import turnout` loads: it holds the functions and reads not
 
 from __future__ import annotations
 
-import os
-from _thread import RLock
-from contextvars import ContextVar
+from turnout.config.lock import LOCK as LOCK
+from turnout.config.lock import OVERRIDES as OVERRIDES
+from turnout.keys.rows import STANDARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
     Callback = Callable[[builtins.frozenset[str]], None]
 
-# The one lock of everything that changes rarely: configuration, plugins, registrations. One and not three: activating a
-# plugin registers kernels, and looking up a kernel may activate a plugin, so two locks would be taken in both orders.
-LOCK = RLock()
-# A child forked while another thread changes something would find the lock taken for good, and the change half made.
-os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
-
-OVERRIDES: ContextVar[Mapping[str, Any] | None] = ContextVar("turnout.config.overrides", default=None)
 _store: Store | None = None
 
 
@@ -120,16 +113,25 @@ def disabled_keys() -> frozenset[str]:
 
 
 def key_disabled(key: str, functionality: str) -> bool:
-    """Whether a runtime key is off, by its own name or by its functionality's; "Autocast" covers all Autocast<B>."""
+    """Whether a runtime key is off, by its own name, by its functionality's, or by that of a row for each backend."""
     disabled = get("keys.disable")
     if not disabled:
         return False
-    return key in disabled or functionality in disabled or ("Autocast" in disabled and key.startswith("Autocast"))
+    rows = [row.name for row in STANDARD if row.each_backend and key.startswith(row.name)]
+    return not {key, functionality, *rows}.isdisjoint(disabled)
 
 
 def kernel_choices() -> dict[str, str]:
     """`kernels.choose`: "aten::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there."""
-    prefix = "kernels.choose."
+    return _below("kernels.choose.")
+
+
+def name_choices() -> dict[str, str]:
+    """`names.choose`: a public name -> the plugin that provides it where several could."""
+    return _below("names.choose.")
+
+
+def _below(prefix: str) -> dict[str, str]:
     values = current_store().snapshot.values
     return {name[len(prefix) :]: value.value for name, value in values.items() if name.startswith(prefix)}
 

@@ -1,4 +1,4 @@
-"""The settings of core: one row each. Names below `plugins.choose.`, `plugin.` and `kernels.choose.` are open.
+"""The settings of core: one row each. Names below `plugins.choose.`, `plugin.`, `kernels.choose.` and `names.choose.` are open.
 
 Nothing here takes a module, a path or code: a file that comes with somebody's project can only choose among what is
 installed.
@@ -26,8 +26,8 @@ class Setting:
 
 # fmt: off
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
-    Setting("default_device", "str", "cpu", "the device of tensors made without device=", scoped=True,
-            pattern=r"[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
+    Setting("default_device", "str", "", "the device of tensors made without device=; if empty, the lowest backend's", scoped=True,
+            pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
     Setting("strict", "bool", False, "what would be recorded and warned about is an error at once", scoped=True),
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all that are not enabled"),
     Setting("plugins.enable", "strings", (), "plugins that are used although a weaker source disables them"),
@@ -46,6 +46,11 @@ def choice_of(name: str) -> str | None:
 def kernel_of(name: str) -> str | None:
     """The operator and key of `kernels.choose.<operator>@<key>`, or None for another setting."""
     return _after("kernels.choose.", name)
+
+
+def public_name_of(name: str) -> str | None:
+    """The public name of `names.choose.<name>`, or None for another setting."""
+    return _after("names.choose.", name)
 
 
 def option_of(name: str) -> tuple[str, str] | None:

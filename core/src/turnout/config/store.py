@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from turnout.config import LOCK, OVERRIDES, settings
+from turnout.config import settings
+from turnout.config.installed import installed
+from turnout.config.lock import LOCK, OVERRIDES
 from turnout.config.settings import SETTINGS, Setting
 from turnout.config.sources import DEFAULT, OVERRIDE, SET, Layer, Origin, Raw, layers, variable_of
 from turnout.config.values import UnexpectedValueError, check, from_text, show
 from turnout.errors import ConfigError
 from turnout.errors import config as errors
+from turnout.errors.plugins import warn
 
 if TYPE_CHECKING:
     from turnout.config import Callback
@@ -67,9 +70,8 @@ class Snapshot:
 
 
 def _installed() -> Catalog:
-    from turnout.plugins import catalog
-
-    return catalog()
+    found: Catalog = installed().catalog()
+    return found
 
 
 class Store:
@@ -171,7 +173,7 @@ class Store:
             checker.read(name, Raw(value, OVERRIDE), 0, shared=False)
         for name in values:
             setting = SETTINGS.get(name)
-            if (setting is not None and not setting.scoped) or name.startswith(("plugins.", "kernels.")):
+            if (setting is not None and not setting.scoped) or name.startswith(("plugins.", "kernels.", "names.")):
                 checker.problem(OVERRIDE, f"{name}: holds for the whole process; use turnout.config.set")
         return {name: value.value for name, value in checker.finish().items()}
 
@@ -195,7 +197,7 @@ class Store:
 
 
 _LOWEST = 99
-_TABLES = ("plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose")
+_TABLES = ("plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names", "names.choose")
 
 
 def _plain(value: Value | None) -> Any:
@@ -223,8 +225,6 @@ class _Checker:
         if strict is not None and strict.value:
             self._problems += self._foreign
         elif self._foreign and not self._problems:
-            from turnout.plugins import warn
-
             for place, text in self._foreign:
                 warn(f"{place}: {text}")
         if self._problems:
@@ -264,6 +264,11 @@ class _Checker:
             if not re.fullmatch(r"\w+::[\w.]+@\w+", operator):
                 raise LookupError(f'{name}: expected kernels.choose."namespace::operator.overload@Key"')
             return value, f"whose kernel is used for {operator}"
+        public = settings.public_name_of(name)
+        if public is not None:
+            value = _typed("str", raw)
+            self._plugin(name, value, raw, shared, known_is_enough=False)
+            return value, f"which plugin provides turnout.{public}"
         if name in _TABLES or name.startswith("plugin."):
             raise UnexpectedValueError(f"expected a table, got {show(raw.value)}")
         raise LookupError(f"{name}: there is no such setting{_near_setting(name, raw)}")

@@ -39,6 +39,10 @@ class UnknownOperatorError(TurnoutError, AttributeError):
     """An operator, overload or namespace that nobody defined."""
 
 
+class PublicNameError(TurnoutError, AttributeError):
+    """A public name of `turnout` that no installed plugin provides."""
+
+
 class StaleOperatorError(TurnoutError, RuntimeError):
     """A handle to an operator whose definition was undone."""
 

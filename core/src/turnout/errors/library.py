@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from turnout.kernels import Kernel
     from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
     from turnout.schema import FunctionSchema
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError
+from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,3 +125,28 @@ def deactivation_failed(name: str, why: str) -> PluginError:
     """A plugin whose own clean-up raised."""
     rows = [("why", why)]
     return PluginError(f"the plugin {name} was deactivated, but its clean-up raised" + _rows(rows))
+
+
+def warn(text: str) -> None:
+    """Issue a PluginWarning."""
+    import warnings
+
+    warnings.warn(text, PluginWarning, stacklevel=3)
+
+
+# ---- public names
+
+
+def no_public_name(package: str, name: str, provider: str | None, near: str) -> str:
+    """A name of the facade that no installed plugin provides."""
+    text = f"module {package!r} has no attribute {name!r}"
+    if provider is not None:
+        return text + _rows([("why", "no installed package provides it"), ("to fix", f"pip install {provider}")])
+    return text + (f"; did you mean {near}?" if near else "")
+
+
+def two_providers(public: str, name: str, owners: Sequence[str], first: str) -> str:
+    """A public name that several plugins provide."""
+    return f"{public} is provided by {' and '.join(owners)}" + _rows(
+        [("to fix", f'choose one: [names.choose] {name} = "{first}", or disable the other in plugins.disable')]
+    )

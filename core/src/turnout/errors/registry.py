@@ -4,9 +4,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from turnout.kernels import Kernel
     from turnout.operators import Operator
-    from turnout.registry import Library, Registry
+    from turnout.operators.kernels import Kernel
+    from turnout.registry import Registrations, Registry
 
 
 def _who(kernel: Kernel) -> str:
@@ -23,7 +23,7 @@ def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_over
     return f"{op.qualified_name}: two kernels for {key}\n  first   {_who(first)}\n  second  {_who(second)}\n  to fix  {fix}"
 
 
-def defined_twice(op: Operator, library: Library) -> str:
+def defined_twice(op: Operator, library: Registrations) -> str:
     """A name that is defined already."""
     first = op.defined_by.origin if op.defined_by is not None else "unknown"
     return (

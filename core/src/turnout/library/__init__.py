@@ -29,7 +29,7 @@ from turnout.library.functions import (
     register_kernel,
     register_vmap,
 )
-from turnout.library.groups import Library, fallthrough_kernel
+from turnout.library.libraries import Library, fallthrough_kernel
 from turnout.schema import infer_schema
 
 __all__ = [

@@ -6,87 +6,19 @@ The form that backends' own kernels have, and the fastest: nothing is converted,
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from turnout.errors import NoKernelError
 from turnout.errors import library as texts
-from turnout.kernels import Kernel
-from turnout.library.results import call_arguments, verify
-from turnout.native.wrappers import check_writable, to_array, wrap_result
 from turnout.operators import Operator
+from turnout.operators.kernels import Kernel
 from turnout.registry import REGISTRY
-from turnout.state import CLOCK
-from turnout.stubs import compile_function
-from turnout.tensors import Tensor
-
-Call = Callable[..., Any]
 
 
-def on_arrays(op: Operator, kernel: Kernel, key: str) -> Call:
-    """The binder of kernels on arrays. Raises NoKernelError for a key that is no backend's."""
+def on_arrays(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    """The binder of kernels on arrays. Raises NoKernelError for a key that is not that of a backend with arrays."""
     backend = REGISTRY.backends.get(key)
-    if backend is None:
+    call = None if backend is None else backend.bind_array_kernel(op, kernel)
+    if call is None:
         raise NoKernelError(texts.no_arrays(op, kernel, key))
-    general = _general(op, kernel, backend)
-    returns = op.schema.returns
-    kinds = [str(a.type) for a in op.schema.arguments]
-    tensors = [f"a{i}" for i, kind in enumerate(kinds) if kind == "Tensor"]
-    plain_arguments = not op.schema.is_mutable and all(k == "Tensor" or not k.startswith("Tensor") for k in kinds)
-    plain_result = len(returns) == 1 and str(returns[0].type) == "Tensor" and returns[0].annotation is None
-    if not (plain_arguments and plain_result and tensors and backend.array_type is not None):
-        return general
-    given = call_arguments(op, [f"a{i}.array" if kind == "Tensor" else f"a{i}" for i, kind in enumerate(kinds)])
-    args = ", ".join(f"a{i}" for i in range(len(kinds)))
-    good = " and ".join(["array.__class__ is ARRAY", *(f"array is not {t}.array" for t in tensors)])
-    # The body of `turnout.tensors.wrap`, 200 ns of 970 faster in place; a test compares the tensors. A warning that is an
-    # error goes to the general path, which runs where the backend keeps quiet.
-    lines = [
-        f"def on_arrays(ks, {args}):", "    try:", f"        array = kernel({given})", "    except Warning:",
-        f"        return general(ks, {args})", f"    if {good}:", "        t = Tensor()",
-        "        t.array = array", "        t.keys = KEYS",
-        f"        t.device = {tensors[0]}.device", "        t.gmask = 0", "        t.node = None", "        t.ver = CLOCK.epoch",
-        "        t.storage = None", "        t.view_of = None", "        t.extra = None", "        return t",
-        f"    return finish(array, ({args},))",
-    ]  # fmt: skip
-    namespace = {
-        "__name__": backend.wrapper_module, "kernel": kernel.fn, "general": general, "ARRAY": backend.array_type,
-        "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
-        "finish": lambda made, args: verify(op, kernel, wrap_result(backend, made, args), args),
-    }  # fmt: skip
-    return compile_function(
-        "\n".join(lines) + "\n", "on_arrays", f"<kernel of {op.qualified_name} at {key}>", namespace
-    )
-
-
-def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:
-    arguments = op.schema.arguments
-    written = [i for i, a in enumerate(arguments) if a.is_write]
-    keywords = [a.name for a in arguments if a.kwarg_only]
-    split = len(arguments) - len(keywords)
-    returned = [_returned_argument(op, r) for r in op.schema.returns]
-
-    def general(ks: int, *args: Any) -> Any:
-        for i in written:
-            for each in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
-                if isinstance(each, Tensor):
-                    check_writable(op, backend, each, ())
-        values = [to_array(backend, value) for value in args]
-        with backend.kernel_context() or nullcontext():
-            made = kernel.fn(*values[:split], **dict(zip(keywords, values[split:], strict=True)))
-        if returned and None not in returned:
-            # What it wrote is what the schema returns: an array cannot say which tensor it belongs to.
-            targets = tuple(args[i] for i in returned if i is not None)
-            return targets[0] if len(targets) == 1 else targets
-        return verify(op, kernel, wrap_result(backend, made, args), args)
-
-    return general
-
-
-def _returned_argument(op: Operator, declared: Any) -> int | None:
-    """Which written argument a return is, by its alias annotation."""
-    sets = declared.annotation.sets if declared.annotation is not None and declared.is_write else frozenset()
-    for i, argument in enumerate(op.schema.arguments):
-        if argument.annotation is not None and argument.annotation.sets & sets:
-            return i
-    return None
+    return call

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout import plugins
 from turnout.errors import CallError
 from turnout.errors import library as texts
-from turnout.kernels import Kernel
 from turnout.operators import Operator
-from turnout.registry import REGISTRY
+from turnout.operators.kernels import Kernel
 
 
 class Batching:
@@ -29,5 +29,5 @@ class Batching:
 
     def bind(self, op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
         """The binder of the rule's kernel."""
-        made: Callable[..., Any] = REGISTRY.services[key].custom_rule(op, self.function, self.opaque)
+        made: Callable[..., Any] = plugins.service(key).custom_rule(op, self.function, self.opaque)
         return made

@@ -15,16 +15,14 @@ from turnout.dtypes import DType
 from turnout.errors import CallError, ConflictError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
-from turnout.kernels import ARRAY, INTERNAL, Kernel
 from turnout.keys import EXPLICIT
 from turnout.library import fake
 from turnout.library.arrays import on_arrays
 from turnout.library.batching import Batching
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
-from turnout.library.groups import (
+from turnout.library.libraries import (
     RESERVED,
-    Registrations,
     calling_package,
     check_kernel,
     check_redefinition,
@@ -35,7 +33,8 @@ from turnout.library.groups import (
 from turnout.library.precision import Precision
 from turnout.library.results import checked
 from turnout.operators import Operator
-from turnout.registry import REGISTRY
+from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
+from turnout.registry import REGISTRY, Registrations
 from turnout.schema import FunctionSchema, infer_schema
 from turnout.schema.infer import UNKNOWN
 from turnout.schema.kernels import check_kernel_signature
@@ -129,15 +128,19 @@ class CustomOpDef:
             old = self._check_definition(str(schema), keys)
             if old is not None:
                 old.undo()
-            definition = Registrations(name.partition("::")[0], package)
+            definition = Registrations(name.partition("::")[0], package=package)
             self.operator: Operator = definition.define(str(schema), tags=tags)
             self._definition = definition
             _CUSTOM[name] = self
             definition.on_undo(lambda: _CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
-            self._put(
-                "Meta", lambda group: group.impl(name, "Meta", placeholder.fn, form=INTERNAL, label=placeholder.label)
-            )
+            for key in REGISTRY.keys.dataless_backends:
+                self._put(
+                    key,
+                    lambda group, key=key: group.impl(
+                        name, key, placeholder.fn, form=INTERNAL, label=placeholder.label
+                    ),
+                )  # type: ignore[misc]
             for device in devices:
                 self._kernels[device] = fn
                 self._register_device(device)
@@ -145,7 +148,7 @@ class CustomOpDef:
     def _check_definition(self, schema: str, keys: list[str]) -> CustomOpDef | None:
         """Everything that could refuse the definition or its kernels; returns the definition that this one replaces."""
         old = _CUSTOM.get(self.name)
-        group = Registrations(self.name.partition("::")[0], self._package)
+        group = Registrations(self.name.partition("::")[0], package=self._package)
         op = REGISTRY.get(self.name)
         if old is not None and old._package != self._package:
             raise ConflictError(texts.redefined_elsewhere(self.name, old._definition.origin, group.origin))
@@ -155,7 +158,7 @@ class CustomOpDef:
             group.define(schema)  # raises that the name is taken
         gone = {id(each) for each, _ in old._groups.values()} if old is not None else set()
         check_redefinition(op, schema, lambda library: id(library) in gone)
-        for key in (*keys, "Meta"):
+        for key in (*keys, *REGISTRY.keys.dataless_backends):
             if not any(id(k.library) in gone for k in op.kernels.get(key, ())):
                 check_kernel(group, self.name, key, self._first[0], checked=False)
         return old
@@ -202,7 +205,7 @@ class CustomOpDef:
                     group = (
                         self._groups[key][0]
                         if key in self._groups
-                        else Registrations(self.operator.namespace, self._package)
+                        else Registrations(self.operator.namespace, package=self._package)
                     )
                     check_kernel(group, self.operator.qualified_name, key, function)
                 for device in devices:
@@ -225,7 +228,7 @@ class CustomOpDef:
             old = self._groups.get(key)
             if old is not None:
                 old[0].undo()
-            group = Registrations(self.operator.namespace, self._package)
+            group = Registrations(self.operator.namespace, package=self._package)
             try:
                 register(group)
             except BaseException:
@@ -268,7 +271,7 @@ class CustomOpDef:
         check_kernel_signature(fn, self.operator.schema)
         name = self.operator.qualified_name
         with REGISTRY.lock:
-            for key in fake.KEYS:
+            for key in fake.fake_keys():
                 self._put(key, lambda group, key=key: group.impl(name, key, fn, form=INTERNAL, binder=fake.in_context))  # type: ignore[misc]
         return fn
 

@@ -9,6 +9,7 @@ from turnout import plugins
 from turnout.errors import UniverseError
 from turnout.errors.library import unknown_type
 from turnout.keys import EXPLICIT
+from turnout.plugins import providers
 from turnout.registry import REGISTRY
 
 DEFAULT = "default"
@@ -37,8 +38,6 @@ def key_of(word: str) -> str:
 
 def _installed_and_known() -> dict[str, str]:
     """Device type -> backend, from the manifests of what is installed and the file of known packages."""
-    from turnout.plugins import providers
-
     known: dict[str, str] = {}
     for row in providers.data().values():
         if len(row["devices"]) == len(row["backends"]) == 1:

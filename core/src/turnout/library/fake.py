@@ -1,6 +1,6 @@
 """Fake kernels: what shape a result has, for tensors without data; and `get_ctx`, through which they ask for unknown sizes.
 
-A fake kernel serves the keys Meta and Fake. A size that depends on data exists for fake tensors only: the functionality Fake
+A fake kernel serves Fake and the keys of backends without data. A size that depends on data exists for fake tensors only: the functionality Fake
 makes it, in its service's `new_dynamic_size(op, min, max)`.
 """
 
@@ -13,13 +13,16 @@ from typing import Any
 from turnout.errors import NoKernelError, RegistrationError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
-from turnout.kernels import INTERNAL, UNBOXED, Kernel, bind
 from turnout.operators import Operator
+from turnout.operators.kernels import INTERNAL, UNBOXED, Kernel, bind
 from turnout.registry import REGISTRY
 
-KEYS = ("Meta", "Fake")
-
 _RUNNING: ContextVar[FakeContext | None] = ContextVar("turnout.library.fake", default=None)
+
+
+def fake_keys() -> tuple[str, ...]:
+    """The keys that fake kernels serve."""
+    return (*REGISTRY.keys.dataless_backends, "Fake")
 
 
 class FakeContext:
@@ -69,7 +72,7 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
 
 def missing(op: Operator) -> Kernel:
-    """What stands at Meta until a custom operator has a fake kernel; one that returns nothing needs none."""
+    """What stands at the key of a backend without data until a custom operator has a fake kernel; one that returns nothing needs none."""
     returns_nothing = not op.schema.returns
 
     def no_fake_kernel(ks: int, *args: Any) -> None:

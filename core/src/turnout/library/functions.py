@@ -19,7 +19,7 @@ from turnout.library.batching import Batching
 from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
-from turnout.library.groups import Library, calling_package, kept, parse_nameless, parse_namespace
+from turnout.library.libraries import Library, calling_package, kept, parse_nameless, parse_namespace
 from turnout.library.precision import Precision
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -132,7 +132,7 @@ def register_fake(
     """Register how an operator's shapes are computed for tensors without data; a decorator when `func` is left out.
 
     `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the keys
-    Meta and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
+    every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
     """
     name = _named("register_fake", op)
     if isinstance(name, CustomOpDef):
@@ -144,7 +144,7 @@ def register_fake(
         if not callable(function):
             raise CallError(texts.not_callable("register_fake", function))
         library.impl_all(
-            library.qualified(name), fake.KEYS, function, binder=fake.in_context, allow_override=allow_override
+            library.qualified(name), fake.fake_keys(), function, binder=fake.in_context, allow_override=allow_override
         )
         return function
 

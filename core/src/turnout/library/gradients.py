@@ -1,23 +1,21 @@
 """Gradient rules of custom operators: from `backward` and `setup_context` to a kernel at the alias key Autograd.
 
-The kernel is registered for tracked tensors only, so that plain calls pay nothing, and is built when the first such call is
-resolved, so that registering a rule activates nothing. All it needs is `turnout.autograd.Function`, whose `apply` takes tensors
-and other values side by side: lists of tensors are laid out flat for it and put back for the rule.
+The kernel is registered for tracked tensors only, so that plain calls pay nothing, and is built by the plugin that provides
+Autograd when the first such call is resolved, so that registering a rule activates nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from turnout import plugins
 from turnout.errors import RegistrationError
 from turnout.errors import library as texts
-from turnout.errors.library import KernelResultError
-from turnout.kernels import Kernel
+from turnout.keys import AUTOGRAD
 from turnout.operators import Operator
+from turnout.operators.kernels import Kernel
 from turnout.schema import FunctionSchema
-from turnout.state import BELOW_AUTOGRAD, GRAD
-from turnout.tensors import Tensor
 
 Call = Callable[..., Any]
 
@@ -26,7 +24,7 @@ def check_rule(name: str, schema: FunctionSchema) -> None:
     """Raise RegistrationError for an operator that cannot have a rule: it writes, returns views, or has keyword-only tensors."""
     if schema.is_mutable or any(r.annotation is not None for r in schema.returns):
         raise RegistrationError(texts.rule_not_functional(name, schema))
-    keyword = [a.name for a in schema.kwarg_only if str(a.type).startswith("Tensor")]
+    keyword = [a.name for a in schema.kwarg_only if a.type.is_tensor_like]
     if keyword:
         raise RegistrationError(texts.rule_keyword_tensors(name, schema, keyword))
 
@@ -40,146 +38,11 @@ class Rule:
 
     def bind(self, op: Operator, kernel: Kernel, key: str) -> Call:
         """The binder of the rule's kernel."""
-        function = _function(op, self)
-        split = len(op.schema.positional)
-
-        def call_with_gradient(ks: int, *args: Any) -> Any:
-            ks &= BELOW_AUTOGRAD
-            if not GRAD.get()[0]:
-                return op.lookup(ks)(ks, *args)
-            call = _Call(ks, args[:split], args[split:])
-            made = function.apply(*call.inputs.taken(), call)
-            return call.outputs.put_back(made)
-
-        return call_with_gradient
+        made: Call = plugins.service(AUTOGRAD).custom_rule(op, self)
+        return made
 
     @property
     def shown(self) -> str:
         """The rule's function and where it is from, for messages."""
         kernel = Kernel(self.backward)
         return f"{kernel.name} ({kernel.source})"
-
-
-class _Call:
-    """One recorded call: where it goes on, and how its inputs and outputs were laid out flat."""
-
-    __slots__ = ("inputs", "keywords", "ks", "outputs")
-
-    def __init__(self, ks: int, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
-        self.ks = ks
-        self.inputs = _Layout(positional)
-        self.keywords = keywords
-        self.outputs = _Layout(())
-
-
-class _Layout:
-    """Values of which some are lists with tensors, and the same values in a row."""
-
-    __slots__ = ("flat", "lengths", "single")
-
-    def __init__(self, values: Sequence[Any], *, single: bool = False) -> None:
-        self.single = single  # an operator's only result, not in a tuple
-        self.lengths = [len(v) if _has_tensors(v) else None for v in values]
-        self.flat: list[Any] = []
-        for value, length in zip(values, self.lengths, strict=True):
-            self.flat += [value] if length is None else value
-
-    def taken(self) -> list[Any]:
-        """The values in a row, once: the tape must not keep what the rule did not save, nor a result the node that made it."""
-        flat, self.flat = self.flat, []
-        return flat
-
-    def place(self, names: Sequence[str], index: int) -> str:
-        """What messages call one of the values in a row: the argument, and its place in a list."""
-        for name, length in zip(names, self.lengths, strict=True):
-            if index < (length or 1):
-                return f"'{name}'" if length is None else f"'{name}[{index}]'"
-            index -= 1 if length is None else length
-        return "an argument"
-
-    def put_back(self, flat: Any) -> Any:
-        """As many values in a row, in the places that they came from."""
-        if self.single and self.lengths == [None]:
-            return flat[0] if isinstance(flat, tuple) else flat
-        rest = iter(flat if isinstance(flat, (tuple, list)) else (flat,))
-        values = tuple(next(rest) if n is None else [next(rest) for _ in range(n)] for n in self.lengths)
-        return values[0] if self.single else values
-
-
-def _has_tensors(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value)
-
-
-def _function(op: Operator, rule: Rule) -> Any:
-    """The subclass of `turnout.autograd.Function` that records a call of `op` with its rule."""
-    from turnout import autograd
-
-    keyword_only = [a.name for a in op.schema.kwarg_only]
-    several = len(op.schema.returns) > 1
-
-    def forward(ctx: Any, *flat: Any) -> Any:
-        *values, call = flat
-        inputs = call.inputs.put_back(values)
-        output = op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
-        call.outputs = _Layout(output if several else (output,), single=not several)
-        ctx.operator_call = call
-        if rule.setup_context is not None:
-            if keyword_only:
-                keywords = dict(zip(keyword_only, call.keywords, strict=True))
-                rule.setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=output)
-            else:
-                rule.setup_context(ctx=ctx, inputs=inputs, output=output)
-        made = tuple(call.outputs.taken())
-        return made[0] if len(made) == 1 else made
-
-    def backward(ctx: Any, *grads: Any) -> Any:
-        call = ctx.operator_call
-        outputs = call.outputs.put_back(grads)
-        needed = ctx.needs_input_grad
-        ctx.needs_input_grad = call.inputs.put_back(needed[:-1])
-        try:
-            found = rule.backward(ctx, *((outputs,) if call.outputs.single else outputs))
-        finally:
-            ctx.needs_input_grad = needed
-        return (*_flat_gradients(op, rule, call, found), None)
-
-    names = [a.name for a in op.schema.positional]
-
-    def shown_input(ctx: Any, index: int) -> str:
-        return str(ctx.operator_call.inputs.place(names, index))
-
-    name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
-    members: dict[str, Any] = {
-        "forward": staticmethod(forward),
-        "backward": staticmethod(backward),
-        "__module__": __name__,
-    }
-    members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
-    return type(name, (autograd.Function,), members)
-
-
-def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[Any]:
-    """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
-    grads = list(found) if isinstance(found, tuple) else [found]
-    names = [a.name for a in op.schema.positional]
-    lengths = call.inputs.lengths
-    if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
-        raise KernelResultError(texts.wrong_gradients(op, rule.shown, names, len(grads)))
-    # Missing at the end for arguments that are no tensors, or None too many: both are common in rules written for PyTorch.
-    grads = (grads + [None] * len(names))[: len(names)]
-    flat: list[Any] = []
-    for name, length, grad in zip(names, lengths, grads, strict=True):
-        if length is None:
-            flat.append(grad)
-        elif grad is None:
-            flat += [None] * length
-        elif isinstance(grad, (list, tuple)) and len(grad) == length:
-            flat += grad
-        else:
-            raise KernelResultError(texts.wrong_list_gradient(op, rule.shown, name, length, grad))
-    return flat
-
-
-def _only_values(op: Operator, start: int) -> bool:
-    """Whether the positional arguments from `start` on are no tensors."""
-    return not any(str(a.type).startswith("Tensor") for a in op.schema.positional[start:])

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnout import plugins
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError
 from turnout.errors import library as texts
-from turnout.kernels import Kernel
 from turnout.keys import AUTOCAST, KEYS
 from turnout.library.devices import key_of
 from turnout.operators import Operator
-from turnout.registry import REGISTRY
+from turnout.operators.kernels import Kernel
 from turnout.state import DISPATCH
 
 
@@ -34,7 +34,7 @@ class Precision:
 
     def __call__(self, *args: Any) -> Any:
         """The arguments, cast."""
-        return REGISTRY.services[AUTOCAST].cached_cast_all(self.dtype, args, self.device_type)
+        return plugins.service(AUTOCAST).cached_cast_all(self.dtype, args, self.device_type)
 
     def bind(self, op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
         """The binder of the rule's kernel."""

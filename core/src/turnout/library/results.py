@@ -12,12 +12,13 @@ from typing import Any
 
 from turnout.errors import library as texts
 from turnout.errors.library import KernelResultError
-from turnout.kernels import Kernel
 from turnout.operators import Operator
-from turnout.stubs import compile_function
-from turnout.tensors import Tensor
+from turnout.operators.kernels import Kernel
+from turnout.operators.stubs import compile_function
+from turnout.operators.values import is_tensor
+from turnout.registry import REGISTRY
 
-Named = tuple[str, Tensor, frozenset[str]]  # what it is called, the tensor, the alias sets of its annotation
+Named = tuple[str, Any, frozenset[str]]  # what it is called, the tensor, the alias sets of its annotation
 
 
 def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
@@ -26,7 +27,7 @@ def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     names = [f"a{i}" for i in range(len(arguments))]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     lines = [f"def checked({', '.join(['ks', *names])}):", f"    result = kernel({call_arguments(op, names)})"]
-    quick = _quick_test(op, names)
+    quick, more = _quick_test(op, key, names)
     if quick:
         lines += [f"    if {quick}:", "        return result"]
     lines.append(f"    return verify(result, {everything})")
@@ -34,7 +35,7 @@ def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     def verify_result(result: Any, args: tuple[Any, ...]) -> Any:
         return verify(op, kernel, result, args)
 
-    namespace = {"kernel": kernel.fn, "Tensor": Tensor, "verify": verify_result, "__name__": __name__}
+    namespace = {**more, "kernel": kernel.fn, "verify": verify_result, "__name__": __name__}
     return compile_function("\n".join(lines) + "\n", "checked", f"<kernel of {op.qualified_name} at {key}>", namespace)
 
 
@@ -46,24 +47,22 @@ def call_arguments(op: Operator, values: list[str]) -> str:
     )
 
 
-def _quick_test(op: Operator, names: list[str]) -> str:
-    """An expression that is true only for a good result, or "" where only `verify` can tell."""
+def _quick_test(op: Operator, key: str, names: list[str]) -> tuple[str, dict[str, Any]]:
+    """An expression that is true only for a good result, and its globals; "" where only `verify` can tell."""
     returns = op.schema.returns
     if not returns:
-        return "result is None"
+        return "result is None", {}
     if len(returns) > 1 or str(returns[0].type) != "Tensor" or returns[0].annotation is not None:
-        return ""
-    # No storage record: nothing shares its memory through Turnout. The same array can still come back in a new tensor.
-    tests = ["result.__class__ is Tensor", "result.storage is None"]
+        return "", {}
+    given: list[tuple[str, bool]] = []
     for argument, name in zip(op.schema.arguments, names, strict=True):
         kind = str(argument.type)
-        if kind == "Tensor":
-            tests += [f"result is not {name}", f"result.array is not {name}.array"]
-        elif kind == "Tensor?":
-            tests.append(f"({name} is None or (result is not {name} and result.array is not {name}.array))")
-        elif kind.startswith("Tensor"):
-            return ""
-    return " and ".join(tests)
+        if kind in ("Tensor", "Tensor?"):
+            given.append((name, kind == "Tensor?"))
+        elif argument.type.is_tensor_like:
+            return "", {}
+    backend = REGISTRY.backends.get(key)
+    return ("", {}) if backend is None else backend.fresh_result("result", given)
 
 
 def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> Any:
@@ -107,11 +106,11 @@ def _tensors(op: Operator, kernel: Kernel, kind: str, name: str, value: Any, set
     if kind.rstrip("?") == "Tensor":
         if value is None:
             return
-        if not isinstance(value, Tensor):
+        if not is_tensor(value):
             raise KernelResultError(texts.wrong_result(op, kernel, f"a Tensor as {name}", _shown(value)))
         yield name, value, sets
         return
-    if not isinstance(value, (list, tuple)) or not all(v is None or isinstance(v, Tensor) for v in value):
+    if not isinstance(value, (list, tuple)) or not all(v is None or is_tensor(v) for v in value):
         raise KernelResultError(texts.wrong_result(op, kernel, f"a list of tensors as {name}", _shown(value)))
     for i, element in enumerate(value):
         if element is not None:
@@ -121,16 +120,18 @@ def _tensors(op: Operator, kernel: Kernel, kind: str, name: str, value: Any, set
 def _inputs(op: Operator, args: tuple[Any, ...]) -> Iterator[Named]:
     for argument, value in zip(op.schema.arguments, args, strict=True):
         sets = argument.annotation.sets if argument.annotation is not None else frozenset()
-        if isinstance(value, Tensor):
+        if is_tensor(value):
             yield argument.name, value, sets
         elif isinstance(value, (list, tuple)):
             for i, element in enumerate(value):
-                if isinstance(element, Tensor):
+                if is_tensor(element):
                     yield f"{argument.name}[{i}]", element, sets
 
 
-def _share(a: Tensor, b: Tensor) -> bool:
-    return a.is_alias_of(b) or a.array is b.array
+def _share(a: Any, b: Any) -> bool:
+    """Whether two tensors are one, or say that they share memory."""
+    shares = getattr(a, "shares_memory_with", None)
+    return a is b or (shares is not None and bool(shares(b)))
 
 
 def _shown(value: Any) -> str:

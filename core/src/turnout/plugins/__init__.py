@@ -8,24 +8,29 @@ rest when one of them is called. Authors start in `docs/manifest.md`.
 
 from __future__ import annotations
 
+import sys
+
+from turnout import config
 from turnout.config import LOCK
+from turnout.config.installed import connect
+from turnout.keys import KEYS
+from turnout.plugins.environment import ACTIVE as ACTIVE
+from turnout.plugins.environment import PLUGIN_API as PLUGIN_API
+from turnout.plugins.environment import catalog as catalog
+from turnout.plugins.environment import forget_catalog
+from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from turnout.plugins.discovery import Catalog
+    from turnout.plugins.public_names import Facade
     from turnout.plugins.hooks import hookimpl as hookimpl
     from turnout.plugins.manager import Manager
     from turnout.plugins.records import PluginRecord
 
-# What plugins are built against, "MAJOR.MINOR": a minor adds, a major may take away.
-PLUGIN_API = "1.0"
-
-# ("device", "cpu") and the like, of what is active: the one check of a call that needs nothing activated.
-ACTIVE: set[tuple[str, str]] = set()
 _manager: Manager | None = None
-_catalog: Catalog | None = None
+_facade: Facade | None = None
 
 
 def current_manager() -> Manager:
@@ -40,16 +45,16 @@ def current_manager() -> Manager:
     return _manager
 
 
-def catalog() -> Catalog:
-    """What is installed, by its manifests; read once until `reset_discovery`."""
-    global _catalog
-    if _catalog is None:
+def facade() -> Facade:
+    """The public names of `turnout` that plugins provide; made at the first use of one."""
+    global _facade
+    if _facade is None:
         with LOCK:
-            if _catalog is None:
-                from turnout.plugins.discovery import Catalog, find
+            if _facade is None:
+                from turnout.plugins.public_names import Facade
 
-                _catalog = Catalog(find())
-    return _catalog
+                _facade = Facade("turnout", current_manager())
+    return _facade
 
 
 def require_device(device_type: str) -> None:
@@ -64,8 +69,6 @@ def require_device(device_type: str) -> None:
 
 def require_functionality(name: str, key: str | None = None) -> None:
     """Activate the plugin of a functionality. Raises PluginError, and DisabledError when `keys.disable` names it or `key`."""
-    from turnout import config
-
     if config.key_disabled(key or name, name):
         from turnout.errors import plugins as errors
 
@@ -123,20 +126,47 @@ def provider_of(kind: str, name: str) -> str | None:
 
 def reset_discovery() -> None:
     """Look at the environment anew: for packages installed since, and to try failed plugins again. Active ones stay."""
-    global _catalog
     with LOCK:
-        _catalog = None
+        forget_catalog()
         if _manager is not None:
             _manager.reset()
 
 
-def warn(text: str) -> None:
-    """Issue a PluginWarning."""
-    import warnings
+def service(functionality: str) -> Any:
+    """What the plugin of a functionality offers to others; the plugin is activated.
 
-    from turnout.errors import PluginWarning
+    Raises PluginError where nothing provides the functionality, DisabledError when `keys.disable` names it.
+    """
+    found = REGISTRY.services.get(functionality)
+    if found is None or REGISTRY.is_disabled(functionality, functionality):
+        with LOCK:  # the plugin cannot be deactivated between the two
+            require_functionality(functionality)
+            found = REGISTRY.services[functionality]
+    return found
 
-    warnings.warn(text, PluginWarning, stacklevel=3)
+
+# ---- what the layers below ask, see `turnout.config.installed`
+
+
+def remedy_for(kind: str, name: str) -> str:
+    """How to get a "device", "backend" or "functionality" that is not active: activate its plugin, or install its package."""
+    for found in catalog().found:
+        if f"{kind}:{name}" in found.claims:
+            return f'turnout.plugins.activate("{found.name}")'
+    package = provider_of(kind, name)
+    return f"pip install {package}" if package else ""
+
+
+def default_device_type() -> str:
+    """The device string of the backend of lowest rank: an installed one, else one of a known package."""
+    from turnout.plugins import providers
+
+    return catalog().lowest_device() or providers.lowest_device()
+
+
+def activate_all() -> None:
+    """Activate every plugin that is installed, enabled and works here; what does not is recorded in its state."""
+    current_manager().activate_all()
 
 
 def __getattr__(name: str) -> Any:
@@ -149,3 +179,7 @@ def __getattr__(name: str) -> Any:
 
         return PluginRecord
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+connect(sys.modules[__name__])  # type: ignore[arg-type]
+KEYS.discover_with(catalog)

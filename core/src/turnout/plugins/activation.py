@@ -18,7 +18,6 @@ import pluggy
 from turnout import config
 from turnout.errors import plugins as errors
 from turnout.plugins.hooks import PROJECT, Lifecycle
-from turnout.plugins.manifest import STANDARD_KEYS
 
 if TYPE_CHECKING:
     from turnout.plugins.discovery import Found
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Library(Protocol):
-    """What is needed of `turnout.registry.Library`."""
+    """What is needed of `turnout.registry.Registrations`."""
 
     def provided(self) -> set[str]: ...
     def undo(self) -> None: ...
 
 
 class LibraryFactory(Protocol):
-    """`turnout.registry.Library` itself."""
+    """`turnout.registry.Registrations` itself."""
 
     def __call__(self, name: str, /, *, distribution: str, version: str) -> Library: ...
 
@@ -132,18 +131,19 @@ def _hooks(manifest: Manifest, module: ModuleType) -> pluggy.PluginManager:
 def _check_promises(manifest: Manifest, provided: set[str]) -> None:
     """Raise ManifestError when a plugin registered other things than it names."""
     promised = manifest.promises()
-    missing = sorted(promise for promise in promised if not _is_kept(promise, provided))
+    prefixes = {key.name: key.prefix or key.name for key in manifest.keys}
+    missing = sorted(promise for promise in promised if not _is_kept(promise, provided, prefixes))
     extra = sorted(p for p in provided if p.startswith(("backend:", "device:", "functionality:")) and p not in promised)
     if missing or extra:
         missing_words, extra_words = ([name.replace(":", " ") for name in names] for names in (missing, extra))
         raise errors.promises_broken(manifest.module, manifest.path, missing_words, extra_words)
 
 
-def _is_kept(promise: str, provided: set[str]) -> bool:
-    """Whether one promise was kept.
+def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> bool:
+    """Whether one promise was kept. `prefixes` are what the runtime keys of the manifest's functionalities begin with.
 
-    `Library.provided()` also says "kernel:aten::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel
-    stands for its namespace, and each of them for a functionality that core placed itself.
+    `Registrations.provided()` also says "kernel:aten::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel
+    stands for its namespace, and each of them for its functionality.
     """
     kind, _, name = promise.partition(":")
     if promise in provided:
@@ -152,9 +152,9 @@ def _is_kept(promise: str, provided: set[str]) -> bool:
         return not any(p.startswith("device:") for p in provided)  # a library that does not report devices
     if kind == "namespace":
         return any(p.startswith(f"kernel:{name}::") for p in provided)
-    if kind == "functionality" and name in STANDARD_KEYS:
+    if kind == "functionality":
         at = [p.rpartition("@" if p.startswith("kernel:") else ":")[2] for p in provided if p.startswith(_AT_KEYS)]
-        return any(key.startswith(name) for key in at)
+        return any(key == name or key.startswith(prefixes[name]) for key in at)
     return False
 
 

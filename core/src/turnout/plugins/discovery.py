@@ -11,7 +11,8 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,8 +22,9 @@ from importlib_metadata import Distribution
 
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
-from turnout.keys import KEYS
-from turnout.plugins import PLUGIN_API, providers
+from turnout.keys import KEYS, STANDARD, KeySpace
+from turnout.keys.rows import LOWEST
+from turnout.plugins import providers
 from turnout.plugins.manifest import STANDARD_KEYS, Manifest, Option, api_of, claims, load, parse
 
 GROUP = "turnout.plugins"
@@ -58,8 +60,8 @@ def normal(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def find() -> list[Found]:
-    """Every plugin of the environment, by name and then distribution."""
+def find(api: str) -> list[Found]:
+    """Every plugin of the environment, by name and then distribution; `api` is the plugin-API of this core."""
     found: list[Found] = []
     seen = set()
     for distribution in importlib_metadata.distributions():
@@ -69,7 +71,7 @@ def find() -> list[Found]:
         seen.add(normal(name))
         text = distribution.read_text("entry_points.txt")
         if text and GROUP in text:
-            found += _plugins_of(distribution, name)
+            found += _plugins_of(distribution, name, api)
     return sorted(found, key=lambda f: (f.name, normal(f.distribution)))
 
 
@@ -82,7 +84,7 @@ def _name(distribution: Distribution) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _plugins_of(distribution: Distribution, name: str) -> Iterator[Found]:
+def _plugins_of(distribution: Distribution, name: str, api: str) -> Iterator[Found]:
     version = distribution.version or ""
     try:
         entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
@@ -91,10 +93,10 @@ def _plugins_of(distribution: Distribution, name: str) -> Iterator[Found]:
         yield Found(name, name, version, "", error=problem)
         return
     for entry, value in entries:
-        yield read(distribution, name, version, entry, value)
+        yield read(distribution, name, version, entry, value, api)
 
 
-def read(distribution: Distribution, name: str, version: str, entry: str, value: str, api: str = "") -> Found:
+def read(distribution: Distribution, name: str, version: str, entry: str, value: str, api: str) -> Found:
     """What one entry point and its manifest say."""
     owner = f"{name} {version}".strip()
     package, _, file = (part.strip() for part in value.partition(":"))
@@ -113,7 +115,7 @@ def read(distribution: Distribution, name: str, version: str, entry: str, value:
         document, lines = load(path, owner)
         claimed = claims(document)
         here = Found(entry, name, version, value, path, claims=claimed)
-        why = incompatibility(api_of(document), api or PLUGIN_API)
+        why = incompatibility(api_of(document), api)
         if why:
             return Found(entry, name, version, value, path, incompatible=why, claims=claimed)
         manifest = parse(
@@ -218,6 +220,43 @@ class Catalog:
         """The plugins that are installed, broken ones included."""
         return list(dict.fromkeys(f.name for f in self.found))
 
+    def place(self, keys: KeySpace) -> None:
+        """Put the keys and backends of the manifests into the universe; a plugin whose key has no place has failed."""
+        manifests = [found.manifest for found in self.found if found.manifest is not None]
+        rows = [row for manifest in manifests for row in (key.row for key in manifest.keys) if row is not None]
+        backends = [backend.row for manifest in manifests for backend in manifest.backends]
+        problems = keys.set_installed(rows, backends)
+        for i, found in enumerate(self.found):
+            wrong = (
+                [problems[key.name] for key in found.manifest.keys if key.name in problems] if found.manifest else []
+            )
+            if wrong:
+                error = errors.manifest_not_accepted(found.owner, str(found.path), [("provides.key", t) for t in wrong])
+                self.found[i] = replace(found, manifest=None, error=error)
+
+    def offering(self, public_name: str) -> list[Found]:
+        """The plugins whose manifests provide a public name of `turnout`."""
+        return self._offers.get(public_name, [])
+
+    def public_names(self) -> list[str]:
+        """The public names that manifests provide."""
+        return list(self._offers)
+
+    @cached_property
+    def _offers(self) -> dict[str, list[Found]]:
+        offers: dict[str, list[Found]] = {}
+        for found in self.found:
+            if found.manifest is not None:
+                for name in (*found.manifest.public.names, *found.manifest.public.modules):
+                    offers.setdefault(name, []).append(found)
+        return offers
+
+    def lowest_device(self) -> str:
+        """The device string of the installed backend of lowest rank; "" where none says that it is."""
+        manifests = [found.manifest for found in self.found if found.manifest is not None]
+        lowest = [b for manifest in manifests for b in manifest.backends if b.rank == LOWEST]
+        return min(lowest, key=lambda b: b.row.order).device if lowest else ""
+
     def known_elsewhere(self) -> list[str]:
         """Plugins of known packages, installed or not."""
         return list(providers.data())
@@ -248,6 +287,6 @@ class Catalog:
         for known in providers.data().values():
             backends += known["backends"]
             names += known["functionalities"]
-        names += ["Autocast" + backend for backend in backends]
+        names += [row.name + backend for row in STANDARD if row.each_backend for backend in backends]
         names += [prefix + backend for prefix in prefixes.values() if prefix is not None for backend in backends]
         return list(dict.fromkeys(names))

@@ -8,36 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from turnout import config, plugins
+from turnout import config
 from turnout.config import LOCK
 from turnout.errors import ConfigError, DisabledError, PluginError
 from turnout.errors import plugins as errors
-from turnout.plugins import ACTIVE, providers
+from turnout.plugins import providers
 from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate
 from turnout.plugins.discovery import Found
+from turnout.plugins.environment import ACTIVE, catalog
 from turnout.plugins.records import BROKEN, PluginRecord
 from turnout.plugins.states import Identity, Judge, Verdict, identity, record
-
-
-def _registry_library(name: str, /, *, distribution: str, version: str) -> object:
-    from turnout.registry import Library
-
-    return Library(name, distribution=distribution, version=version)
+from turnout.registry import Registrations
 
 
 class Manager:
     """States and activation. `library_factory` makes what a plugin registers through; tests pass their own."""
 
     def __init__(self, library_factory: LibraryFactory | None = None) -> None:
-        self._factory: LibraryFactory = library_factory or _registry_library  # type: ignore[assignment]
+        self._factory: LibraryFactory = library_factory or Registrations
         self._active: dict[str, Active] = {}  # in the order of activation
         self._activating: list[str] = []
         self._past: dict[Identity, Verdict] = {}
         self._warned: set[Identity] = set()
         self._unsubscribe: Callable[[], None] | None = None
         self._judge: Judge | None = None
+        self._on_deactivation: list[Callable[[Found], object]] = []
 
     # ---- what there is
+
+    def is_usable(self, found: Found) -> bool:
+        """Whether a plugin is active or would be when asked for, as far as can be said without trying."""
+        return self._record(found, self._judged()).state in ("active", "discovered")
 
     def records(self) -> list[PluginRecord]:
         """Every installed plugin. With a configuration that cannot be read, as if there were none."""
@@ -45,14 +46,14 @@ class Manager:
             try:
                 judge = self._judged()
             except ConfigError:
-                judge = Judge(plugins.catalog().found, _default, self._past)
-            return [self._record(found, judge) for found in plugins.catalog().found]
+                judge = Judge(catalog().found, _default, self._past)
+            return [self._record(found, judge) for found in catalog().found]
 
     def _judged(self) -> Judge:
         if self._judge is None:
             if self._unsubscribe is None:
                 self._unsubscribe = config.on_change(self._configuration_changed)
-            judge = Judge(plugins.catalog().found, _configured, self._past)
+            judge = Judge(catalog().found, _configured, self._past)
             self._judge = judge
         return self._judge
 
@@ -63,12 +64,12 @@ class Manager:
         return record(found, judge.verdict(found))
 
     def _find(self, name: str) -> list[Found]:
-        return [found for found in plugins.catalog().found if found.name == name]
+        return [found for found in catalog().found if found.name == name]
 
     def _survey(self, asked: list[Found]) -> None:
         """Warn once about each broken plugin beside those asked for; with `strict`, raise for all of them."""
         wanted = {identity(found) for found in asked}
-        others = [found for found in plugins.catalog().found if identity(found) not in wanted]
+        others = [found for found in catalog().found if identity(found) not in wanted]
         broken = [r for r in (self._record(found, self._judged()) for found in others) if r.state in BROKEN]
         if broken and config.get("strict"):
             raise errors.strict([r.line() for r in broken])
@@ -83,7 +84,7 @@ class Manager:
             if (kind, name) in ACTIVE:
                 return
             claim = f"{kind}:{name}"
-            claiming = [found for found in plugins.catalog().found if claim in found.claims]
+            claiming = [found for found in catalog().found if claim in found.claims]
             if not claiming:
                 self._survey([])
                 raise self._nobody(kind, name)
@@ -95,7 +96,7 @@ class Manager:
         """Activate all plugins with operators in a namespace; what is broken beside one that works is only recorded."""
         with LOCK:
             claim = f"namespace:{namespace}"
-            claiming = [found for found in plugins.catalog().found if claim in found.claims]
+            claiming = [found for found in catalog().found if claim in found.claims]
             if not claiming:
                 package = providers.provider_of("namespace", namespace)
                 if package is not None:
@@ -119,7 +120,7 @@ class Manager:
         each = self._record(found, self._judged())
         if each.state in BROKEN and identity(found) not in self._warned:
             self._warned.add(identity(found))
-            plugins.warn(each.line())
+            errors.warn(each.line())
 
     def _best(self, claiming: list[Found]) -> Found:
         """The one to activate, or the one whose state is the answer: usable before disabled before broken."""
@@ -133,9 +134,7 @@ class Manager:
             asked = f"device {name!r}" if kind == "device" else name
             return errors.not_installed(asked, package, self._broken())
         prefix = f"{kind}:"
-        installed = sorted(
-            {c[len(prefix) :] for f in plugins.catalog().found for c in f.claims if c.startswith(prefix)}
-        )
+        installed = sorted({c[len(prefix) :] for f in catalog().found for c in f.claims if c.startswith(prefix)})
         near = _near(name, [*installed, *providers.known(kind)])
         if kind == "device":
             return errors.unknown_device(name, installed, near, self._broken())
@@ -154,13 +153,23 @@ class Manager:
                 package = providers.provider_of("plugin", name)
                 if package is not None:
                     raise errors.not_installed(f"the plugin {name}", package, self._broken())
-                known = plugins.catalog().plugin_names()
+                known = catalog().plugin_names()
                 raise errors.unknown(
                     "the plugin", name, known, _near(name, [*known, *providers.data()]), self._broken()
                 )
             self._survey(claiming)
             self._activate(self._best(claiming), "")
             return self._record(self._active[name].found, self._judged())
+
+    def activate_all(self) -> None:
+        """Activate all plugins that can be; the others' states say why not."""
+        with LOCK:
+            for found in catalog().found:
+                if self._record(found, self._judged()).state in ("discovered", "unavailable"):
+                    try:
+                        self._activate(found, "")
+                    except (PluginError, DisabledError):
+                        pass  # its record has the reason
 
     def _activate(self, found: Found, asked: str) -> None:
         if found.name in self._active:
@@ -220,12 +229,16 @@ class Manager:
 
     # ---- deactivation
 
+    def on_deactivation(self, callback: Callable[[Found], object]) -> None:
+        """Call `callback(found)` whenever a plugin is about to be deactivated."""
+        self._on_deactivation.append(callback)
+
     def deactivate(self, name: str, *, with_dependents: bool = False) -> None:
         """Deactivate a plugin by name; one that is not active is left as it is. Raises PluginError."""
         with LOCK:
             if name not in self._active:
                 if not self._find(name):
-                    known = plugins.catalog().plugin_names()
+                    known = catalog().plugin_names()
                     raise errors.unknown("the plugin", name, known, _near(name, known), self._broken())
                 return
             dependents = self._dependents(name)
@@ -249,6 +262,8 @@ class Manager:
 
     def _deactivate(self, name: str) -> BaseException | None:
         active = self._active.pop(name)
+        for callback in self._on_deactivation:
+            callback(active.found)
         ACTIVE.clear()
         ACTIVE.update(claim for other in self._active.values() for claim in _claims(other.found))
         return active.deactivate()
@@ -267,7 +282,7 @@ class Manager:
                     try:
                         self.deactivate(name, with_dependents=True)
                     except PluginError as error:  # it is gone all the same, and the setting is in force
-                        plugins.warn(str(error))
+                        errors.warn(str(error))
 
     @staticmethod
     def _forget_namespaces() -> None:
@@ -283,7 +298,7 @@ class Manager:
 
 
 def _claims(found: Found) -> set[tuple[str, str]]:
-    """What `plugins.ACTIVE` holds for a plugin: not its namespaces, of which other plugins may have a part."""
+    """What `ACTIVE` holds for a plugin: not its namespaces, of which other plugins may have a part."""
     pairs = {(kind, name) for kind, _, name in (claim.partition(":") for claim in found.claims)}
     return {pair for pair in pairs if pair[0] != "namespace"}
 

@@ -19,29 +19,59 @@ from turnout.config.settings import NAME, nearest
 from turnout.config.values import EXPECTED, UnexpectedValueError, check, show
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
-from turnout.keys import STANDARD
+from turnout.keys import NEVER, STANDARD, BackendRow, Functionality
+from turnout.keys.rows import MIDDLE, PASSES, RANKS
 
 KINDS = ("backend", "functionality", "library")
-# Functionalities that core places itself. "Autocast" stands for the one functionality per backend that core makes.
-STANDARD_KEYS = frozenset(f.name for f in STANDARD) | {"Autocast"}
+# Functionalities that core places itself.
+STANDARD_KEYS = frozenset(f.name for f in STANDARD)
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend that the plugin brings: the name in its keys, and its device string."""
+    """A backend that the plugin brings: the name in its keys, its device string, and what `turnout.keys.BackendRow` says."""
 
     name: str
     device: str
+    rank: str = MIDDLE
+    functional_only: bool = False
+    dataless: bool = False
+
+    @property
+    def row(self) -> BackendRow:
+        """The backend as dispatch sees it."""
+        return BackendRow(self.name, rank=self.rank, functional_only=self.functional_only, dataless=self.dataless)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A functionality: a standard one that gets its kernels, or a new one with its place."""
+    """A functionality: a standard one that gets its kernels, or a new one with its place and properties."""
 
     name: str
     prefix: str | None = None
     before: str | None = None
     after: str | None = None
+    passes: str = NEVER
+    opt_in: bool = False
+    backend_key: bool = False
+
+    @property
+    def row(self) -> Functionality | None:
+        """The functionality as dispatch sees it; None for a standard one."""
+        if self.name in STANDARD_KEYS:
+            return None
+        return Functionality(
+            self.name, self.prefix, before=self.before, after=self.after, passes=self.passes, opt_in=self.opt_in,
+            backend_key=self.backend_key,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Public:
+    """What the plugin gives to `turnout`: name -> the module that has it, or that it is."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +107,7 @@ class Manifest:
     backends: tuple[Backend, ...] = ()
     keys: tuple[Key, ...] = ()
     namespaces: tuple[str, ...] = ()
+    public: Public = field(default_factory=Public)
     needs: tuple[Need, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
 
@@ -162,6 +193,7 @@ def parse(
         backends=reader.backends(),
         keys=reader.keys(),
         namespaces=reader.strings(("provides", "namespaces"), reader.provides.get("namespaces", []), _IDENTIFIER),
+        public=reader.public(path.parent, package),
         needs=reader.needs(),
         options=reader.options(),
     )
@@ -190,9 +222,23 @@ _FIELDS = {
     "needs": None,
     "option": None,
 }
-_PROVIDES = {"backend": None, "key": None, "namespaces": None}
-_BACKEND = {"name": "the name in its keys, such as 'CUDA'", "device": "the device string, such as 'cuda'"}
-_KEY = {"name": "the functionality", "prefix": None, "before": None, "after": None}
+_PROVIDES = {"backend": None, "key": None, "namespaces": None, "names": None, "modules": None}
+_BACKEND = {
+    "name": "the name in its keys, such as 'CUDA'",
+    "device": "the device string, such as 'cuda'",
+    "rank": None,
+    "functional_only": None,
+    "dataless": None,
+}
+_KEY = {
+    "name": "the functionality",
+    "prefix": None,
+    "before": None,
+    "after": None,
+    "passes": None,
+    "opt_in": None,
+    "backend_key": None,
+}
 _NEED = {"module": "the module that must be importable", "install": "the command that installs it"}
 _OPTION = {
     "type": f"one of {', '.join(EXPECTED)}",
@@ -299,7 +345,9 @@ class _Reader:
         for path, row in self.tables(("provides", "backend"), self.provides.get("backend", []), _BACKEND):
             name = self.word((*path, "name"), row.get("name"), _KEY_NAME, "a name such as 'CUDA'")
             device = self.word((*path, "device"), row.get("device"), _DEVICE, "a device string such as 'cuda'")
-            found.append(Backend(name, device))
+            rank = self.choice((*path, "rank"), row.get("rank"), RANKS, MIDDLE)
+            flags = [self.flag((*path, word), row.get(word, False)) for word in ("functional_only", "dataless")]
+            found.append(Backend(name, device, rank, *flags))
         return tuple(found)
 
     def keys(self) -> tuple[Key, ...]:
@@ -312,12 +360,78 @@ class _Reader:
             before = self.word((*path, "before"), row.get("before"), _KEY_NAME, "a functionality") or None
             after = self.word((*path, "after"), row.get("after"), _KEY_NAME, "a functionality") or None
             placed = before is not None or after is not None
-            if name in STANDARD_KEYS and (placed or prefix is not None):
-                self.wrong(path, f"{name} is a standard functionality, which core places itself: name it alone")
+            if name in STANDARD_KEYS and len(row) > 1:
+                self.wrong(path, f"{name} is a standard functionality, whose row core has: name it alone")
             elif name and name not in STANDARD_KEYS and not placed:
                 self.wrong(path, f"{name} is new and needs its place: before or after another functionality")
-            found.append(Key(name, prefix, before, after))
+            passes = self.choice((*path, "passes"), row.get("passes"), PASSES, NEVER)
+            flags = [self.flag((*path, word), row.get(word, False)) for word in ("opt_in", "backend_key")]
+            found.append(Key(name, prefix, before, after, passes, *flags))
         return tuple(found)
+
+    def choice(self, path: tuple[str, ...], value: Any, choices: tuple[str, ...], default: str) -> str:
+        """One of a few words; `default` for a field that is not there."""
+        if value is None:
+            return default
+        if value not in choices:
+            words = [choice for choice in choices if choice]
+            self.wrong(path, f"expected one of {', '.join(words)}, got {show(value)}")
+            return default
+        return str(value)
+
+    def flag(self, path: tuple[str, ...], value: Any) -> bool:
+        """True or false."""
+        if not isinstance(value, bool):
+            self.wrong(path, f"expected true or false, got {show(value)}")
+        return value is True
+
+    def public(self, folder: Path, package: str) -> Public:
+        """`[provides.names]`: module -> names, or the file with the names; `[provides.modules]`: public name -> module."""
+        names: dict[str, str] = {}
+        for module, value in self._table(("provides", "names"), self.provides.get("names", {})):
+            path = ("provides", "names", module)
+            self._own_module(path, module, package)
+            listed = (
+                self._read_names(path, folder, value)
+                if isinstance(value, str)
+                else self.strings(path, value, _IDENTIFIER)
+            )
+            for name in listed:
+                if name in names:
+                    self.wrong(path, f"{name!r} is there twice, from {names[name]} too")
+                names[name] = module
+        modules: dict[str, str] = {}
+        for name, module in self._table(("provides", "modules"), self.provides.get("modules", {})):
+            path = ("provides", "modules", name)
+            if not _IDENTIFIER.fullmatch(name):
+                self.wrong(path, f"{name!r} is not a name")
+            modules[name] = self._own_module(path, module, package)
+        return Public(names, modules)
+
+    def _table(self, path: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
+        if not isinstance(value, dict):
+            self.wrong(path, f"expected a table, got {show(value)}")
+            return []
+        return list(value.items())
+
+    def _own_module(self, path: tuple[str, ...], module: Any, package: str) -> str:
+        found = self.word(path, module, _MODULE, "a module")
+        top = package.partition(".")[0]
+        if found and found.partition(".")[0] != top:
+            self.wrong(path, f"expected a module of {top}, got {found!r}")
+        return found
+
+    def _read_names(self, path: tuple[str, ...], folder: Path, file: str) -> list[str]:
+        """The names that a file beside the manifest lists, one a line."""
+        try:
+            names = folder.joinpath(file).read_text(encoding="utf-8").split()
+        except (OSError, UnicodeDecodeError) as error:
+            self.wrong(path, f"{file} cannot be read: {error}")
+            return []
+        for name in names:
+            if not _IDENTIFIER.fullmatch(name):
+                self.wrong(path, f"{file}: {name!r} is not a name")
+        return names
 
     def needs(self) -> tuple[Need, ...]:
         found = []

@@ -5,19 +5,23 @@ One lock orders all changes; who changes something clears the caches it can affe
 
 from __future__ import annotations
 
+from turnout import config
 from turnout.config import LOCK
-from turnout.errors import ConflictError, UniverseError, UnknownOperatorError
+from turnout.config.installed import installed
+from turnout.devices.placement import checked, mixed
+from turnout.errors import ConflictError, StaleOperatorError, UniverseError, UnknownOperatorError, calls
 from turnout.errors import registry as texts
-from turnout.kernels import INTERNAL, Kernel
 from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
+from turnout.operators.arguments import check_tensors
+from turnout.operators.kernels import INTERNAL, Kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
-    from turnout.backends import Backend
+    from turnout.devices.backend import Backend
     from turnout.keys import KeySpace
     from turnout.operators import Plan
 
@@ -52,11 +56,17 @@ class Registry:
         self.fallbacks: dict[str, Kernel] = {}
         self.fallbacks_by_key: dict[str, Kernel] = {}
         self._specializers: dict[int, Callable[[Operator, str], Any]] = {}
-        self._follows_config = follows_config
+        self.follows_config = follows_config
         self._subscribed = False
         self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
         self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
         self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
+        self.context_notes: list[Callable[[], str]] = []  # each says a line about the context, for `explain`, or ""
+
+    @staticmethod
+    def restore(qualified_name: str) -> Operator:
+        """What a pickled operator is loaded by: the operator of that name in the process's registry."""
+        return find_operator(qualified_name)
 
     # ---- looking up
 
@@ -99,12 +109,29 @@ class Registry:
         self._load_all(name)
         return self._packets.get(name, {})
 
+    def miss(self, op_name: str, args: tuple[Any, ...]) -> Any:
+        """The slow path of a stub: resolve a key set seen for the first time, or say which argument is not a tensor."""
+        op = self.get(op_name)
+        if op is None or not op.is_defined:
+            raise StaleOperatorError(calls.gone(op_name))
+        check_tensors(op, args)
+        ks = op.key_set(args)
+        return op.lookup(ks)(ks, *args)
+
     # ---- sources: operators that are known by name and defined when they are first used
 
     def add_source(self, namespace: str, source: Source) -> None:
         """Let `source` define the operators of a namespace, one packet at a time, when they are first asked for."""
         with self.lock:
+            if namespace in self._sources:
+                raise ConflictError(f"the operators of namespace {namespace!r} have a source already")
             self._sources[namespace] = source
+
+    def remove_source(self, namespace: str) -> None:
+        """Undo `add_source`; the operators that it defined are undone by their library."""
+        with self.lock:
+            del self._sources[namespace]
+            self._loaded = {(name, packet) for name, packet in self._loaded if name != namespace}
 
     def load(self, namespace: str, name: str) -> None:
         """Have the source of a namespace define the overloads of one name, if it has any and has not yet."""
@@ -144,9 +171,7 @@ class Registry:
         try:
             return self.keys.canonical(key)
         except UniverseError:
-            from turnout import plugins
-
-            if self._follows_config and key in plugins.catalog().key_names():
+            if self.follows_config and key in installed().catalog().key_names():
                 return key
             raise
 
@@ -182,33 +207,23 @@ class Registry:
 
     def is_disabled(self, key: str, functionality: str) -> bool:
         """Whether configuration makes this slot fall through."""
-        if not self._follows_config:
+        if not self.follows_config:
             return False
         if self._disabled is None:
-            from turnout import config
-
             self.follow_config()
             self._disabled = config.disabled_keys()
-        if not self._disabled:
-            return False
-        from turnout.config import key_disabled
-
-        return key_disabled(key, functionality)
+        return bool(self._disabled) and config.key_disabled(key, functionality)
 
     def choice(self, op: Operator, key: str) -> str | None:
         """The library or distribution that configuration chose for a slot that two libraries claim."""
-        if not self._follows_config:
+        if not self.follows_config:
             return None
-        from turnout import config
-
         self.follow_config()
         return config.kernel_choices().get(f"{op.qualified_name}@{key}")
 
     def follow_config(self) -> None:
         """From the first resolution on, a change of settings clears the caches."""
         if not self._subscribed:
-            from turnout import config
-
             self._subscribed = True
             config.on_change(self._config_changed)
 
@@ -328,8 +343,6 @@ class Registry:
 
     def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
         """A backend slot's callable with the device check and guard that its key set and backend need."""
-        from turnout.backends import checked, mixed
-
         names = self.keys.backends_in(plan.ks)
         if op.device_check and len(names) > 1:
             return mixed(op)
@@ -340,20 +353,6 @@ class Registry:
 def without_default(qualified_name: str) -> str:
     """`default` is another name of the overload without one."""
     return qualified_name.removesuffix(".default")
-
-
-def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
-    """The tensors among arguments in schema order: tensors themselves, those in lists, and a generator's device.
-
-    Anything with an int attribute `keys` counts, so that wrappers and generators take part.
-    """
-    for arg in args:
-        if isinstance(arg, (list, tuple)):
-            for element in arg:
-                if type(getattr(element, "keys", None)) is int:
-                    yield element
-        elif type(getattr(arg, "keys", None)) is int:
-            yield arg
 
 
 REGISTRY = Registry(KEYS, follows_config=True)

@@ -21,7 +21,6 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from turnout.dtypes import DType
 from turnout.errors.schemas import SchemaSyntaxError, inference
 from turnout.schema.defaults import read_default
 from turnout.schema.types import OptionalType, Type, list_of, optional_of, type_named
@@ -60,12 +59,12 @@ def infer_schema(
     """The schema text of `function`, "(Tensor x) -> Tensor", with `op_name` in front where it is given.
 
     `mutates_args` names the tensors it writes, or is "unknown": then every tensor is written. No return is taken to
-    share memory with an argument. `classes` says which classes stand for Tensor, ScalarType and Device; Turnout's own
-    by default.
+    share memory with an argument. A class stands for the schema type that its attribute `schema_type` names, or that
+    `classes` gives it.
 
     Raises SchemaError, which names the parameter and what is supported.
     """
-    reader = _Reader(function, _own_classes() if classes is None else classes)
+    reader = _Reader(function, classes or {})
     written = reader.written(mutates_args)
     parts: list[str] = []
     for index, parameter in enumerate(reader.parameters):
@@ -73,14 +72,6 @@ def infer_schema(
             parts.append("*")
         parts.append(reader.argument(index, parameter, written))
     return f"{op_name or ''}({', '.join(parts)}) -> {reader.returns()}"
-
-
-def _own_classes() -> Mapping[Any, str]:
-    # Both come later in the order of modules; only a function that is inspected needs them.
-    from turnout.devices import Device
-    from turnout.tensors import Tensor
-
-    return {Tensor: "Tensor", DType: "ScalarType", Device: "Device"}
 
 
 class _Reader:
@@ -174,10 +165,12 @@ class _Reader:
         if typing.get_origin(annotation) in (typing.Union, types.UnionType):
             return type_named("Scalar") if set(typing.get_args(annotation)) == _NUMBER else None
         try:
-            name = self.named.get(annotation)
+            name = self.named.get(annotation) or (
+                isinstance(annotation, type) and getattr(annotation, "schema_type", None)
+            )
         except TypeError:  # an annotation that cannot be hashed is no type
             return None
-        return None if name is None else type_named(name)
+        return type_named(name) if name else None
 
     def default(self, name: str, type: Type, value: Any) -> str:
         if value is None or isinstance(value, (bool, int, float)):
@@ -185,9 +178,11 @@ class _Reader:
         elif isinstance(value, str):
             text = _quoted(value)
         else:
-            kind = next(
-                (schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls)), ""
+            own = getattr(type(value), "schema_type", "")
+            classes = (
+                schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls)
             )
+            kind = next(classes, own)
             if kind == "ScalarType":
                 text = repr(value).rpartition(".")[2]
             elif kind == "Device":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import SAME, Row
 from turnout_arrays.numbers import number_as, store, widen
 from turnout_arrays.pointwise import Table, row
+from turnout_aten.kernels.wrapping import SAME, Row
 
 # Elements of which relu takes the maximum with zeros: NumPy vectorises that of two arrays, not that of an array and a number, and
 # takes half the time. More would double the memory that a large relu needs.

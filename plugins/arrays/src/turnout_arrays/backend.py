@@ -11,20 +11,20 @@ import warnings
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from turnout.backends import Backend
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_arrays.random import random_bits
+from turnout_aten.backend.tensor_backend import TensorBackend
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 Ints = tuple[int, ...]
 DIMS = 64  # NumPy's limit
 
 
-class ArrayBackend(Backend):
+class ArrayBackend(TensorBackend):
     """A backend whose arrays are `xp.ndarray`.
 
         class Other(ArrayBackend):
@@ -62,7 +62,7 @@ class ArrayBackend(Backend):
     def dtype_of(self, array: Any) -> DType:
         return self._dtypes[array.dtype]
 
-    def registered(self, library: Library) -> None:
+    def registered(self, library: Registrations) -> None:
         """Drop the floating-point warnings that kernels give on the fast path.
 
         Entering `errstate` there costs more than adding four floats. The array module warns from a frame of this package,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from turnout.native.wrappers import BOOL, SAME, Row
 from turnout_arrays.numbers import binary, number_as, store, widen
 from turnout_arrays.pointwise import Table, row
+from turnout_aten.kernels.wrapping import BOOL, SAME, Row
 
 
 def kernels(xp: Any) -> Table:

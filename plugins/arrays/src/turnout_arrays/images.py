@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import Row
 from turnout_arrays.numbers import number_as, store, widen
+from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import DimError
-from turnout.native.wrappers import Row
 from turnout_arrays.numbers import store
+from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
 

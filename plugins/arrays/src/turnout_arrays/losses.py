@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import SAME, Row
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
+from turnout_aten.kernels.wrapping import SAME, Row
 
 Table = dict[str, Any]
 NONE, MEAN, SUM = 0, 1, 2

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import ALWAYS, BOOL, SAME, Row
 from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
+from turnout_aten.kernels.wrapping import ALWAYS, BOOL, SAME, Row
 
 Table = dict[str, Any]
 

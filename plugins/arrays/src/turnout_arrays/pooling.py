@@ -10,9 +10,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from turnout.native.wrappers import Row
 from turnout_arrays.convolutions import padded, places, spread
 from turnout_arrays.numbers import store, widen
+from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
 Ints = tuple[int, ...]

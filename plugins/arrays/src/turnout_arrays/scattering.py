@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import Row
 from turnout_arrays.indexing import Table, along, in_range, tuple_of
 from turnout_arrays.numbers import number_as, store, widen
+from turnout_aten.kernels.wrapping import Row
 
 _UFUNCS = {
     "sum": lambda xp: xp.add, "mean": lambda xp: xp.add, "prod": lambda xp: xp.multiply, "amax": lambda xp: xp.maximum,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import Row
 from turnout_arrays.numbers import is_half, store, widen
+from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
 

@@ -12,7 +12,6 @@ from turnout_arrays import (
     fourier,
     images,
     indexing,
-    linalg,
     losses,
     normalisation,
     pointwise,
@@ -22,6 +21,9 @@ from turnout_arrays import (
     scattering,
     sorting,
     statistics,
+)
+from turnout_arrays import (
+    matrix_products as linalg,
 )
 
 MODULES = (

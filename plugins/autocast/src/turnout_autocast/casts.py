@@ -9,10 +9,11 @@ from collections.abc import Callable
 from weakref import ref
 
 from turnout.dtypes import FLOAT, DType, float32, float64
-from turnout.generated import operators as aten
 from turnout.keys import KEYS
-from turnout.state import DISPATCH, GRAD
-from turnout.tensors import Tensor
+from turnout.state import DISPATCH
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
 
 _TRACER = KEYS.bit("Tracer")
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, float32
 from turnout.errors import DTypeError
-from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.keys import AUTOCAST, KEYS
-from turnout.registry import REGISTRY, tensors_in
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.operators.values import tensors_in
+from turnout.registry import REGISTRY
 from turnout.state import DISPATCH
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors, rules
 from turnout_autocast.casts import cast, is_eligible, promoted
 from turnout_autocast.contexts import SETTINGS, get_autocast_dtype

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from turnout.kernels import INTERNAL
+from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 
 @hookimpl
-def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the fallback, which covers backends that come later too, and the service."""
     from turnout_autocast import service
     from turnout_autocast.kernels import specialize

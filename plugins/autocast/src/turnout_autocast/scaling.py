@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from turnout.autograd import no_grad
 from turnout.dtypes import DType, float16, float32
 from turnout.errors import CallError, DTypeError
-from turnout.factories import tensor as new_tensor
-from turnout.tensors import Tensor
+from turnout_aten.tensor.creation import tensor as new_tensor
+from turnout_aten.tensor.grad_mode import no_grad
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.errors import ScalingError
 

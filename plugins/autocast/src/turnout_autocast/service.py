@@ -7,7 +7,7 @@ from typing import Any
 
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, DTypeError
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
 from turnout_autocast.contexts import clear_autocast_cache, enter, get_autocast_dtype, is_autocast_cache_enabled

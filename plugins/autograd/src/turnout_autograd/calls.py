@@ -10,8 +10,8 @@ from turnout.dtypes import COMPLEX
 from turnout.errors import ArgumentError, CallError, DeviceError, ShapeError
 from turnout.keys import KEYS
 from turnout.registry import find_operator
-from turnout.state import GRAD
-from turnout.tensors import Tensor, wrap
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.edges import GradientEdge
 from turnout_autograd.engine import ANOMALY, Wanted, sweep

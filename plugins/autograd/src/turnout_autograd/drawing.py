@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import ArgumentError, CallError
-from turnout.state import GRAD, peel
-from turnout.tensors import Tensor, wrap
+from turnout_aten.tensor.levels import GRAD, peel
+from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.function import FunctionNode, OnceNode
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Hooks, Kept, Node, Output

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from turnout.keys import KEYS
 from turnout.registry import find_operator
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.graph import Meta, Node, Output
 from turnout_autograd.leaves import AccumulateGrad, node_of

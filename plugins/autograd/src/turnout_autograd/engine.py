@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import CallError
-from turnout.state import GRAD
-from turnout.tensors import Tensor
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.graph import Hooks, Node, Output, fit_to_leaf
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import TurnoutError
-from turnout.state import VERSION_MASK
+from turnout_aten.tensor.levels import VERSION_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

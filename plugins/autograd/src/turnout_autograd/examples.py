@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from turnout import trees
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY, find_operator
-from turnout.state import GRAD, LEVELS, lower, peel, raise_
-from turnout.tensors import Tensor
+from turnout_aten import trees
+from turnout_aten.tensor.levels import GRAD, LEVELS, lower, peel, raise_
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import calls, errors
 from turnout_autograd.function import Function, FunctionCtx, backward_of
 from turnout_autograd.writes import EPOCHS

@@ -11,11 +11,12 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX
-from turnout.generated import operators as aten
 from turnout.registry import find_operator
-from turnout.shapes.extents import dense_strides as preserved
-from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, GRAD
-from turnout.tensors import Tensor, wrap
+from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import dense_strides as preserved
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd.graph import is_plain
 
 if TYPE_CHECKING:

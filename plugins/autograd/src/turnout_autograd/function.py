@@ -11,13 +11,14 @@ from functools import wraps
 from typing import Any
 from weakref import ref
 
-from turnout import trees
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import CallError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout.registry import find_operator
-from turnout.state import GRAD, LEVELS
-from turnout.tensors import Tensor, View
+from turnout_aten import trees
+from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout_aten.tensor.storage import View
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, recording
 from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start

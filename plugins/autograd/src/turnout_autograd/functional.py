@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from turnout import func as public
-from turnout.autograd import enable_grad
+from turnout import plugins
 from turnout.errors import ArgumentError, CallError
 from turnout.registry import find_operator
-from turnout.state import GRAD
-from turnout.tensors import Tensor
+from turnout_aten.tensor.grad_mode import enable_grad
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine import recording
 from turnout_autograd.transforms import Linearized, Pushed, basis, check_real, mapped, of_dtype
@@ -187,7 +187,7 @@ def _columns(run: Run, vectorize: bool) -> list[list[Tensor]]:
         def push(tangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
             return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
 
-        columns = public.vmap(push, out_dims=-1)(basis(x))
+        columns = plugins.service("Batched").vmap(push, out_dims=-1)(basis(x))
         for row, output, column in zip(made, run.outputs, columns, strict=True):
             row.append(column.reshape((*output.shape, *x.shape)))
     return made

@@ -13,17 +13,18 @@ from weakref import ref
 
 from turnout.errors import AliasError, CallError
 from turnout.keys import TRACKED
-from turnout.registry import tensors_in
-from turnout.state import DISPATCH, FRESH, GRAD
-from turnout.tensors import Tensor, wrap
+from turnout.operators.values import tensors_in
+from turnout.state import DISPATCH, FRESH
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from turnout import Device
+    from turnout.devices import Device
     from turnout.dtypes import DType
-    from turnout.tensors import Storage
+    from turnout_aten.tensor.storage import Storage
 
 next_seq = count().__next__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.errors import CallError
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.drawing import draw
 from turnout_autograd.edges import GradientEdge, get_gradient_edge

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakSet
 
 from turnout.errors import ArgumentError, CallError
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.edges import get_gradient_edge
 from turnout_autograd.engine import Wanted

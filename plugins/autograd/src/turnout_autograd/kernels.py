@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
 from turnout.errors import AliasError
-from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
-from turnout.parts import part_name
-from turnout.registry import tensors_in
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.operators.values import tensors_in
 from turnout.state import BELOW_AUTOGRAD as BELOW
-from turnout.state import GRAD
-from turnout.tensors import Tensor
+from turnout_aten.functions.parts import part_name
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY
 from turnout_autograd.generated import PARTS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from turnout.generated import operators as aten
-from turnout.tensors import Tensor
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas import is_recorded
 
 Ints = tuple[int, ...]

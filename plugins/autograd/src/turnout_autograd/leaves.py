@@ -13,9 +13,9 @@ from typing import Any
 from weakref import ref
 
 from turnout.keys import TRACKED
-from turnout.shapes.extents import contiguous_strides, is_dense
-from turnout.state import GRAD
-from turnout.tensors import Tensor, wrap
+from turnout_aten.shapes.extents import contiguous_strides, is_dense
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.engine import run_hooks, run_posthooks, run_prehooks
 from turnout_autograd.graph import Handle, Node, fit_to_leaf, is_plain, start

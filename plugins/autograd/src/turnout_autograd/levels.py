@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from turnout.dtypes import FLOAT
-from turnout.state import CLOCK, GRAD, LEVELS, lower, raise_
-from turnout.tensors import Tensor
+from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.engine import Wanted, sweep
 from turnout_autograd.graph import Node, Output, attach, start
 from turnout_autograd.writes import EPOCHS, InputNode, refresh

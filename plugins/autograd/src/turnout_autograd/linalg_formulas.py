@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.generated import operators as aten
-from turnout.state import exclude, peel
-from turnout.tensors import Tensor
+from turnout.state import exclude
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.levels import peel
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.errors import GradientError
 from turnout_autograd.formulas import Ints, conj, is_recorded, products_of_others, turned
 

@@ -12,7 +12,7 @@ import turnout
 from turnout.dtypes import FLOAT, float64
 from turnout.errors import ArgumentError
 from turnout.state import below_adinplaceorview
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.calls import grad
 from turnout_autograd.engine import recording
 from turnout_autograd.errors import GradientError

@@ -2,7 +2,7 @@
 
 While such a context is entered, the key SavedTensors is in the state, above Autograd: a call goes on below it, then what its new
 nodes saved is replaced by what `pack` made of it, and each such node becomes one of a subclass that unpacks before its formula
-runs. The key is added when a context is first entered, so a program without hooks has nothing of this on any path.
+runs. A program without hooks has nothing of this on any path.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from turnout.errors import AliasError, CallError
-from turnout.kernels import INTERNAL, Kernel
 from turnout.keys import KEYS
 from turnout.operators import Operator
+from turnout.operators.kernels import INTERNAL, Kernel
 from turnout.state import include
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine import recording
 from turnout_autograd.graph import Kept, Node, Output, attach, made_since, next_seq, start
@@ -30,13 +30,6 @@ Unpack = Callable[[Any], Tensor]
 # The pairs of hooks that are entered here, innermost last, and why entering more is refused now.
 HOOKS: ContextVar[tuple[tuple[Pack, Unpack], ...]] = ContextVar("turnout_autograd.saved_tensors_hooks", default=())
 _DISABLED: ContextVar[str | None] = ContextVar("turnout_autograd.saved_tensors_hooks_disabled", default=None)
-_library: Any = None
-
-
-def offer(library: Any) -> None:
-    """Keep the plugin's library, through which the key is added when it is first needed."""
-    global _library
-    _library = library
 
 
 class saved_tensors_hooks:
@@ -58,7 +51,6 @@ class saved_tensors_hooks:
         message = _DISABLED.get()
         if message is not None:
             raise errors.GradientError(message)
-        _install()
         guard = include(KEY)
         guard.__enter__()
         self._entered.append((guard, HOOKS.set((*HOOKS.get(), (self.pack_hook, self.unpack_hook)))))
@@ -101,15 +93,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         _DISABLED.reset(token)
 
 
-def _install() -> None:
-    registry = _library.registry
-    with registry.lock:
-        if not any(f.name == KEY for f in KEYS.functionalities):
-            _library.functionality(KEY, after="Autograd", optional=True)
-            _library.fallback(KEY, None, form=INTERNAL, specialize=_packing, label="pack saved tensors")
-
-
-def _packing(op: Operator) -> Any:
+def packing(op: Operator) -> Any:
     """The kernel of one operator at the key."""
     below = ~KEYS.bit(KEY)
     written = tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)

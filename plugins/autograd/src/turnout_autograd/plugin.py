@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from turnout.kernels import INTERNAL
+from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
 
 
@@ -25,4 +25,4 @@ def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
         "Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd"
     )
     library.service("Autograd", service)
-    packing.offer(library)
+    library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing.packing, label="pack saved tensors")

@@ -8,8 +8,8 @@ from math import log1p, pi, sqrt
 from typing import Any
 
 from turnout.dtypes import COMPLEX, bool_
-from turnout.generated import operators as aten
-from turnout.tensors import Tensor
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas import conj, where
 
 INF = math.inf

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout.autograd import tracked_levels
 from turnout.keys import KEYS
-from turnout.state import peel
-from turnout.tensors import Tensor
+from turnout_aten.tensor.grad_mode import tracked_levels
+from turnout_aten.tensor.levels import peel
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.anomaly import (
     detect_anomaly,
@@ -17,6 +17,7 @@ from turnout_autograd.anomaly import (
     set_detect_anomaly,
 )
 from turnout_autograd.calls import backward, grad
+from turnout_autograd.custom_rules import custom_rule
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of, keep_gradient
@@ -102,7 +103,7 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 __all__ = [
     "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node",
-    "backward", "current_node", "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck",
+    "backward", "current_node", "custom_rule", "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level", "once_differentiable", "output_nr",
     "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad",
     "set_detect_anomaly",

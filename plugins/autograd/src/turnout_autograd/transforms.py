@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from turnout import func as public
-from turnout import trees
-from turnout.autograd import enable_grad, no_grad
+from turnout import plugins
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import ArgumentError
 from turnout.registry import find_operator
-from turnout.state import LEVELS, lower, raise_
-from turnout.tensors import Tensor
+from turnout_aten import trees
+from turnout_aten.tensor.grad_mode import enable_grad, no_grad
+from turnout_aten.tensor.levels import LEVELS, lower, raise_
+from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.levels import Level, enter, leave, new_level, pull
 
@@ -286,7 +286,7 @@ def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | No
 def mapped(pull: Function, seeds: Tensor, chunk_size: int | None) -> Sequence[Tensor]:
     """What `pull` gives for each seed; one by one without vmap, which cannot do whatever a backward does."""
     if chunk_size != 1 or not seeds.shape[0]:
-        return tuple(public.vmap(pull, chunk_size=chunk_size)(seeds))
+        return tuple(plugins.service("Batched").vmap(pull, chunk_size=chunk_size)(seeds))
     return [_stack(list(column)) for column in zip(*map(pull, seeds), strict=True)]
 
 
@@ -326,7 +326,9 @@ def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str, nam
         pushed = Pushed(run)
         columns = []
         for i, primal in enumerate(run.primals):
-            found = public.vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(basis(primal))
+            found = plugins.service("Batched").vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(
+                basis(primal)
+            )
             columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
         rows = [
             _picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns]))

@@ -11,10 +11,12 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
-from turnout.errors import calls as texts
+from turnout_aten.errors import tensors as texts
 from turnout.keys import KEYS
-from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
-from turnout.tensors import Tensor, View, wrap
+from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.storage import View
+from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.graph import Hooks, Kept, Node, Output, attach, hooks_of, next_seq, start
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from turnout import func, trees
-from turnout.generated import operators as aten
-from turnout.state import LEVELS
-from turnout.tensors import Tensor
+from turnout import plugins
+from turnout_aten import trees
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.levels import LEVELS
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.kernels import as_switched, by_rule, example_of, peeled, top_level, wrapped
 from turnout_batched.levels import moved
@@ -99,7 +100,6 @@ def _stacked(results: list[Any], level: Level) -> Any:
 
 def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: list[Any]) -> Any:
     """The `autograd.Function` of one call: the rule forward, the operator's own gradient of each example backward."""
-    from turnout import autograd
 
     def forward(ctx: Any, *values: Any) -> Any:
         ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in values])
@@ -130,7 +130,7 @@ def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: li
 
     around = LEVELS.get()
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type(f"Batched_{op.namespace}_{op.name}", (autograd.Function,), members)
+    return type(f"Batched_{op.namespace}_{op.name}", (plugins.service("Autograd").Function,), members)
 
 
 def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ...]) -> tuple[Tensor, ...]:
@@ -144,6 +144,6 @@ def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ..
         differentiable.extend(t.is_floating_point() or t.is_complex() for t in results)
         return [t for t, kept in zip(results, differentiable, strict=True) if kept]
 
-    _, pull = func.vjp(of_tensors, *[values[i] for i in at])
+    _, pull = plugins.service("Autograd").transforms.vjp(of_tensors, *[values[i] for i in at])
     pulled: tuple[Tensor, ...] = pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])
     return pulled

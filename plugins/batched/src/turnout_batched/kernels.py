@@ -13,13 +13,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from turnout.generated import operators as aten
-from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.keys import EXPLICIT, IMPLICIT
-from turnout.registry import tensors_in
-from turnout.state import DISPATCH, GRAD, LEVELS
-from turnout.stubs import compile_function, python_name
-from turnout.tensors import Tensor
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
+from turnout.operators.stubs import compile_function, python_name
+from turnout.operators.values import tensors_in
+from turnout.state import DISPATCH
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import MODE
 from turnout_batched.rules import DECOMPOSED, REFUSED, RULES
@@ -330,8 +331,8 @@ def _into_out(op: Operator, functional: Operator) -> Call:
     kept = [i for i in range(len(op.schema.arguments)) if i not in mutated]
 
     def write_outputs(ks: int, *args: Any) -> Any:
-        from turnout.native.wrappers import check_result_dtype
-        from turnout.shapes.specs import Out
+        from turnout_aten.kernels.wrapping import check_result_dtype
+        from turnout_aten.shapes.specs import Out
 
         _check_written(op, mutated, args, top_level(args))
         made = functional.call_boxed(tuple([args[i] for i in kept]))

@@ -9,10 +9,11 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from turnout.generated import operators as aten
 from turnout.keys import KEYS
-from turnout.state import CLOCK, DISPATCH, LEVELS
-from turnout.tensors import Tensor
+from turnout.state import DISPATCH
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.levels import CLOCK, LEVELS
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.values import BATCHED, batched_tensor
 

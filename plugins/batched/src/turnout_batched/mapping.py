@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from turnout import trees
-from turnout.generated import operators as aten
-from turnout.tensors import Tensor
+from turnout import plugins
+from turnout_aten import trees
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import Level, check_active, moved
 from turnout_batched.values import BATCHED, batched_tensor
@@ -16,8 +17,22 @@ from turnout_batched.values import BATCHED, batched_tensor
 Function = Callable[..., Any]
 
 
-def vmap(func: Function, in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None) -> Function:
-    """See `turnout.func.vmap`."""
+def vmap(
+    func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Function:
+    """A function that does for a batch what `func` does for one example.
+
+    in_dims     which dim of each argument is the batch, None for arguments that all examples share; an int or None for all
+                arguments, or a tuple with one entry for each, which may be nested as the argument is
+    out_dims    where the batch dim goes in each result, in the same way; None for a result that is the same for all
+    randomness  "error" refuses random operators, "same" draws once for all examples, "different" for each
+    chunk_size  how many examples at a time; None for all at once
+
+    Keyword arguments are passed on as they are. Raises VmapArgumentError for dims that do not fit the arguments, and
+    VmapError for what a batch cannot do: `item()`, Python conditions on values, writing an example's values into a tensor
+    that all share.
+    """
+    plugins.require_functionality("Batched")
     if not callable(func):
         raise errors.VmapArgumentError(errors.not_callable(func))
     if randomness not in ("error", "same", "different"):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from turnout.kernels import INTERNAL
+from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
-from turnout.state import install_lowering
+from turnout_aten.tensor.levels import install_lowering
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 
 @hookimpl
-def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register everything."""
     from turnout_batched import kernels, levels, randomness, service
 

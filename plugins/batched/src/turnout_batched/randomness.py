@@ -10,11 +10,12 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from turnout.generated import operators as aten
-from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.keys import IMPLICIT
-from turnout.state import DISPATCH, LEVELS
-from turnout.tensors import Tensor
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.state import DISPATCH
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.levels import LEVELS
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import MODE, lower, raise_
 from turnout_batched.values import BATCHED

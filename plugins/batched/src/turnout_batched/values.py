@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from turnout.errors import CallError
 from turnout.keys import KEYS
-from turnout.tensors import Tensor
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class BatchedTensor(Tensor):
         raise CallError(errors.no_memory("saving"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        from turnout.generated import operators as aten
+        from turnout_aten.generated import operators as aten
 
         made: Tensor = aten.clone(self)
         return made

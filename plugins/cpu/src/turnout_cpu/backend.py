@@ -15,6 +15,7 @@ class CPUBackend(ArrayBackend):
 
     name = "CPU"
     device_type = "cpu"
+    scalars_mix = True
 
     def __init__(self) -> None:
         super().__init__(np, ml_dtypes.bfloat16)

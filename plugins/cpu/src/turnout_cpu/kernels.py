@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import turnout_arrays
-from turnout.native.wrappers import ALWAYS, SAME, Row
 from turnout_arrays.numbers import with_numbers
+from turnout_aten.kernels.wrapping import ALWAYS, SAME, Row
 from turnout_cpu import lapack, rows, special
 from turnout_cpu.pool import LARGE, Pool
 

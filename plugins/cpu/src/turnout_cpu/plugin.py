@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from turnout.native.tables import register_kernels
 from turnout.plugins import hookimpl
+from turnout_aten.kernels.tables import register_kernels
 from turnout_cpu.backend import CPUBackend
 from turnout_cpu.kernels import kernels
 from turnout_cpu.pool import Pool
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 _POOLS: list[Pool] = []
 
@@ -23,7 +23,7 @@ _ADAPTED = (32 << 20) - (64 << 10)
 
 
 @hookimpl
-def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register device `cpu`. Option `threads` is read whenever work is large enough to be shared."""
     backend = CPUBackend()
     pool = Pool(lambda: int(options["threads"]))

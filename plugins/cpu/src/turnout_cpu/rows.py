@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import DType
-from turnout.native.wrappers import Row
 from turnout_arrays.reductions import axes
+from turnout_aten.kernels.wrapping import Row
 from turnout_cpu.pool import LARGE, Pool
 from turnout_cpu.sorting import sort
 

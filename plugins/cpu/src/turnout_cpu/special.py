@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from turnout.native.wrappers import SAME, Row
 from turnout_arrays.numbers import number_as, store, widen
+from turnout_aten.kernels.wrapping import SAME, Row
 
 
 def kernels() -> dict[str, Any]:

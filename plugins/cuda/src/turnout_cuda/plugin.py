@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import turnout_arrays
-from turnout.hosting import host
-from turnout.native.tables import register_kernels
 from turnout.plugins import hookimpl
+from turnout_aten.backend.host_fallback import host
+from turnout_aten.kernels.tables import register_kernels
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.module import WITHOUT, CuPyModule
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 
 @hookimpl
@@ -31,7 +31,7 @@ def turnout_available() -> str | None:
 
 
 @hookimpl
-def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register device `cuda`."""
     import cupy
     import cupyx
@@ -40,7 +40,7 @@ def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
     register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]))
 
 
-def register(library: Library, backend: CUDABackend, *, with_host: bool) -> None:
+def register(library: Registrations, backend: CUDABackend, *, with_host: bool) -> None:
     """The backend, its kernels, and what runs on cpu: operators whose kernels need SciPy, and those of other libraries."""
     library.backend(backend)
     table = turnout_arrays.kernels(backend.xp)

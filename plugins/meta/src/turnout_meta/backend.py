@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from turnout.backends import Backend
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError
+from turnout_aten.backend.tensor_backend import TensorBackend
 
 Ints = tuple[int, ...]
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
@@ -44,7 +44,7 @@ class MetaArray:
         return (MetaArray, (self.shape, self.dtype, self.strides, root, self.offset))
 
 
-class MetaBackend(Backend):
+class MetaBackend(TensorBackend):
     """No memory, no values: kernels have nothing to do, and reading a value raises NoDataError."""
 
     name = "Meta"

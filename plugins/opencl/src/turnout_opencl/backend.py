@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from turnout import elements
-from turnout.backends import Backend
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, FLOAT, DType
 from turnout.errors import DeviceError, ShapeError
+from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.tensor import host_bytes as elements
 from turnout_opencl import arrays
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.devices import ClDevice, found_devices
@@ -27,7 +27,7 @@ _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 
 
-class OpenCLBackend(Backend):
+class OpenCLBackend(TensorBackend):
     """`platform()` says which platforms count (see the option); devices are opened when they are first used."""
 
     name = "OpenCL"

@@ -7,8 +7,8 @@ from typing import Any
 
 from turnout.devices import Device, device
 from turnout.errors import DTypeError
-from turnout.hosting import on_host
-from turnout.native.wrappers import Row
+from turnout_aten.backend.host_fallback import on_host
+from turnout_aten.kernels.wrapping import Row
 from turnout_opencl import curves, losses, matrices, moving, pointwise, reductions, sorting
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend

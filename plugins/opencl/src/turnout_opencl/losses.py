@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import int64
-from turnout.native.wrappers import Row
+from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import packed

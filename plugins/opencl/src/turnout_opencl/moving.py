@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import int64
-from turnout.native.wrappers import Row
+from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.grids import packed

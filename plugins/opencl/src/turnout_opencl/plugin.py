@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from turnout.hosting import host
-from turnout.native.tables import register_kernels
 from turnout.plugins import hookimpl
+from turnout_aten.backend.host_fallback import host
+from turnout_aten.kernels.tables import register_kernels
 from turnout_opencl.backend import OpenCLBackend
 from turnout_opencl.devices import found_devices
 from turnout_opencl.kernels import kernels
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 _ACTIVE: list[OpenCLBackend] = []
 
@@ -29,7 +29,7 @@ def turnout_available() -> str | None:
 
 
 @hookimpl
-def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register device `opencl`."""
     backend = OpenCLBackend(lambda: str(options["platform"]))
     library.backend(backend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.dtypes import bool_
-from turnout.native.wrappers import Row
+from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array, row_major
 from turnout_opencl.backend import copy, fill
 from turnout_opencl.grids import merged, packed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.dtypes import bool_, int64
-from turnout.native.wrappers import Row
+from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed

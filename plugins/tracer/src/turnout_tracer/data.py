@@ -13,15 +13,16 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
-from turnout import plugins, return_types
+from turnout import plugins
 from turnout.devices import Device, device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import FileFormatError, TurnoutError
 from turnout.operators import Operator
-from turnout.random import Generator
 from turnout.registry import REGISTRY
-from turnout.tensors import Tensor, wrap
-from turnout.trees import LEAF, Structure
+from turnout_aten.functions import return_types
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.trees import LEAF, Structure
 from turnout_tracer import errors
 from turnout_tracer.graph import Constant, Graph, Node, Ref
 from turnout_tracer.structures import VALUE, Nested

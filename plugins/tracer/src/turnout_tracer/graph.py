@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from turnout.autograd import no_grad
 from turnout.devices import Device, device
 from turnout.operators import Operator
-from turnout.random import Generator
-from turnout.tensors import Tensor
+from turnout_aten.tensor.grad_mode import no_grad
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer.structures import Nested
 
 

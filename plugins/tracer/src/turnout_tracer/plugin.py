@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from turnout.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from turnout.registry import Library
+    from turnout.registry import Registrations
 
 
 @hookimpl
-def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the fallback and the service."""
     from turnout_tracer import service
     from turnout_tracer.recording import record

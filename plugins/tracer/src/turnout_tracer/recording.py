@@ -17,10 +17,11 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from turnout.keys import KEYS, TRACKED
-from turnout.random import Generator
-from turnout.registry import tensors_in
-from turnout.state import CLOCK, DISPATCH, GRAD, LEVELS
-from turnout.tensors import Tensor
+from turnout.operators.values import tensors_in
+from turnout.state import DISPATCH
+from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer import errors
 from turnout_tracer.graph import Constant, Graph, Node, Ref
 from turnout_tracer.structures import VALUE, Nested, places_in, take_apart

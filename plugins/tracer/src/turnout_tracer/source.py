@@ -10,9 +10,9 @@ from typing import Any
 
 from turnout.devices import Device
 from turnout.dtypes import DType
-from turnout.random import Generator
-from turnout.stubs import python_name
-from turnout.trees import LEAF
+from turnout.operators.stubs import python_name
+from turnout_aten.tensor.random import Generator
+from turnout_aten.trees import LEAF
 from turnout_tracer.graph import Graph, Node, Ref
 from turnout_tracer.structures import VALUE, places_in
 

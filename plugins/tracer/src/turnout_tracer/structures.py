@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from turnout import trees
-from turnout.random import Generator
-from turnout.tensors import Tensor
+from turnout_aten import trees
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer import errors
 
 

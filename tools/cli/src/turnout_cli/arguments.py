@@ -90,7 +90,7 @@ def _dtype(name: str) -> Any:
 def _tensor(dtype_name: str | None, shape: str, rest: str, text: str) -> Any:
     import turnout
     from turnout.devices import default_device
-    from turnout.tensors import wrap
+    from turnout_aten.tensor.tensor import wrap
 
     dtype = turnout.get_default_dtype() if dtype_name is None else _dtype(dtype_name)
     if dtype is None:

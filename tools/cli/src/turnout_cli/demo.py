@@ -81,8 +81,8 @@ def train(
     amp     the lower precision of the forwards
     """
     import turnout
-    from turnout import hosting
     from turnout.dtypes import dtype_named
+    from turnout_aten.backend import host_fallback as hosting
     from turnout_cli import digits
 
     before = hosting.calls()

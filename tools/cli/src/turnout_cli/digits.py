@@ -13,7 +13,7 @@ from typing import Any
 
 import turnout
 from turnout import Tensor
-from turnout.nn import functional
+from turnout_aten.nn import functional
 
 SIDE = 8
 PIXELS = SIDE * SIDE

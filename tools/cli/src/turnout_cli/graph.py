@@ -174,7 +174,8 @@ def _place(error: BaseException) -> str:
 
 def _tracked(result: Any, target: str) -> list[Tensor]:
     """The tensors that were returned and require a gradient; a note says how many do not."""
-    from turnout import Tensor, trees
+    from turnout import Tensor
+    from turnout_aten import trees
 
     leaves = trees.flatten(result)[0]
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def entry_facts(key: str, entry: Entry) -> dict[str, str]:
     """One entry of an operator's table as data."""
-    from turnout.explanation import source_of
+    from turnout.explanation.explanation import source_of
 
     kernel = entry.kernel
     facts_of_entry = {"key": key, "reason": entry.reason, "registered_at": entry.key}
@@ -33,7 +33,7 @@ def entry_facts(key: str, entry: Entry) -> dict[str, str]:
 
 def operators_named(name: str) -> list[Operator]:
     """The operator, or all overloads of the name. Raises UnknownOperatorError."""
-    from turnout.explanation import find
+    from turnout.explanation.explanation import find
     from turnout.operators import Operator
 
     found = find(name)

@@ -13,7 +13,7 @@ from turnout_cli.main import Problem, facts
 from turnout_cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
-    from turnout.kernels import Kernel
+    from turnout.operators.kernels import Kernel
 
 FORMAT = 1
 LISTED = 10  # changes of slots of one kind that `diff` lists one by one

@@ -9,8 +9,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from turnout.codegen.files import stale, write
 from turnout.errors import SchemaError
+from turnout_aten.generation.files import stale, write
 from turnout_autograd.codegen.files import GENERATED, files
 
 

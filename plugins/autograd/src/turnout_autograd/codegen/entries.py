@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from turnout.errors import SchemaError
-from turnout.errors.native import DeclarationError, Problem
-from turnout.native.model import NativeFunction, NativeFunctions
-from turnout.native.nodes import Node, read
 from turnout.schema.model import FunctionSchema
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.yaml_nodes import Node, read
+from turnout_aten.errors.declarations import DeclarationError, Problem
 
 NON_DIFFERENTIABLE = "non_differentiable"
 NOT_IMPLEMENTED = "not_implemented"

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterable
 from keyword import iskeyword
 
-from turnout.native.bookkeeping import INPLACE_VIEW
-from turnout.native.model import NativeFunction
 from turnout.schema.model import FunctionSchema
+from turnout_aten.declarations.model import NativeFunction
+from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_autograd.codegen.entries import MASK, PROPERTIES, Entry, Formula, tensor_returns
 
 TENSOR, OPTIONAL, LIST, OPTIONAL_LIST, OTHER = "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", ""

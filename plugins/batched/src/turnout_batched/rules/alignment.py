@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from turnout.generated import operators as aten
-from turnout.tensors import Tensor
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.levels import moved
 
 Rule = Callable[..., tuple[Any, Any]]
@@ -61,7 +61,7 @@ def wrapped_dim(dim: int, ndim: int) -> int:
     """A dim counted from the front; an example without dims counts as one of 1 dim. Raises DimError for one out of range."""
     ndim = ndim or 1
     if not -ndim <= dim < ndim:
-        from turnout.shapes.extents import wrap_dim
+        from turnout_aten.shapes.extents import wrap_dim
 
         return wrap_dim(dim, ndim)
     return dim + ndim if dim < 0 else dim

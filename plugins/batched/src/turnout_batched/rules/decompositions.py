@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.generated import operators as aten
-from turnout.native.composites import segments
-from turnout.shapes.losses import MEAN, NONE
-from turnout.tensors import Tensor
+from turnout_aten.composites import segment_reductions as segments
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.losses import MEAN, NONE
+from turnout_aten.tensor.tensor import Tensor
 
 
 def fill(self: Tensor, value: Tensor) -> Tensor:

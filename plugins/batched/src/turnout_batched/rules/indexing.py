@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.dtypes import bool_
-from turnout.generated import operators as aten
-from turnout.shapes.extents import numel
-from turnout.tensors import Tensor
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import numel
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import moved
 from turnout_batched.rules.alignment import (

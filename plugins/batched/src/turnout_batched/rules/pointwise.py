@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.generated import operators as aten
-from turnout.shapes.losses import MEAN, NONE
-from turnout.shapes.promotion import result_type
-from turnout.tensors import Tensor
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.losses import MEAN, NONE
+from turnout_aten.shapes.promotion import result_type
+from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.levels import moved
 from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, padded
 from turnout_batched.values import example

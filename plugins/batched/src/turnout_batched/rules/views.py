@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.errors import DimError, ShapeError
-from turnout.generated import operators as aten
-from turnout.native.views import inferred_shape
-from turnout.shapes.extents import numel, wrap_dim, wrap_dims
-from turnout.tensors import Tensor
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import numel, wrap_dim, wrap_dims
+from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.views.geometry import inferred_shape
 from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, logical_ndim, wrapped_dim
 
 Ints = Sequence[int]

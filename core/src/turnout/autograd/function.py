@@ -1,5 +1,0 @@
-"""`turnout.autograd.function`: what the plugin that provides Autograd offers under this name, activated on first use."""
-
-from turnout.autograd import offered
-
-__getattr__, __dir__ = offered("function")

@@ -1,0 +1,20 @@
+"""The one lock of everything that changes rarely, and the settings of a context."""
+
+from __future__ import annotations
+
+import os
+from _thread import RLock
+from contextvars import ContextVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# Configuration, plugins, registrations. One and not three: activating a
+# plugin registers kernels, and looking up a kernel may activate a plugin, so two locks would be taken in both orders.
+LOCK = RLock()
+# A child forked while another thread changes something would find the lock taken for good, and the change half made.
+os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+OVERRIDES: ContextVar[Mapping[str, Any] | None] = ContextVar("turnout.config.overrides", default=None)

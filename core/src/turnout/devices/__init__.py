@@ -1,0 +1,19 @@
+"""Devices: their names, the backends behind them, and on which one a call runs.
+
+| module | holds |
+|---|---|
+| `devices` | `Device`, an interned (type, index) pair; which backend a device type belongs to; the default device |
+| `backend` | `Backend`, what dispatch needs of a package that brings a device |
+| `placement` | the one device of a call, and the guard it runs under |
+| `selection` | BackendSelect: how a call without tensors finds its backend |
+"""
+
+from __future__ import annotations
+
+from turnout.devices.backend import Backend as Backend
+from turnout.devices.devices import Device as Device
+from turnout.devices.devices import active_device_types as active_device_types
+from turnout.devices.devices import default_device as default_device
+from turnout.devices.devices import device as device
+from turnout.devices.devices import register_device_type as register_device_type
+from turnout.devices.devices import unregister_device_type as unregister_device_type

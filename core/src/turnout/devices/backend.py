@@ -1,0 +1,84 @@
+"""`Backend`: what dispatch needs of a package that brings a device. What its arrays can do is not its business."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from turnout.devices.devices import Device, device
+from turnout.errors import DeviceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+    from turnout.registry import Registrations
+
+
+class Backend:
+    """Derive, set the class attributes, register with `Registrations.backend`.
+
+    name         in dispatch keys: "CPU" gives the keys CPU, AutogradCPU, AutocastCPU
+    device_type  the device string: "cpu"
+    indexed      it has several devices: calls are checked for one index and run under `guard`
+    scalars_mix  its 0-dim tensors go with tensors on any other device
+    """
+
+    name: str = ""
+    device_type: str = ""
+    indexed: bool = False
+    scalars_mix: bool = False
+    keys: int = 0  # the key set of its plain tensors, set when it is registered
+    dense: int = 0  # the part of it that picks the backend's own slot
+
+    def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
+        """A kernel on the backend's own arrays as a callable of the internal convention; None where it has no arrays."""
+        return None
+
+    def fresh_result(self, result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
+        """The source of a quick test, and its globals: true only for a plain tensor that shares no memory with the inputs.
+
+        `result` is the source of the value; `inputs` are (source, whether it may be None). "" where there is no quick test.
+        """
+        return "", {}
+
+    # ---- devices
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+        return 1
+
+    def current_device(self) -> Device:
+        """Where a tensor goes when only the device type is named."""
+        return device(self.device_type, 0) if self.indexed else self.place
+
+    @cached_property
+    def place(self) -> Device:
+        """The one device of a backend that is not indexed."""
+        return device(self.device_type)
+
+    def guard(self, device: Device) -> AbstractContextManager[object] | None:
+        """Makes a device current while entered; None where there is nothing to do."""
+        return None
+
+    def synchronize(self, device: Device) -> None:
+        """Wait until all work queued on the device is done."""
+
+    def resolve_device(self, wanted: Device) -> Device:
+        """The device a tensor is made on when `wanted` is named. Raises DeviceError for an index that does not exist."""
+        if wanted.index is None:
+            return self.current_device() if self.indexed else wanted
+        if not self.indexed and wanted.index == 0:
+            return self.place
+        if wanted.index >= self.device_count():
+            raise DeviceError(f"{wanted} does not exist: {self.device_type} has {self.device_count()} device(s)")
+        return wanted
+
+    def registered(self, library: Registrations) -> None:
+        """Called when a library has registered the backend; what it sets up is to be undone with `library.on_undo`."""
+
+    def __repr__(self) -> str:
+        return f"<Backend {self.name} ({self.device_type})>"

@@ -1,0 +1,156 @@
+"""Devices: interned (type, index) pairs, and which backend a device type belongs to.
+
+Naming a device type that no active backend has asks the plugins for one: this is how `device="cuda"` activates a package.
+"""
+
+from __future__ import annotations
+
+from turnout import config
+from turnout.config import LOCK, OVERRIDES
+from turnout.config.installed import installed
+from turnout.errors import DeviceError, UniverseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout.devices.backend import Backend
+
+_BACKENDS: dict[str, Backend] = {}
+_INTERNED: dict[tuple[str, int | None], Device] = {}
+
+
+class _Inactive:
+    """Stands for the backend of a device type that has none yet: the first use of an attribute activates its plugin."""
+
+    __slots__ = ("_device_type",)
+
+    def __init__(self, device_type: str) -> None:
+        self._device_type = device_type
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_activate(self._device_type), name)
+
+
+class Device:
+    """Where a tensor's data lives: `type` ("cpu") and `index` (None where the backend has one device only).
+
+    `backend` is the active backend of the type; its plugin is activated by the first use of one of its attributes, which
+    raises DeviceError or PluginError where there is none. Interned by `device(...)`: equal devices are the same object.
+    """
+
+    __slots__ = ("backend", "index", "type")
+    schema_type = "Device"
+
+    backend: Backend
+
+    def __init__(self, type: str, index: int | None) -> None:
+        self.type = type
+        self.index = index
+        self.backend = _BACKENDS.get(type) or _Inactive(type)  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device({str(self)!r})"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (device, (str(self),))
+
+
+def device(type: str | Device, index: int | None = None) -> Device:
+    """The device named "cpu", "cuda:1", or by type and index. Checks the text only; activates nothing.
+
+    Raises DeviceError for a text that is not TYPE or TYPE:INDEX.
+    """
+    if isinstance(type, Device):
+        return type
+    if isinstance(type, int):
+        raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
+    if index is None and ":" in type:
+        type, _, digits = type.partition(":")
+        if not digits.isdecimal():
+            raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
+        index = int(digits)
+    if not type.isidentifier():
+        raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got {type!r}")
+    found = _INTERNED.get((type, index))
+    if found is None:
+        with LOCK:  # a backend that comes or goes meanwhile would miss this one
+            found = _INTERNED.setdefault((type, index), Device(type, index))
+    return found
+
+
+def _activate(device_type: str) -> Backend:
+    installed().require_device(device_type)
+    found = _BACKENDS.get(device_type)
+    if found is None:
+        raise DeviceError(f"no backend has devices of type {device_type!r}; `turnout plugins` lists what is installed")
+    return found
+
+
+def register_device_type(device_type: str, backend: Backend) -> None:
+    """Bind a device string to a backend. Raises UniverseError when it is taken."""
+    if device_type in _BACKENDS:
+        raise UniverseError(f"device {device_type!r} belongs to backend {_BACKENDS[device_type].name} already")
+    _BACKENDS[device_type] = backend
+    _point_to(device_type, backend)
+
+
+def unregister_device_type(device_type: str) -> None:
+    """Undo `register_device_type`."""
+    if _BACKENDS.pop(device_type, None) is not None:
+        _point_to(device_type, _Inactive(device_type))
+
+
+def _point_to(device_type: str, backend: Any) -> None:
+    for (known, _), each in list(_INTERNED.items()):
+        if known == device_type:
+            each.backend = backend
+
+
+def active_device_types() -> list[str]:
+    """The device strings of the active backends."""
+    return list(_BACKENDS)
+
+
+_default: Device | None = None
+
+
+def default_device() -> Device:
+    """Where tensors are made when nothing says where: the setting `default_device`, else the backend of lowest rank."""
+    # Kept until a setting changes: reading it anew costs 600 ns, at every factory call.
+    if _default is not None and OVERRIDES.get() is None:
+        return _default
+    return _read_default()
+
+
+def _read_default() -> Device:
+    global _default, _subscribed
+    found = _configured_default()
+    if OVERRIDES.get() is None:
+        with LOCK:
+            if not _subscribed:
+                config.on_change(_forget_default)
+                _subscribed = True
+            _default = _configured_default()
+    return found
+
+
+def _configured_default() -> Device:
+    """The setting, or the device of the installed backend of lowest rank."""
+    wanted = config.get("default_device") or installed().default_device_type()
+    if not wanted:
+        raise DeviceError(
+            "no backend is installed whose device is the default one; say device=..., or set default_device"
+        )
+    return device(wanted)
+
+
+_subscribed = False
+
+
+def _forget_default(names: object) -> None:
+    global _default
+    _default = None

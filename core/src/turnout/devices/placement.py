@@ -1,0 +1,80 @@
+"""On which device a call runs: that of its tensors, which must be one; and under which guard."""
+
+from __future__ import annotations
+
+from turnout.devices.devices import Device
+from turnout.errors import DeviceError
+from turnout.errors import calls as texts
+from turnout.operators.values import has_keys, named_tensors, tensors_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout.devices.backend import Backend
+    from turnout.operators import Operator
+
+    Call = Callable[..., Any]
+
+
+def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
+    """The device of a call, to which 0-dim tensors of backends with `scalars_mix` go. Raises DeviceError that names two devices."""
+    tensors = named_tensors(op, args)
+    main = next(((n, t) for n, t in tensors if not _mixes(t)), tensors[0] if tensors else None)
+    if main is None:
+        return None
+    for name, tensor in tensors:
+        if tensor.device != main[1].device and (not _mixes(tensor) or _is_written(op, name)):
+            mixing = [b.device_type for b in op.registry.backends.values() if b.scalars_mix]
+            raise DeviceError(texts.two_devices(op, [(main[0], main[1].device), (name, tensor.device)], mixing))
+    place: Device = main[1].device
+    return place
+
+
+def _mixes(tensor: Any) -> bool:
+    return bool(tensor.shape == () and tensor.device.backend.scalars_mix)
+
+
+def _is_written(op: Operator, name: str) -> bool:
+    """Whether an argument is mutated: a copy of it on another device would take the write."""
+    return any(a.is_write for a in op.schema.arguments if a.name == name.partition("[")[0])
+
+
+def mixed(op: Operator) -> Call:
+    """The callable of a key set with several backends: all tensors are on one device, but for 0-dim ones that mix."""
+
+    def call_mixed(ks: int, *args: Any) -> Any:
+        place = one_device(op, args)
+        if place is None:
+            generator = next((g.device for g in tensors_in(args)), None)
+            wanted = next((a for a in args if isinstance(a, Device)), None)
+            raise DeviceError(texts.generator_elsewhere(op, generator, wanted))
+        moved = tuple(_move(a, place) for a in args)
+        keys = op.registry.keys
+        ks = ks & ~keys.backend_mask | keys.backend_bit(place.backend.name)
+        return op.lookup(ks)(ks, *moved)
+
+    return call_mixed
+
+
+def _move(value: Any, place: Device) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_move(v, place) for v in value)
+    if has_keys(value) and hasattr(value, "shape") and value.device != place:
+        return value.to(place)
+    return value
+
+
+def checked(op: Operator, backend: Backend, call: Call) -> Call:
+    """For backends with several devices: check that a call names one, and run under its guard."""
+
+    def call_on_device(ks: int, *args: Any) -> Any:
+        place = one_device(op, args) if op.device_check else next((t.device for _, t in named_tensors(op, args)), None)
+        guard = backend.guard(place) if place is not None and op.device_guard else None
+        if guard is None:
+            return call(ks, *args)
+        with guard:
+            return call(ks, *args)
+
+    return call_on_device

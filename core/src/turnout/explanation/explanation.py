@@ -1,0 +1,348 @@
+"""`explain`: why a call would run the kernel it runs, from the plan that a call itself would make.
+
+Nothing here decides: the key set comes from the arguments and the state, every step from `Operator.plan`. Where a
+kernel passes the call on below its key, the next plan is made for the key set it would redispatch with. No kernel is
+called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from turnout import config
+from turnout.devices import default_device, device
+from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
+from turnout.errors import calls as texts
+from turnout.keys import IMPLICIT, UNDEFINED
+from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet
+from turnout.operators.values import tensors_in
+from turnout.plugins import provider_of
+from turnout.registry import REGISTRY
+from turnout.state import DISPATCH
+from turnout.table import AMBIGUOUS
+
+if TYPE_CHECKING:
+    from turnout.keys import Functionality
+    from turnout.operators import Plan
+    from turnout.operators import Step as PlanStep
+    from turnout.operators.kernels import Kernel
+    from turnout.registry import Registry
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument: its name, the value in words, and the keys it brought, highest priority first."""
+
+    name: str
+    value: str
+    keys: list[str]
+
+
+@dataclass(frozen=True)
+class State:
+    """What the context added to the keys of the arguments and what it took away, and what plugins say of the context."""
+
+    added: list[str]
+    removed: list[str]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One key that was looked at.
+
+    verdict   what was made of it: "chosen", "fallthrough", "missing", ... (`turnout.operators`)
+    reason    the word of the computed table for the entry there, "" when there is none
+    at        the key the kernel was registered at: the key itself or an alias
+    kernel    its name; distribution, version, and `file:line` of it
+    note      where a disabled key was disabled, what would provide a missing one
+    """
+
+    key: str
+    verdict: str
+    reason: str = ""
+    at: str = ""
+    kernel: str = ""
+    form: str = ""
+    distribution: str = ""
+    version: str = ""
+    source: str = ""
+    note: str = ""
+
+    @property
+    def is_chosen(self) -> bool:
+        return self.verdict == CHOSEN
+
+    def __str__(self) -> str:
+        if not self.kernel:
+            return self.verdict + (f" ({self.note})" if self.note else "")
+        where = ", ".join(part for part in (f"{self.distribution} {self.version}".strip(), self.source) if part)
+        at = f", registered at {self.at}" if self.at != self.key else ""
+        verdict = "" if self.verdict in (CHOSEN, self.kernel) else f"{self.verdict}: "
+        return f"{verdict}{self.kernel} [{self.reason}{at}] ({where})" + (f" {self.note}" if self.note else "")
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A key set and the steps from its highest key to the one that is chosen, or missing."""
+
+    keys: list[str]
+    steps: list[Step]
+
+    @property
+    def end(self) -> Step:
+        return self.steps[-1]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a call runs what it runs; str() is for people, `to_dict()` for JSON.
+
+    `hops[0]` is the call itself, each further one what a redispatch from the kernel before would use.
+    """
+
+    operator: str
+    schema: str
+    arguments: list[Argument]
+    state: State
+    hops: list[Hop] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> Step:
+        """The step that ends the call's own look-up."""
+        return self.hops[0].end
+
+    @property
+    def path(self) -> list[Step]:
+        """The kernels one below the other, the last of which redispatches no further."""
+        return [hop.end for hop in self.hops]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [self.schema, "arguments"]
+        width = max((len(a.name) for a in self.arguments), default=0)
+        values = max((len(a.value) for a in self.arguments), default=0)
+        for argument in self.arguments:
+            keys = f"  brings {', '.join(argument.keys)}" if argument.keys else ""
+            lines.append(f"  {argument.name:<{width}}  {argument.value:<{values if keys else 0}}{keys}")
+        lines.append("state")
+        lines.append(f"  added    {', '.join(self.state.added) or 'nothing'}")
+        lines.append(f"  removed  {', '.join(self.state.removed) or 'nothing'}")
+        lines += [f"  {note}" for note in self.state.notes]
+        for i, hop in enumerate(self.hops):
+            title = "next, if it redispatches: " if i else "keys: "
+            lines.append(f"{title}{', '.join(hop.keys) or 'none'}")
+            width = max(len(step.key) for step in hop.steps)
+            for step in hop.steps:
+                mark = "->" if step is hop.end else "  "
+                lines.append(f"{mark} {step.key:<{width}}  {step}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """Say why `op(*args, **kwargs)` would run what it would run, in the present state. Calls no kernel.
+
+    `op` is an operator, a packet, a public function such as `turnout.add`, a Tensor method, or a name: "add",
+    "aten::add.Tensor". Raises UnknownOperatorError for a name nobody defined, CallError or OverloadError for arguments
+    that the operator does not take.
+    """
+    target = find(op)
+    if isinstance(target, Packet):
+        target, values = _chosen(target, args, dict(kwargs))
+    else:
+        values = target.bind(args, kwargs)
+    return _explained(target, values)
+
+
+def find(op: Any) -> Operator | Packet:
+    """The operator or packet that something names; plugins with operators of a namespace are activated.
+
+    Raises UnknownOperatorError, and TypeError for what is no operator.
+    """
+    if isinstance(op, (Operator, Packet)):
+        return op
+    if isinstance(op, str):
+        return _named(op)
+    for attribute in ("operator", "packet"):
+        if isinstance(getattr(op, attribute, None), (Operator, Packet)):
+            found: Operator | Packet = getattr(op, attribute)
+            return found
+    # A stub has its operator's whole name; other functions of an operator say which.
+    name = getattr(op, "operator_name", None) or getattr(op, "__qualname__", "")
+    if "::" in name:
+        return _named(name)
+    raise TypeError(
+        f"explain: expected an operator, a function of an operator or a name such as 'aten::add', got {op!r}"
+    )
+
+
+def _named(name: str) -> Operator | Packet:
+    from turnout.operators.namespaces import ops
+
+    namespace, _, rest = name.rpartition("::") if "::" in name else ("", "", name)
+    packet_name, _, overload = rest.partition(".")
+    for each in [namespace] if namespace else [n for n in dir(ops) if packet_name in dir(getattr(ops, n))]:
+        getattr(ops, each)  # activates its plugins
+        packet = REGISTRY.packet(each, packet_name)
+        if packet is not None:
+            return packet if not overload else getattr(packet, overload)  # type: ignore[no-any-return]
+    return REGISTRY.find(name)
+
+
+def _chosen(packet: Packet, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Operator, tuple[Any, ...]]:
+    """The overload and all its arguments, in the ways a public function may be called."""
+    if kwargs.get("out", 0) is None:
+        del kwargs["out"]
+    spellings = [(args, kwargs)]
+    if "input" in kwargs:
+        spellings.append((args, {("self" if name == "input" else name): value for name, value in kwargs.items()}))
+    if args and all(isinstance(value, int) for value in args):
+        spellings.append(((args,), kwargs))
+    problem: TurnoutError | None = None
+    for positional, keywords in spellings:
+        try:
+            op = packet.choose(*positional, **keywords)
+            return op, op.bind(positional, keywords)
+        except (OverloadError, CallError) as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
+
+
+def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
+    if not op.is_defined:
+        raise UnknownOperatorError(texts.gone(op.qualified_name))
+    registry = op.registry
+    include, keep = DISPATCH.get()
+    brought = 0
+    for tensor in tensors_in(args):
+        brought |= tensor.keys
+    ks = (brought | include) & keep
+    with registry.lock:
+        return Explanation(
+            op.qualified_name,
+            str(op.schema),
+            [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)],
+            _state(registry, brought, ks, include),
+            _hops(op, ks, args),
+        )
+
+
+def _argument(registry: Registry, name: str, value: Any) -> Argument:
+    bits = 0
+    for tensor in tensors_in((value,)):
+        bits |= tensor.keys
+    if isinstance(value, (list, tuple)) and bits:
+        words = f"[{', '.join(map(texts.describe, value))}]"
+    else:
+        words = texts.describe(value)
+    return Argument(name, words, registry.keys.names(bits))
+
+
+def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
+    keys = registry.keys
+    added = [
+        f for f in reversed(keys.functionalities) if (include & f.bit and not brought & f.bit) or include & f.switch
+    ]
+    wanted = brought | include
+    removed = [f for f in reversed(keys.functionalities) if wanted & f.bit and not _takes_part(f, ks)]
+    return State(
+        [f.name + (" (switched on)" if include & f.switch else "") for f in added],
+        [f.name + (" (off until it is switched on)" if ks & f.bit else "") for f in removed],
+        [note for note in (describe() for describe in registry.context_notes) if note],
+    )
+
+
+def _takes_part(functionality: Functionality, ks: int) -> bool:
+    return bool(ks & functionality.bit) and (not functionality.opt_in or bool(ks & functionality.switch))
+
+
+def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
+    """The call's plan, and the plan of each redispatch below."""
+    keys = op.registry.keys
+    hops: list[Hop] = []
+    while True:
+        plan = op.plan(ks)
+        hops.append(Hop([key for key, _ in keys.active(ks)], [_step(op, plan, step) for step in plan.steps]))
+        functionality = plan.functionality
+        entry = plan.entry
+        if functionality is None or functionality.backend_key or entry is None or entry.kernel is None:
+            return hops
+        if entry.key == IMPLICIT:  # it calls other operators
+            return hops
+        at = keys.functionalities.index(functionality)
+        below = sum(f.bit for f in keys.functionalities[at:])
+        ks &= ~below
+        if ks & keys.backend_mask == 0:
+            ks |= _selected(op, args)
+
+
+def _selected(op: Operator, args: tuple[Any, ...]) -> int:
+    """The bits that BackendSelect adds for a call without tensors: those of the device's backend."""
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        if str(argument.type).rstrip("?") == "Device":
+            place = default_device() if value is None else device(value)
+            try:
+                backend = place.backend
+            except TurnoutError:
+                return 0
+            return op.registry.keys.bit("Dense") | op.registry.keys.backend_bit(backend.name)
+    return 0
+
+
+def _step(op: Operator, plan: Plan, step: PlanStep) -> Step:
+    entry = step.entry
+    note = ""
+    if step.verdict == DISABLED:
+        note = _origin_of_disabling()
+    elif step.verdict == MISSING:
+        note = _provider(plan)
+    if entry is None:
+        return Step(step.key, step.verdict, note=note)
+    if entry.reason == AMBIGUOUS:
+        return Step(
+            step.key, AMBIGUOUS, entry.reason, entry.key, note="a composite kernel and a backend's own both apply"
+        )
+    kernel = entry.kernel
+    library = kernel.library
+    return Step(
+        step.key,
+        step.verdict,
+        entry.reason,
+        entry.key,
+        kernel.name,
+        kernel.form,
+        (library.distribution or library.name) if library is not None else "",
+        library.version if library is not None else "",
+        "" if kernel.is_fallthrough else source_of(kernel),
+        note,
+    )
+
+
+def source_of(kernel: Kernel) -> str:
+    """`file:line` of a kernel, or why there is none: one that cannot be imported is still the one that is chosen."""
+    try:
+        return kernel.source
+    except (ImportError, AttributeError) as error:
+        return f"cannot be imported: {error}"
+
+
+def _origin_of_disabling() -> str:
+    return f"keys.disable, {config.origin('keys.disable')}"
+
+
+def _provider(plan: Plan) -> str:
+    functionality = plan.functionality
+    if functionality is None:
+        return "no argument is a tensor" if plan.key == UNDEFINED else ""
+    if functionality.backend_key:
+        package = provider_of("backend", plan.key.removeprefix(functionality.prefix or ""))
+    else:
+        package = provider_of("functionality", functionality.name)
+    return f"pip install {package}" if package else ""

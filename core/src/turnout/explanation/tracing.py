@@ -1,0 +1,223 @@
+"""`trace_dispatch`: the real path of every call made in a context, redispatches nested, with times.
+
+While a trace is open anywhere, whatever operators resolve to is wrapped by a function that looks whether its own
+context is traced (`Registry.instrument`). When the last trace is closed the wrapped callables are dropped with the
+caches that hold them: a process that does not trace pays nothing.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import get_ident
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from turnout.keys import TRACKED
+from turnout.operators.values import has_keys
+from turnout.registry import REGISTRY, Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from turnout.operators import Operator, Plan
+
+    Undo = Callable[[], None]
+    Run = Callable[..., Any]
+
+# Where the next call of this context is entered (its logs, or the call that is running), and whether with arguments.
+_OPEN_HERE: ContextVar[tuple[tuple[Log | Call, ...], bool]] = ContextVar("turnout.tracing", default=((), False))
+# Registry -> how many traces are open, and how its instrument is taken out.
+_TRACES: dict[int, tuple[int, Undo]] = {}
+
+
+class Call:
+    """One kernel that ran: for which operator and key, where it is from, how long, and what it called itself.
+
+    op            the operator's qualified name
+    key           the runtime key that was served
+    reason        the word of the computed table
+    kernel        the kernel's name, "missing" when nothing served the key
+    distribution  `name version` of the distribution that registered it
+    source        `file:line`
+    arguments     the arguments in a few words each, when the trace was asked for them
+    thread        the identifier of the thread
+    ns            nanoseconds from call to return, those of `calls` included; 0 while it runs
+    error         the name of the exception's class when it raised, else ""
+    calls         the operators that the kernel called, and the redispatches of its own
+    """
+
+    __slots__ = (
+        "arguments", "calls", "distribution", "error", "kernel", "key", "ns", "op", "reason", "source", "thread",
+    )  # fmt: skip
+
+    def __init__(self, facts: tuple[str, str, str, str, str, str], arguments: tuple[str, ...]) -> None:
+        self.op, self.key, self.reason, self.kernel, self.distribution, self.source = facts
+        self.arguments = arguments
+        self.calls: list[Call] = []
+        self.thread = get_ident()
+        self.ns = 0
+        self.error = ""
+
+    @property
+    def own_ns(self) -> int:
+        """Nanoseconds less those of `calls`."""
+        return self.ns - sum(call.ns for call in self.calls)
+
+    def walk(self) -> Iterator[Call]:
+        """This call and all below it, in the order in which they started."""
+        yield self
+        for call in self.calls:
+            yield from call.walk()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        facts = {name: getattr(self, name) for name in self.__slots__ if name not in ("calls", "arguments")}
+        return {**facts, "arguments": list(self.arguments), "calls": [call.to_dict() for call in self.calls]}
+
+    def __repr__(self) -> str:
+        return f"<Call of {self.op} at {self.key}: {self.kernel}>"
+
+
+class Log:
+    """What a trace has recorded. `calls` are those made in the context itself; print it to see the tree."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    def walk(self) -> Iterator[Call]:
+        """Every call, outermost first, in the order in which they started."""
+        for call in self.calls:
+            yield from call.walk()
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """(key, kernel) -> how often the kernel served the key; the most frequent first."""
+        return {key: count for key, (count, _) in self.totals().items()}
+
+    def totals(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """(key, kernel) -> number of calls, and their nanoseconds without what they called; most calls first."""
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        for call in self.walk():
+            count, ns = found.get((call.key, call.kernel), (0, 0))
+            found[call.key, call.kernel] = (count + 1, ns + call.own_ns)
+        return dict(sorted(found.items(), key=lambda item: (-item[1][0], item[0])))
+
+    def tree(self, *, times: bool = True) -> str:
+        """The calls, a line each, indented below the one that made them."""
+        return "\n".join(line for call in self.calls for line in _lines(call, 0, times))
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The calls as data for JSON."""
+        return [call.to_dict() for call in self.calls]
+
+    def __str__(self) -> str:
+        return self.tree()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.walk())
+
+
+def _lines(call: Call, depth: int, times: bool) -> Iterator[str]:
+    what = f"{call.op}({', '.join(call.arguments)})" if call.arguments else call.op
+    line = f"{'  ' * depth}{call.key}  {what}  {call.kernel}"
+    line += f" ({call.distribution})" if call.distribution else ""
+    if call.error:
+        line += f"  raised {call.error}"
+    yield f"{line}  {call.ns / 1000:.1f} us" if times else line
+    for below in call.calls:
+        yield from _lines(below, depth + 1, times)
+
+
+class trace_dispatch:
+    """Record every call made in this context while entered: `with trace_dispatch() as log:`; then `print(log)`.
+
+    Threads and tasks that are started meanwhile are recorded where they run in a copy of the context, others are not. A
+    trace inside a trace, or inside a kernel, records its part as well. `arguments=True` records the arguments, each as
+    `spelled` writes it. One object can be entered once.
+    """
+
+    __slots__ = ("_arguments", "_log", "_registry", "_token")
+
+    def __init__(self, *, arguments: bool = False, registry: Registry | None = None) -> None:
+        self._log = Log()
+        self._arguments = arguments
+        self._registry = REGISTRY if registry is None else registry
+        self._token: Any = None
+
+    def __enter__(self) -> Log:
+        if self._token is not None:
+            raise RuntimeError("a trace can be entered once; make a new one with turnout.trace_dispatch()")
+        _open(self._registry)
+        parents, arguments = _OPEN_HERE.get()
+        self._token = _OPEN_HERE.set(((*parents, self._log), arguments or self._arguments))
+        return self._log
+
+    def __exit__(self, *exc_info: object) -> None:
+        try:
+            _OPEN_HERE.reset(self._token)
+        finally:
+            _close(self._registry)
+
+
+def _open(registry: Registry) -> None:
+    with registry.lock:
+        count, undo = _TRACES.get(id(registry), (0, None))
+        _TRACES[id(registry)] = (count + 1, undo or registry.instrument(_recorded))
+
+
+def _close(registry: Registry) -> None:
+    with registry.lock:
+        count, undo = _TRACES.pop(id(registry))
+        if count > 1:
+            _TRACES[id(registry)] = (count - 1, undo)
+        else:
+            undo()
+
+
+def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
+    """`run`, entered in the logs of the context it is called in."""
+    entry = plan.entry
+    kernel = entry.kernel if entry is not None else None
+    facts = (
+        op.qualified_name,
+        plan.key,
+        entry.reason if entry is not None else "",
+        kernel.name if kernel is not None else "missing",
+        kernel.origin if kernel is not None else "",
+        kernel.source if kernel is not None else "",
+    )
+
+    def run_and_record(ks: int, *args: Any) -> Any:
+        parents, arguments = _OPEN_HERE.get()
+        if not parents:
+            return run(ks, *args)
+        call = Call(facts, tuple(map(spelled, args)) if arguments else ())
+        for parent in parents:
+            parent.calls.append(call)
+        token = _OPEN_HERE.set(((call,), arguments))
+        start = perf_counter_ns()
+        try:
+            return run(ks, *args)
+        except BaseException as error:
+            call.error = type(error).__name__
+            raise
+        finally:
+            call.ns = perf_counter_ns() - start
+            _OPEN_HERE.reset(token)
+
+    return run_and_record
+
+
+def spelled(value: Any) -> str:
+    """An argument in a word: `float32[2,3]@cpu`, with `:grad` when it is tracked; numbers and the like as they print.
+
+    Reads no element, so that printing a trace calls no operator.
+    """
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(spelled, value))}]"
+    if has_keys(value) and hasattr(value, "shape") and hasattr(value, "device"):
+        grad = ":grad" if value.keys & TRACKED else ""
+        return f"{value.dtype.name}[{','.join(map(str, value.shape))}]{grad}@{value.device}"
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

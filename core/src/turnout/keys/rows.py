@@ -1,0 +1,112 @@
+"""Keys as rows of data: the standard functionalities in their order, and what dispatch must know of each.
+
+Nothing that resolves a call asks for a functionality by its name: it reads the properties of the row. Rows of other
+functionalities, and all rows of backends, come from the manifests of plugins.
+"""
+
+from __future__ import annotations
+
+from turnout.keys.universe import AUTOCAST, AUTOGRAD
+
+NEVER = "never"
+UNTRACKED = "untracked"
+ALWAYS = "always"
+PASSES = (NEVER, UNTRACKED, ALWAYS)
+
+
+class Functionality:
+    """One functionality: its place in the order, and how its slots behave.
+
+    prefix        None, or what stands before a backend's name in its keys: "" for Dense, "Autograd" for Autograd
+    each_backend  the row stands for one functionality per backend, named `name` + backend (Autocast)
+    before/after  the functionality that it stands directly below or above; None for a standard one
+    passes        what a call does at a missing slot: NEVER passes it over (an error), UNTRACKED: passes it over where no argument
+                  requires a gradient, ALWAYS
+    opt_in        starts excluded; takes part only while the state includes `switch`
+    included      part of the state of a fresh context
+    on_tensors    part of the key set of every plain tensor
+    guards_below  a kernel below it that calls operators runs with all such functionalities excluded: they have done their work
+    backend_key   its per-backend keys count as backend keys for the composite aliases
+    """
+
+    __slots__ = (
+        "after", "backend_key", "before", "bit", "each_backend", "guards_below", "included", "name", "on_tensors",
+        "opt_in", "passes", "prefix", "switch",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        prefix: str | None = None,
+        *,
+        each_backend: bool = False,
+        before: str | None = None,
+        after: str | None = None,
+        passes: str = NEVER,
+        opt_in: bool = False,
+        included: bool = False,
+        on_tensors: bool = False,
+        guards_below: bool = False,
+        backend_key: bool = False,
+    ) -> None:
+        self.name = name
+        self.prefix = prefix
+        self.each_backend = each_backend
+        self.before = before
+        self.after = after
+        self.passes = passes
+        self.opt_in = opt_in
+        self.included = included
+        self.on_tensors = on_tensors
+        self.guards_below = guards_below
+        self.backend_key = backend_key
+        self.bit = 0
+        self.switch = 0
+
+    def of(self, backend: str) -> Functionality:
+        """The functionality of one backend that a row with `each_backend` stands for."""
+        return Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)
+
+
+# The standard functionalities, lowest priority first.
+# fmt: off
+STANDARD: tuple[Functionality, ...] = (
+    Functionality("Dense",           prefix="", backend_key=True, on_tensors=True),
+    Functionality("BackendSelect",   passes=ALWAYS, included=True),
+    Functionality("Fake"),
+    Functionality("Functionalize"),
+    Functionality("Python"),
+    Functionality("ADInplaceOrView", passes=ALWAYS, included=True, on_tensors=True, guards_below=True),
+    Functionality("AutogradOther",   passes=UNTRACKED, guards_below=True),
+    Functionality(AUTOGRAD,          prefix=AUTOGRAD, passes=UNTRACKED, on_tensors=True, guards_below=True),
+    Functionality("Tracer"),
+    Functionality(AUTOCAST,          each_backend=True, opt_in=True, on_tensors=True),
+    Functionality("Batched"),
+    Functionality("BatchedMode"),
+)
+# fmt: on
+
+LOWEST, MIDDLE, HIGHEST = "lowest", "", "highest"
+RANKS = (LOWEST, MIDDLE, HIGHEST)
+
+
+class BackendRow:
+    """One backend as dispatch sees it.
+
+    rank             where several backends meet in a call, the one of highest rank serves it; equal ranks go by name
+    functional_only  it cannot write in place: left out of CompositeExplicitAutogradNonFunctional
+    dataless         its tensors have no data: fake kernels serve its key
+    """
+
+    __slots__ = ("dataless", "functional_only", "name", "rank")
+
+    def __init__(self, name: str, *, rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False) -> None:
+        self.name = name
+        self.rank = rank
+        self.functional_only = functional_only
+        self.dataless = dataless
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """What rows are sorted by, lowest rank first: never the order of installation."""
+        return (RANKS.index(self.rank), self.name)

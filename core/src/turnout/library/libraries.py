@@ -1,0 +1,385 @@
+"""`Library`: definitions, kernels and fallbacks that live as long as the object does, in torch.library's manner.
+
+Each holds one `Registrations`, a group of the registry, and gives it back when it is undone or collected. Everything is checked
+before anything changes: a call that raises leaves the registry as it was.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from turnout.errors import CallError, ConflictError, RegistrationError, SchemaError
+from turnout.errors import library as texts
+from turnout.errors.library import LibraryError
+from turnout.keys import EXPLICIT, IMPLICIT, DispatchKeySet
+from turnout.library.arrays import on_arrays
+from turnout.operators import Operator
+from turnout.operators.kernels import ARRAY, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
+from turnout.registry import REGISTRY, Registrations
+from turnout.schema import FunctionSchema
+from turnout.schema.kernels import check_kernel_signature
+
+Call = Callable[..., Any]
+
+RESERVED = ("prim", "_")  # nobody defines operators there; "_" stands for all namespaces in `fallback`
+_KINDS = ("DEF", "IMPL", "FRAGMENT")
+# namespace -> the group of the one library of kind DEF that it may have.
+_DEFINERS: dict[str, Registrations] = {}
+
+
+def fallthrough_kernel() -> NoReturn:
+    """Pass it as a kernel or fallback to let calls go on to the next key. Never called."""
+    raise NotImplementedError("fallthrough_kernel stands for no kernel and is never called")
+
+
+def calling_package(depth: int = 1) -> str:
+    """The top-level package that called the function which asks, `depth` more frames up."""
+    name: str = sys._getframe(depth + 1).f_globals.get("__name__", "")
+    return name.partition(".")[0]
+
+
+class Library:
+    """A group of registrations for one namespace.
+
+    ns            the namespace; "_", with kind "IMPL", for fallbacks
+    kind          "DEF" for its one owner, "FRAGMENT" for any other that defines operators in it, "IMPL" for kernels only
+    dispatch_key  with "IMPL": the key of every kernel
+
+    What it registered is undone by `undo()`, at the end of a `with` block, or when the object is collected, newest first.
+    Raises LibraryError for an unknown kind, a reserved namespace or a key beside "DEF" and "FRAGMENT", UniverseError for an
+    unknown key, ConflictError for a second "DEF".
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in _KINDS:
+            raise LibraryError(texts.unknown_kind(kind))
+        if not isinstance(ns, str) or not ns.isidentifier():
+            raise LibraryError(texts.bad_namespace(ns))
+        if ns in RESERVED and kind != "IMPL":
+            raise LibraryError(texts.reserved(ns, kind))
+        if dispatch_key and kind != "IMPL":
+            raise LibraryError(texts.key_with_definitions(ns, kind, dispatch_key))
+        finish_undoing()
+        self.ns = ns
+        self.kind = kind
+        self.dispatch_key = REGISTRY.key_name(dispatch_key) if dispatch_key else ""
+        self.registrations = Registrations(ns, package=calling_package())
+        self._live = True
+        if kind == "DEF":
+            self._own()
+        # Undone at exit as well, it would cost every process the time of clearing all caches.
+        weakref.finalize(self, _undo_collected, self.registrations).atexit = False
+
+    def _own(self) -> None:
+        with REGISTRY.lock:
+            first = _definer(self.ns)
+            if first is not None:
+                raise ConflictError(texts.second_definer(self.ns, first.origin))
+            _DEFINERS[self.ns] = self.registrations
+            namespace = self.ns  # a closure over self would keep it from being collected
+            self.registrations.on_undo(lambda: _DEFINERS.pop(namespace, None))
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.undo()
+
+    def undo(self) -> None:
+        """Take back everything it registered; what it had overridden is back. From then on it refuses to register."""
+        self._live = False
+        self.registrations.undo()
+
+    # ---- registering
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: str | Iterable[str] = ()) -> str:
+        """Define an operator from "name.overload(Tensor x) -> Tensor"; returns its name, overload included.
+
+        `alias_analysis` is checked and has no effect: what an operator writes and shares is what its schema says. Raises
+        SchemaError for a schema that is not valid or ties with another overload, ConflictError for a name that is taken.
+        """
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise LibraryError(texts.alias_analysis(alias_analysis))
+        self._check_live()
+        if self.kind == "IMPL":
+            raise LibraryError(texts.definition_in_impl(self.ns, schema))
+        name = schema.partition("(")[0].strip()
+        if "::" in name and not name.startswith(self.ns + "::"):
+            raise LibraryError(texts.other_namespace(name, self.ns))
+        self.registrations.define(schema, namespace=self.ns, tags=(tags,) if isinstance(tags, str) else tags)
+        # differs from torch: the name has its overload, so that impl(name, ...) means the same operator.
+        return name
+
+    def impl(
+        self,
+        op_name: str | Operator,
+        fn: Call,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+        arrays: bool = False,
+    ) -> None:
+        """Register a kernel for an operator, which may be defined later.
+
+        dispatch_key    a runtime or alias key; by default the library's, else CompositeImplicitAutograd
+        with_keyset     `fn` takes the key set of the call, a DispatchKeySet, first
+        arrays          `fn` takes and returns the backend's arrays in the places of tensors: `numpy.sin` itself can be a kernel
+        allow_override  stand over another library's kernel. # differs from torch: two libraries at one key are an error otherwise
+
+        Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, ConflictError when
+        another library's kernel is there, RegistrationError beside a kernel that excludes this one.
+        """
+        if not callable(fn) and fn is not FALLTHROUGH:
+            raise CallError(texts.not_callable("impl", fn))
+        key = dispatch_key or self.dispatch_key
+        if self.dispatch_key and key != self.dispatch_key:
+            raise LibraryError(texts.other_key(str(op_name), key, self.dispatch_key))
+        self.impl_all(
+            self.qualified(op_name),
+            [key or IMPLICIT],
+            fn,
+            with_keyset=with_keyset,
+            allow_override=allow_override,
+            arrays=arrays,
+        )
+
+    def impl_all(
+        self,
+        op_name: str,
+        keys: Iterable[str],
+        fn: Call,
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+        arrays: bool = False,
+        tracked_only: bool = False,
+        binder: Callable[[Operator, Kernel, str], Call] | None = None,
+        checked: bool = True,
+    ) -> None:
+        """Register one function at several keys, or at none when one is refused: `impl` for the functions of this package.
+
+        `binder` calls `fn` in another form than the schema's, and `checked=False` says that its signature is another too.
+        """
+        self._check_live()
+        passes_on = fn in (fallthrough_kernel, FALLTHROUGH)
+        kernel = FALLTHROUGH if passes_on else _with_key_set(fn) if with_keyset else fn
+        with_keyset = with_keyset and not passes_on
+        form = UNBOXED if binder is None else INTERNAL
+        if arrays and not passes_on:
+            if with_keyset:
+                raise LibraryError(texts.arrays_with_keyset(op_name))
+            form, binder = ARRAY, on_arrays
+        with REGISTRY.lock:
+            keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
+            for key in keys:
+                check_kernel(
+                    self.registrations, op_name, key, kernel, with_keyset=with_keyset, allow_override=allow_override,
+                    checked=checked,
+                )  # fmt: skip
+            for key in keys:
+                self.registrations.impl(
+                    op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=allow_override,
+                    tracked_only=tracked_only, binder=binder,
+                )  # fmt: skip
+
+    def fallback(self, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Register the fallback of a key for all operators: `fn(op, *args, **kwargs)`, or `fallthrough_kernel`.
+
+        Positional arguments come by position and keyword-only ones by keyword, all of them, with the schema's defaults filled in.
+        `with_keyset` puts the DispatchKeySet in front of `op`. Only a library of namespace "_" has fallbacks. Raises
+        RegistrationError when the key has one already.
+        """
+        if not callable(fn) and fn is not FALLTHROUGH:
+            raise CallError(texts.not_callable("fallback", fn))
+        if self.ns != "_":
+            raise LibraryError(texts.fallback_namespace(self.ns))
+        key = dispatch_key or self.dispatch_key
+        if not key:
+            raise LibraryError(texts.no_key())
+        self._check_live()
+        if fn in (fallthrough_kernel, FALLTHROUGH):
+            self.registrations.fallthrough(key)
+            return
+
+        def adapted(op: Operator) -> Kernel:
+            return Kernel(_spread(fn, op, with_keyset), INTERNAL, library=self.registrations)
+
+        self.registrations.fallback(key, fn, form=INTERNAL, specialize=adapted)
+
+    # ---- names and states
+
+    def qualified(self, op_name: str | Operator) -> str:
+        """The qualified name of an operator of this namespace. Raises LibraryError for another namespace's."""
+        if isinstance(op_name, Operator):
+            op_name = op_name.qualified_name
+        if not isinstance(op_name, str):
+            raise LibraryError(texts.bad_op("impl", op_name))
+        if "::" not in op_name:
+            return f"{self.ns}::{op_name}"
+        if not op_name.startswith(self.ns + "::"):
+            raise LibraryError(texts.other_namespace(op_name, self.ns))
+        return op_name
+
+    def _check_live(self) -> None:
+        finish_undoing()
+        if not self._live:
+            raise LibraryError(texts.undone(self.ns))
+
+
+# ---- libraries that nobody holds
+
+_KEPT: dict[tuple[str, str], Library] = {}
+
+
+def kept(namespace: str, package: str) -> Library:
+    """The library of what a package registers through functions, without a library: it lives as long as the process."""
+    with REGISTRY.lock:
+        library = _KEPT.get((namespace, package))
+        if library is None:
+            library = _KEPT[namespace, package] = Library(namespace, "FRAGMENT")
+            library.registrations.package = package
+        return library
+
+
+_COLLECTED: deque[Registrations] = deque()
+
+
+def _undo_collected(group: Registrations) -> None:
+    """Undo now, or, where the collector ran in the middle of a change of the registry, before the next registration."""
+    _COLLECTED.append(group)
+    # An RLock lets its owner in again, and says whether that would happen only here.
+    if not REGISTRY.lock._is_owned():  # type: ignore[attr-defined]
+        finish_undoing()
+
+
+def finish_undoing() -> None:
+    """Undo the groups of libraries that were collected."""
+    while _COLLECTED:
+        try:
+            group = _COLLECTED.popleft()
+        except IndexError:  # another thread was faster
+            return
+        group.undo()
+
+
+# ---- checks and adapters
+
+
+def _definer(namespace: str) -> Registrations | None:
+    """Who defines a namespace: a library of kind DEF, or a plugin or core itself."""
+    if namespace in _DEFINERS:
+        return _DEFINERS[namespace]
+    for packet in REGISTRY.namespace(namespace).values():
+        for op in packet:
+            if op.defined_by is not None and not op.defined_by.package:
+                return op.defined_by
+    return None
+
+
+def check_kernel(
+    group: Registrations,
+    op_name: str,
+    key: str,
+    fn: Any,
+    *,
+    with_keyset: bool = False,
+    allow_override: bool = False,
+    checked: bool = True,
+) -> None:
+    """Raise what registering `fn` would raise, and LibraryError's relatives for kernels that exclude each other.
+
+    `checked` says whether the signature is the schema's. Needs the registry's lock.
+    """
+    op = REGISTRY.get(op_name)
+    if op is None:
+        return
+    if op.is_defined and checked and fn is not FALLTHROUGH:
+        check_kernel_signature(fn, op.schema, with_keyset=with_keyset)
+    for other in _excluded_by(key):
+        stack = [k for k in op.kernels.get(other, ()) if not k.is_fallthrough]
+        if stack and fn is not FALLTHROUGH:
+            raise RegistrationError(texts.composites(op, key, other, stack[-1]))
+    REGISTRY.check_conflict(op, key, Kernel(fn, library=group, allow_override=allow_override))
+
+
+def _excluded_by(key: str) -> tuple[str, ...]:
+    """The keys whose kernels exclude one at `key`: which of them ran would depend on rules few people know.
+
+    CompositeImplicitAutograd excludes, and is excluded by, CompositeExplicitAutograd and a kernel for shapes alone.
+    """
+    dataless = REGISTRY.keys.dataless_backends
+    if key == IMPLICIT:
+        return (EXPLICIT, *dataless)
+    return (IMPLICIT,) if key == EXPLICIT or key in dataless else ()
+
+
+def check_redefinition(op: Operator, schema: str, group: Callable[[Any], bool]) -> None:
+    """Raise SchemaError or KernelSignatureError when `op` could not be defined anew with another schema.
+
+    `group(library)` says whether a kernel goes away with the old definition.
+    """
+    from turnout.schema import overloads
+
+    parsed = FunctionSchema.parse(schema)
+    packet = REGISTRY.packet(op.namespace, op.name)
+    overloads.check_no_tie([other.schema for other in packet or () if other is not op], parsed)
+    for stack in op.kernels.values():
+        for kernel in stack:
+            if kernel.form != INTERNAL and not kernel.is_fallthrough and not group(kernel.library):
+                check_kernel_signature(kernel.fn, parsed, with_keyset=kernel.with_keyset)
+
+
+def _with_key_set(fn: Call) -> Call:
+    new = int.__new__
+
+    @functools.wraps(fn)
+    def with_key_set(ks: int, *args: Any, **kwargs: Any) -> Any:
+        return fn(new(DispatchKeySet, ks), *args, **kwargs)
+
+    return with_key_set
+
+
+def _spread(fn: Call, op: Operator, with_keyset: bool) -> Call:
+    """A fallback in torch's form as a callable of the internal convention."""
+    names = [a.name for a in op.schema.arguments if a.kwarg_only]
+    split = len(op.schema.arguments) - len(names)
+
+    @functools.wraps(fn)
+    def spread(ks: int, *args: Any) -> Any:
+        keywords = dict(zip(names, args[split:], strict=True))
+        if with_keyset:
+            return fn(int.__new__(DispatchKeySet, ks), op, *args[:split], **keywords)
+        return fn(op, *args[:split], **keywords)
+
+    return spread
+
+
+def parse_namespace(api: str, qualname: object) -> tuple[str, str]:
+    """("mylib", "sin.overload") of "mylib::sin.overload". Raises LibraryError."""
+    if not isinstance(qualname, str):
+        raise LibraryError(texts.bad_op(api, qualname))
+    namespace, separator, name = qualname.partition("::")
+    if not separator or not namespace or not name or "::" in name:
+        raise LibraryError(texts.bad_name(api, qualname))
+    return namespace, name
+
+
+def parse_nameless(api: str, name: str, schema: object) -> FunctionSchema:
+    """A schema that is written without a name, parsed with one. Raises LibraryError, and SchemaError for a bad one."""
+    if not isinstance(schema, str) or not schema.lstrip().startswith("("):
+        raise LibraryError(texts.bad_schema(api, schema))
+    try:
+        return FunctionSchema.parse(f"{name}{schema.strip()}")
+    except SchemaError:
+        if "->" not in schema:
+            raise LibraryError(texts.bad_schema(api, schema)) from None
+        raise

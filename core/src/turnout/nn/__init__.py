@@ -1,5 +1,0 @@
-"""Functions for neural networks under PyTorch's names: `turnout.nn.functional`."""
-
-from __future__ import annotations
-
-from turnout.nn import functional as functional

@@ -1,0 +1,26 @@
+"""Operators: how a call finds its kernel.
+
+| module | holds |
+|---|---|
+| `operator` | `Operator`: one overload; `Operator.plan`, the walk from a key set to a kernel |
+| `packet` | `Packet`: the overloads of a name, and the choice among them |
+| `kernels` | `Kernel`: what was registered, bound as a callable of the internal convention |
+| `stubs` | the source text of an operator's entry point, and its compilation at the first call |
+| `arguments` | one normaliser for each type of argument, which stubs call |
+| `values` | what dispatch takes for a tensor |
+| `modes` | `DispatchMode`, and subclasses of tensors that dispatch themselves |
+| `namespaces` | `turnout.ops` |
+"""
+
+from __future__ import annotations
+
+from turnout.operators.operator import CHOSEN as CHOSEN
+from turnout.operators.operator import DISABLED as DISABLED
+from turnout.operators.operator import FALLS_THROUGH as FALLS_THROUGH
+from turnout.operators.operator import MISSING as MISSING
+from turnout.operators.operator import ONLY_TRACKED as ONLY_TRACKED
+from turnout.operators.operator import PASSED_OVER as PASSED_OVER
+from turnout.operators.operator import Operator as Operator
+from turnout.operators.operator import Plan as Plan
+from turnout.operators.operator import Step as Step
+from turnout.operators.packet import Packet as Packet

@@ -1,0 +1,190 @@
+"""What call stubs call: one normaliser per argument type.
+
+A stub passes arguments of the expected Python type on as they are; anything else comes here, and is converted or refused
+with an error that names the operator and the argument.
+"""
+
+from __future__ import annotations
+
+from turnout.devices import Device, device
+from turnout.dtypes import DTYPES as DTYPES
+from turnout.dtypes import DType, bool_, get_default_dtype, int64
+from turnout.errors import CallError
+from turnout.errors import calls as texts
+from turnout.operators.values import has_keys, is_tensor
+from turnout.state import DISPATCH as _DISPATCH
+from turnout.state import FRESH as FRESH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from turnout.operators.operator import Operator
+
+
+class Missing:
+    """The type of what stands for an argument that was not given, in functions whose arguments have second names."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = Missing()
+
+DISPATCH = _DISPATCH.get  # what every stub calls: one bound method saves an attribute look-up (8 ns)
+
+
+def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
+    """Raise CallError for an argument that is not a tensor, generator or list of tensors where the schema wants one."""
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        kind = argument.type.canonical
+        if kind.startswith("Generator") and value is not None and not has_keys(value):
+            _refuse(op.qualified_name, argument.name, "a turnout.Generator", value)
+        if not argument.type.is_tensor_like:
+            continue
+        if kind.startswith("Tensor["):
+            good = isinstance(value, (list, tuple)) and all(map(is_tensor, value))
+        elif kind.startswith("Tensor?["):
+            good = isinstance(value, (list, tuple)) and all(v is None or is_tensor(v) for v in value)
+        else:
+            good = is_tensor(value) or (value is None and _takes_none(argument))
+        if not good and not (value is None and kind.endswith("?")):
+            _refuse(op.qualified_name, argument.name, kind, value)
+
+
+def _takes_none(argument: Any) -> bool:
+    """`Tensor?`, and `Tensor x=[]`, whose default is an undefined tensor."""
+    return argument.type.canonical.endswith("?") or (argument.has_default and argument.default is None)
+
+
+def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
+    if value is MISSING:
+        raise CallError(texts.not_given(op_name, argument, expected))
+    raise CallError(texts.wrong_type(op_name, argument, expected, value))
+
+
+def _item(value: Any) -> Any:
+    """The number in a 0-dim tensor, anything else unchanged."""
+    if has_keys(value) and value.shape == ():
+        return value.item()
+    return value
+
+
+def as_scalar(op_name: str, argument: str, value: Any) -> Any:
+    """Scalar: a Python or NumPy number, bool or complex, or a 0-dim tensor."""
+    value = _item(value)
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    if hasattr(value, "__index__"):
+        return int(value)
+    _refuse(op_name, argument, "a number", value)
+
+
+def as_int(op_name: str, argument: str, value: Any) -> int:
+    """int: anything with `__index__`, or a 0-dim integer tensor."""
+    value = _item(value)
+    try:
+        return int(value.__index__())
+    except (AttributeError, TypeError):
+        _refuse(op_name, argument, "int", value)
+
+
+def as_float(op_name: str, argument: str, value: Any) -> float:
+    """float: an int or float, or a 0-dim tensor of either."""
+    value = _item(value)
+    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
+        return float(value)
+    _refuse(op_name, argument, "float", value)
+
+
+def as_bool(op_name: str, argument: str, value: Any) -> bool:
+    """bool, and nothing that merely has a truth value; 0-dim bool tensors count."""
+    value = _item(value)
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    _refuse(op_name, argument, "bool", value)
+
+
+def as_str(op_name: str, argument: str, value: Any) -> str:
+    """str."""
+    if isinstance(value, str):
+        return value
+    _refuse(op_name, argument, "str", value)
+
+
+def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int, ...]:
+    """int[] or int[N]: a sequence of ints; a bare number is repeated N times where N is given."""
+    if value.__class__ is tuple or value.__class__ is list:
+        for v in value:
+            if v.__class__ is not int:
+                break
+        else:
+            return tuple(value)
+    elif size and (isinstance(value, int) or hasattr(value, "__index__")):
+        return (as_int(op_name, argument, value),) * size
+    if isinstance(value, (list, tuple, range)):
+        try:
+            return tuple(int(_item(v).__index__()) for v in value)
+        except (AttributeError, TypeError):
+            pass
+    _refuse(op_name, argument, f"int[{size or ''}]", value)
+
+
+def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:
+    """float[]: a sequence of numbers; a bare number is repeated where the length is given."""
+    if isinstance(value, (list, tuple)) and all(isinstance(v, (int, float)) for v in value):
+        return tuple(float(v) for v in value)
+    if size and isinstance(value, (int, float)):
+        return (float(value),) * size
+    _refuse(op_name, argument, f"float[{size or ''}]", value)
+
+
+def as_bools(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[bool, ...]:
+    """bool[N]: exactly N bools, or one that is repeated."""
+    if isinstance(value, bool) and size:
+        return (value,) * size
+    if isinstance(value, (list, tuple)) and all(isinstance(v, bool) for v in value) and size in (0, len(value)):
+        return tuple(value)
+    _refuse(op_name, argument, f"bool[{size or ''}]", value)
+
+
+def as_scalars(op_name: str, argument: str, value: Any) -> tuple[Any, ...]:
+    """Scalar[]: a sequence of numbers."""
+    if isinstance(value, (list, tuple)):
+        return tuple(as_scalar(op_name, argument, v) for v in value)
+    _refuse(op_name, argument, "Scalar[]", value)
+
+
+def _python_dtype(kind: Any) -> DType | None:
+    """The dtype of Python's own number types: the default one for float."""
+    return {float: get_default_dtype(), int: int64, bool: bool_}.get(kind)
+
+
+def as_dtype(op_name: str, argument: str, value: Any) -> DType:
+    """ScalarType: a turnout dtype, or one of Python's float (the default dtype), int, bool."""
+    if isinstance(value, DType):
+        return value
+    found = _python_dtype(value) if isinstance(value, type) else None
+    if found is not None:
+        return found
+    _refuse(op_name, argument, "a dtype such as turnout.float32", value)
+
+
+def as_device(op_name: str, argument: str, value: Any) -> Device:
+    """Device: a `turnout.device` or a string such as "cpu" or "cuda:1"."""
+    if isinstance(value, Device):
+        return value
+    if isinstance(value, str):
+        return device(value)
+    _refuse(op_name, argument, "a device", value)
+
+
+def as_sequence(op_name: str, argument: str, value: Any) -> Any:
+    """Tensor[] and Tensor?[]: a list or tuple; what is in it is checked where the key set is made."""
+    if isinstance(value, (list, tuple)):
+        return value
+    _refuse(op_name, argument, "a list of tensors", value)

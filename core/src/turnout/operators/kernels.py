@@ -1,0 +1,194 @@
+"""Kernels: what was registered, by whom, and how it is called.
+
+The one idea: whatever form a kernel has, it is *bound* to an operator as a callable of the internal convention,
+`call(ks, *args)` with all arguments positionally in schema order. Stubs, redispatch and fallbacks only know that.
+"""
+
+from __future__ import annotations
+
+from turnout.state import DISPATCH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout.operators import Operator
+    from turnout.registry import Registrations
+
+    Call = Callable[..., Any]
+
+UNBOXED = "unboxed"  # the schema's arguments, keyword-only ones by keyword
+BOXED = "boxed"  # (op, ks, args): args is the full tuple in schema order
+INTERNAL = "internal"  # (ks, *args)
+ARRAY = "array"  # positional schema arguments with tensors replaced by the backend's arrays
+FORMS = (UNBOXED, BOXED, INTERNAL, ARRAY)
+
+
+class Kernel:
+    """One registered function.
+
+    with_keyset     the key set (an int) is passed first
+    tracked_only    left out of resolution unless a tensor carries the marker bit
+    allow_override  may stand over another library's kernel at the same operator and key
+    calls_operators whether it dispatches again; array kernels do not
+    binder          for ARRAY: makes the internal callable (the backend's wrapper generator)
+    """
+
+    __slots__ = (
+        "allow_override", "binder", "calls_operators", "fn", "form", "label", "library", "tracked_only", "with_keyset",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        fn: Any,
+        form: str = UNBOXED,
+        *,
+        library: Registrations | None = None,
+        with_keyset: bool = False,
+        tracked_only: bool = False,
+        allow_override: bool = False,
+        calls_operators: bool = True,
+        binder: Callable[[Operator, Kernel, str], Call] | None = None,
+        label: str = "",
+    ) -> None:
+        self.fn = fn
+        self.form = form
+        self.library = library
+        self.with_keyset = with_keyset
+        self.tracked_only = tracked_only
+        self.allow_override = allow_override
+        self.calls_operators = calls_operators and form != ARRAY
+        self.binder = binder
+        self.label = label
+
+    @property
+    def is_fallthrough(self) -> bool:
+        return self.fn is FALLTHROUGH
+
+    @property
+    def name(self) -> str:
+        """The function's own name, for people."""
+        if self.is_fallthrough:
+            return "fallthrough"
+        name = self.label or getattr(self.fn, "__qualname__", None) or getattr(self.fn, "__name__", repr(self.fn))
+        return str(name).rpartition("<locals>.")[2]
+
+    @property
+    def source(self) -> str:
+        """`file:line` of the function, or the module of a builtin, or what a generated variant calls; "" when none is known."""
+        fn = self.fn
+        described = getattr(fn, "kernel_source", None)
+        if isinstance(described, str):
+            return described
+        while hasattr(fn, "__wrapped__"):
+            fn = fn.__wrapped__
+        fn = getattr(fn, "func", fn)
+        code = getattr(fn, "__code__", None)
+        if code is not None:
+            return f"{code.co_filename}:{code.co_firstlineno}"
+        return str(getattr(fn, "__module__", "") or type(fn).__module__)
+
+    @property
+    def origin(self) -> str:
+        """`distribution version` of the library that registered it, else the library's name."""
+        return self.library.origin if self.library is not None else "unknown"
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name} from {self.origin}>"
+
+
+class LazyFunction:
+    """A function named "module:name", imported when it is first bound."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def __wrapped__(self) -> Call:
+        from importlib import import_module
+
+        module, _, name = self.path.partition(":")
+        function: Call = getattr(import_module(module), name)
+        return function
+
+    @property
+    def __name__(self) -> str:
+        return self.path.partition(":")[2]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+
+class _Fallthrough:
+    """The function of a kernel that passes the call on to the next key."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "FALLTHROUGH"
+
+
+FALLTHROUGH = _Fallthrough()
+
+
+def bind(kernel: Kernel, op: Operator, key: str, *, below: int | None = None) -> Call:
+    """The kernel as a callable of the internal convention for one operator and slot.
+
+    `below` is given for a slot that was reached from functionalities that guard what is below them (Autograd,
+    ADInplaceOrView): all bits but theirs. A kernel that calls operators with the same tensors must run without those, or the
+    call would be recorded twice.
+    """
+    lazy = kernel.binder is None and isinstance(kernel.fn, LazyFunction)
+    fn = kernel.fn.__wrapped__ if lazy else kernel.fn
+    if kernel.binder is not None:
+        call = kernel.binder(op, kernel, key)
+    elif kernel.form == INTERNAL:
+        call = fn
+    elif kernel.form == BOXED:
+        call = _bind_boxed(fn, op)
+    else:
+        call = _bind_unboxed(fn, kernel.with_keyset, op)
+    return call if below is None or not kernel.calls_operators else _guarded(call, below)
+
+
+def _bind_boxed(fn: Call, op: Operator) -> Call:
+    def call_boxed(ks: int, *args: Any) -> Any:
+        return fn(op, ks, args)
+
+    return call_boxed
+
+
+def _bind_unboxed(fn: Call, with_keyset: bool, op: Operator) -> Call:
+    names = [a.name for a in op.schema.arguments if a.kwarg_only]
+    split = len(op.schema.arguments) - len(names)
+    if not names:
+        if with_keyset:
+            return fn
+
+        def call_positional(ks: int, *args: Any) -> Any:
+            return fn(*args)
+
+        return call_positional
+
+    def call_with_keywords(ks: int, *args: Any) -> Any:
+        keywords = dict(zip(names, args[split:], strict=True))
+        if with_keyset:
+            return fn(ks, *args[:split], **keywords)
+        return fn(*args[:split], **keywords)
+
+    return call_with_keywords
+
+
+def _guarded(call: Call, mask: int) -> Call:
+    def call_below_guards(ks: int, *args: Any) -> Any:
+        include, keep = DISPATCH.get()
+        token = DISPATCH.set((include & mask, keep & mask))
+        try:
+            return call(ks, *args)
+        finally:
+            DISPATCH.reset(token)
+
+    return call_below_guards

@@ -1,0 +1,109 @@
+"""Modes and Tensor subclasses: Python code that sees operators on their way, without a package or a registration.
+
+Both are served by the key Python, which stands below Autograd and ADInplaceOrView: what they see is what a backend
+would be asked for, composites taken apart, and what they return is recorded and differentiated like any kernel's
+result. Active modes put the key into the state, instances of a subclass carry it. Modes go first, the innermost before
+the others; then subclasses.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from turnout import config
+from turnout.errors import CallError, DisabledError
+from turnout.keys import KEYS
+from turnout.operators.values import tensors_in
+from turnout.registry import REGISTRY
+from turnout.state import DISPATCH
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+PYTHON = KEYS.bit("Python")
+HANDLER = "__turnout_dispatch__"
+
+# The active modes of this context, innermost last.
+_MODES: ContextVar[tuple[DispatchMode, ...]] = ContextVar("turnout.modes", default=())
+
+
+class DispatchMode:
+    """Derive, define `dispatch`, and use `with M():`; every operator called inside goes through the method.
+
+    While the method runs its own mode is off, those around it are on. A mode may be entered several times, in several
+    threads too: it is active in the contexts that entered it.
+    """
+
+    def dispatch(self, op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
+        """Called for each operator, with all its arguments in schema order; returns what the operator returns.
+
+        `op.redispatch(ks, *args)` goes on: to the mode around this one, to a subclass among the arguments, to the
+        kernel. Arguments with other keys need a new call, `op.call_boxed(args)`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define dispatch(self, op, ks, args)")
+
+    def __enter__(self) -> Any:
+        """Raises DisabledError when configuration disables the key Python."""
+        require_python_key()
+        _MODES.set((*_MODES.get(), self))
+        include, keep = DISPATCH.get()
+        DISPATCH.set((include | PYTHON, keep))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        modes = _MODES.get()
+        if not modes or modes[-1] is not self:
+            raise RuntimeError(f"{type(self).__name__} is not the innermost mode of this context; leave modes in order")
+        _MODES.set(modes[:-1])
+        if len(modes) == 1:
+            include, keep = DISPATCH.get()
+            DISPATCH.set((include & ~PYTHON, keep))
+
+
+def require_python_key() -> None:
+    """Raise DisabledError when configuration switches the key off: a mode would silently see nothing."""
+    if REGISTRY.is_disabled("Python", "Python"):
+        origin = config.origin("keys.disable")
+        raise DisabledError(f"modes and Tensor subclasses need the key Python, which keys.disable names ({origin})")
+
+
+def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
+    """The fallback of the key Python: the innermost mode, or the subclasses among the arguments."""
+    modes = _MODES.get()
+    subclasses = _subclasses(args)
+    if not modes:
+        return _ask_subclasses(op, ks & ~PYTHON, args, subclasses)
+    include, keep = DISPATCH.get()
+    mode, rest = modes[-1], modes[:-1]
+    modes_token = _MODES.set(rest)
+    state_token = DISPATCH.set((include if rest else include & ~PYTHON, keep))
+    try:
+        return mode.dispatch(op, ks if rest or subclasses else ks & ~PYTHON, args)
+    finally:
+        DISPATCH.reset(state_token)
+        _MODES.reset(modes_token)
+
+
+def _subclasses(args: tuple[Any, ...]) -> list[type]:
+    """The classes of arguments that dispatch themselves: in order, but a class before those it is derived from."""
+    found: list[type] = []
+    for tensor in tensors_in(args):
+        cls = type(tensor)
+        if tensor.keys & PYTHON and cls not in found:
+            at = next((i for i, other in enumerate(found) if issubclass(cls, other)), len(found))
+            found.insert(at, cls)
+    return found
+
+
+def _ask_subclasses(op: Operator, ks: int, args: tuple[Any, ...], subclasses: list[type]) -> Any:
+    if not subclasses:  # the state includes the key, by a guard and not by a mode
+        return op.redispatch(ks, *args)
+    for cls in subclasses:
+        result = getattr(cls, HANDLER)(op, ks, args)
+        if result is not NotImplemented:
+            return result
+    names = ", ".join(cls.__name__ for cls in subclasses)
+    raise CallError(
+        f"{op.qualified_name}: no Tensor subclass among the arguments handles it; {HANDLER} of {names} said no"
+    )

@@ -1,0 +1,285 @@
+"""`Operator`, and `Operator.plan`: the walk from a key set to the kernel that runs.
+
+A call is one dict look-up, `op.cache[ks]`. A miss comes here: the plan is made under the registry's lock, bound to a
+callable and cached; any change to the registry clears the caches it can affect under the same lock.
+"""
+
+from __future__ import annotations
+
+from turnout.errors import (
+    ArgumentError,
+    CallError,
+    NoKernelError,
+    StaleOperatorError,
+)
+from turnout.errors import calls as texts
+from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
+from turnout.operators.kernels import FALLTHROUGH, Kernel, bind
+from turnout.operators.missing import no_kernel
+from turnout.operators.plan import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, PASSED_OVER, Plan, Step
+from turnout.operators.stubs import compile_stub
+from turnout.operators.values import tensors_in
+from turnout.state import DISPATCH, FRESH
+from turnout.table import AMBIGUOUS, Entry, compute_entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from turnout.keys import Functionality
+    from turnout.registry import Registrations, Registry
+    from turnout.schema import FunctionSchema
+
+    Call = Callable[..., Any]
+
+
+class Operator:
+    """One overload. Call it, `redispatch` it from a given key set, or ask for one key's `kernel`.
+
+    Attributes: `namespace`, `name`, `overload` ("" for the unnamed one), `qualified_name` ("aten::add.Tensor"), `schema`,
+    `tags`, `kernels` (key -> registered kernels, oldest first).
+    """
+
+    __slots__ = (
+        "__weakref__", "_schema", "_special", "cache", "call", "defined_by", "device_check", "device_guard", "kernels",
+        "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        registry: Registry,
+        qualified_name: str,
+        schema_text: str | None = None,
+        call: Call | None = None,
+        cache: dict[int, Call] | None = None,
+    ) -> None:
+        self.registry = registry
+        self.qualified_name = qualified_name
+        self.namespace, _, rest = qualified_name.partition("::")
+        self.name, _, self.overload = rest.partition(".")
+        self.schema_text = schema_text
+        self._schema: FunctionSchema | None = None
+        self._special: dict[tuple[str, int], Kernel | None] = {}
+        self.defined_by: Registrations | None = None
+        self.tags: tuple[str, ...] = ()
+        self.device_check = True
+        self.device_guard = True
+        self.kernels: dict[str, list[Kernel]] = {}
+        self.cache: dict[int, Call] = {} if cache is None else cache
+        self.call: Call = call if call is not None else self._first_call
+
+    # ---- what it is
+
+    @property
+    def schema(self) -> FunctionSchema:
+        """The parsed schema. Raises StaleOperatorError when the definition was undone."""
+        if self._schema is None:
+            if not self.is_defined:
+                raise StaleOperatorError(texts.stale(self))
+            from turnout.schema import FunctionSchema
+
+            self._schema = FunctionSchema.parse(self.schema_text)  # type: ignore[arg-type]
+        return self._schema
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether it has a schema. Asks the source of its namespace where only kernels are known so far."""
+        if self.schema_text is None:
+            self.registry.load(self.namespace, self.name)
+        return self.schema_text is not None
+
+    def undefine(self) -> None:
+        """Called by the registry: from now on every call through this handle is a clear error."""
+        self.schema_text = None
+        self._schema = None
+        self.defined_by = None
+        self._special.clear()
+        self.call = self._first_call
+        self.cache.clear()
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.qualified_name}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return (self.registry.restore, (self.qualified_name,))
+
+    # ---- calling
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Stands for the stub until the first call compiles it."""
+        with self.registry.lock:
+            if not self.is_defined:
+                raise StaleOperatorError(texts.stale(self))
+            if self.call == self._first_call:
+                self.call = compile_stub(self)
+        return self.call(*args, **kwargs)
+
+    def lookup(self, ks: int) -> Call:
+        """The callable of the internal convention, `call(ks, *args)`, that serves a key set."""
+        try:
+            return self.cache[ks]
+        except KeyError:
+            return self.resolve(ks)
+
+    def redispatch(self, ks: int, /, *args: Any, **kwargs: Any) -> Any:
+        """Call with a given key set instead of the one of the arguments and the state."""
+        if kwargs or len(args) != len(self.schema.arguments):
+            args = self.bind(args, kwargs)
+        return self.lookup(ks)(ks, *args)
+
+    def key_set(self, args: Iterable[Any]) -> int:
+        """The key set of a call with these arguments in schema order, the state included, as the stub computes it."""
+        ks = 0
+        for tensor in tensors_in(args):
+            ks |= tensor.keys
+        state = DISPATCH.get()
+        if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
+            return ks
+        return (ks | state[0]) & state[1]
+
+    def call_boxed(self, args: tuple[Any, ...]) -> Any:
+        """Dispatch a call whose arguments are the full tuple in schema order."""
+        ks = self.key_set(args)
+        return self.lookup(ks)(ks, *args)
+
+    def kernel(self, key: str) -> Call:
+        """One key's kernel as a function of the schema's arguments, past the dispatcher.
+
+        What the kernel redispatches starts from the key set of the call. Raises NoKernelError when nothing serves the key.
+        """
+        registry = self.registry
+        key = registry.keys.canonical(key)
+        with registry.lock:
+            entry = self.entry(key)
+            if entry is None or entry.kernel is None or entry.kernel.is_fallthrough:
+                raise NoKernelError(texts.no_kernel_at(self, key))
+            call = bind(entry.kernel, self, key)
+
+        def call_kernel(*args: Any, **kwargs: Any) -> Any:
+            bound = self.bind(args, kwargs)
+            return call(self.key_set(bound), *bound)
+
+        return call_kernel
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments in schema order with the schema's defaults. Raises CallError for a wrong number or name."""
+        schema = self.schema
+        if not kwargs and len(args) == len(schema.arguments):
+            return args
+        positional = [a for a in schema.arguments if not a.kwarg_only]
+        if len(args) > len(positional):
+            raise CallError(texts.too_many(self, len(positional), len(args)))
+        values = list(args)
+        left = dict(kwargs)
+        for argument in schema.arguments[len(args) :]:
+            if argument.name in left:
+                values.append(left.pop(argument.name))
+            elif argument.has_default:
+                values.append(argument.default)
+            else:
+                raise CallError(texts.missing_argument(self, argument))
+        if left:
+            raise CallError(texts.unexpected_argument(self, next(iter(left)), args))
+        return tuple(values)
+
+    # ---- resolution
+
+    def entry(self, key: str) -> Entry | None:
+        """The computed table's entry for a runtime key, fallbacks specialised for this operator. Needs the lock."""
+        registry = self.registry
+        winners = {k: registry.winner(self, k, stack) for k, stack in self.kernels.items() if stack}
+        entry = compute_entry(registry.keys.universe, key, winners, registry.fallbacks_by_key)
+        if entry is not None and entry.kernel is not None and entry.key in registry.fallbacks_by_key:
+            fallback = entry.kernel
+            if entry.reason == "backend fallback" and registry.specializer(fallback) is not None:
+                special = self._specialized(key, fallback)
+                return None if special is None else Entry(special, entry.reason, entry.key)
+        return entry
+
+    def _specialized(self, key: str, fallback: Kernel) -> Kernel | None:
+        cached = self._special.get((key, id(fallback)), FALLTHROUGH)
+        if cached is not FALLTHROUGH:
+            return cached  # type: ignore[return-value]
+        specialize = self.registry.specializer(fallback)
+        assert specialize is not None
+        made = specialize(self, key) if self.is_defined else None
+        if made is not None and not isinstance(made, Kernel):
+            made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
+        elif made is not None and made.library is None:
+            made.library = fallback.library
+        self._special[key, id(fallback)] = made
+        return made
+
+    def forget_specializations(self) -> None:
+        """Called by the registry when a fallback or what its specialisations depend on has changed."""
+        self._special.clear()
+
+    def table(self) -> dict[str, Entry]:
+        """The whole computed table: runtime key -> entry; missing ones are absent."""
+        with self.registry.lock:
+            found = ((key, self.entry(key)) for key in self.registry.keys.universe.runtime_keys)
+            return {key: entry for key, entry in found if entry is not None}
+
+    def plan(self, ks: int) -> Plan:
+        """How a key set resolves, step by step. Takes the lock; calls nothing."""
+        with self.registry.lock:
+            steps: list[Step] = []
+            for key, functionality in self.registry.keys.active(ks):
+                step = self._step(key, functionality, ks)
+                steps.append(step)
+                if step.verdict in (CHOSEN, MISSING):
+                    return Plan(ks, steps, functionality)
+            entry = self.entry(UNDEFINED)
+            steps.append(Step(UNDEFINED, entry, CHOSEN if entry is not None else MISSING))
+            return Plan(ks, steps, None)
+
+    def _step(self, key: str, functionality: Functionality, ks: int) -> Step:
+        if self.registry.is_disabled(key, functionality.name):
+            return Step(key, None, DISABLED)
+        entry = self.entry(key)
+        if entry is None:
+            passed = functionality.passes == ALWAYS or (functionality.passes == UNTRACKED and not ks & TRACKED)
+            return Step(key, None, PASSED_OVER if passed else MISSING)
+        kernel = entry.kernel
+        if kernel is not None and kernel.is_fallthrough:
+            return Step(key, entry, FALLS_THROUGH)
+        if kernel is not None and kernel.tracked_only and not ks & TRACKED:
+            return Step(key, entry, ONLY_TRACKED)
+        return Step(key, entry, CHOSEN)
+
+    def resolve(self, ks: int) -> Call:
+        """Plan, bind and cache. The callable of a missing kernel raises NoKernelError when it is called."""
+        registry = self.registry
+        with registry.lock:
+            if not self.is_defined:
+                raise StaleOperatorError(texts.stale(self))
+            plan = self.plan(ks)
+            call = self._bind_plan(plan)
+            for instrument in registry.instruments:
+                call = instrument(self, plan, call)
+            self.cache[int(ks)] = call
+            return call
+
+    def _bind_plan(self, plan: Plan) -> Call:
+        entry = plan.entry
+        if entry is None or entry.reason == AMBIGUOUS:
+
+            def call_missing(ks: int, *args: Any) -> Any:
+                for argument, value in zip(self.schema.arguments, args, strict=True):
+                    if argument.type.canonical == "Tensor[]" and not value:  # it leaves the call without a backend
+                        raise ArgumentError(texts.empty_list(self, argument.name))
+                raise NoKernelError(no_kernel(self, plan, args))
+
+            return call_missing
+        functionality = plan.functionality
+        keys = self.registry.keys
+        if functionality is None or not keys.is_guarded(functionality):
+            return bind(entry.kernel, self, plan.key)
+        # Reached past a functionality that guards what is below it: every plain tensor brings those.
+        passed = keys.plain_guards & ~plan.ks if entry.key != IMPLICIT else 0
+        call = bind(entry.kernel, self, plan.key, below=~keys.guards if passed else None)
+        return self.registry.on_device(self, plan, call) if functionality.backend_key else call

@@ -1,0 +1,122 @@
+"""`Packet`: all overloads of a name, and the choice among them."""
+
+from __future__ import annotations
+
+from turnout.errors import OverloadError, UnknownOperatorError
+from turnout.errors import calls as texts
+from turnout.operators.arguments import Missing
+from turnout.operators.values import is_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from turnout.operators.operator import Operator
+    from turnout.registry import Registry
+    from turnout.schema import FunctionSchema
+
+
+class Packet:
+    """All overloads of a name. Calling it picks the most specific overload that accepts the arguments.
+
+    The choice is cached by the types of the arguments where types alone decide it.
+    """
+
+    __slots__ = ("_schemas", "attached", "chosen", "name", "namespace", "registry")
+
+    def __init__(self, registry: Registry, namespace: str, name: str) -> None:
+        self.registry = registry
+        self.namespace = namespace
+        self.name = name
+        self.attached: dict[str, Operator] = {}  # the registry's: overloads defined so far
+        self.chosen: dict[Any, Operator] = {}
+        self._schemas: tuple[list[Operator], list[FunctionSchema]] | None = None
+
+    @property
+    def overloads(self) -> dict[str, Operator]:
+        """The overloads by name, "" for the unnamed one."""
+        self.registry.load(self.namespace, self.name)
+        return self.attached
+
+    def changed(self) -> None:
+        """Called by the registry when an overload came or went."""
+        self.chosen.clear()
+        self._schemas = None
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            op = self.chosen[type_key(args, kwargs)]
+        except (KeyError, TypeError):
+            op = self._choose(args, kwargs)
+        return op.call(*args, **kwargs)
+
+    def choose(self, /, *args: Any, **kwargs: Any) -> Operator:
+        """The overload that a call with these arguments would use. Raises OverloadError when none accepts them."""
+        return self._choose(args, kwargs)
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
+        from turnout.schema import overloads
+
+        candidates = self._candidates()
+        operators, schemas = candidates
+        args = tuple([a for a in args if a.__class__ is not Missing])
+        if not operators:
+            raise UnknownOperatorError(texts.unknown_packet(self.namespace, self.name))
+
+        if len(operators) == 1:
+            op = operators[0]
+        else:
+            try:
+                op = operators[overloads.choose(schemas, args, kwargs, is_tensor)]
+            except OverloadError as error:
+                raise OverloadError(f"{self.namespace}::{self.name}: {error}") from None
+        key = type_key(args, kwargs)
+        if overloads.decided_by_types(op.schema, args, kwargs, is_tensor):
+            with self.registry.lock:
+                if self._schemas is candidates:  # no overload came or went meanwhile
+                    self.chosen[key] = op
+        return op
+
+    def _candidates(self) -> tuple[list[Operator], list[FunctionSchema]]:
+        found = self._schemas
+        if found is None:
+            with self.registry.lock:
+                operators = [op for op in self.overloads.values() if op.is_defined]
+                found = self._schemas = (operators, [op.schema for op in operators])
+        return found
+
+    def __getattr__(self, overload: str) -> Operator:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        op = self.overloads.get("" if overload == "default" else overload)
+        if op is None:
+            raise UnknownOperatorError(texts.unknown_overload(self, overload))
+        return op
+
+    def __iter__(self) -> Iterator[Operator]:
+        return iter(list(self.overloads.values()))
+
+    def __dir__(self) -> list[str]:
+        return [overload or "default" for overload in self.overloads]
+
+    def __repr__(self) -> str:
+        return f"<Packet {self.namespace}::{self.name}: {', '.join(dir(self))}>"
+
+
+def type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the choice of overload is cached by: the types of the arguments, and for sequences those of their elements."""
+    key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
+    if kwargs:
+        words = tuple(
+            [(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()]
+        )
+        return (key, words)
+    return key
+
+
+_SEQUENCES = frozenset({tuple, list})
+
+
+def _sequence_key(value: Any) -> Any:
+    return (value.__class__, frozenset([e.__class__ for e in value]), len(value) == 1)

@@ -1,0 +1,46 @@
+"""`Plan`: the steps from a key set to the kernel that serves it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.keys import Functionality
+    from turnout.table import Entry
+
+# Verdicts of a step of a plan, as `explain` prints them.
+CHOSEN = "chosen"
+FALLS_THROUGH = "fallthrough"
+DISABLED = "disabled by configuration"
+ONLY_TRACKED = "left out: no argument requires a gradient"
+PASSED_OVER = "no kernel, passed over"
+MISSING = "missing"
+
+
+class Step:
+    """One runtime key that a key set holds, the entry of the table there, and what was made of it."""
+
+    __slots__ = ("entry", "key", "verdict")
+
+    def __init__(self, key: str, entry: Entry | None, verdict: str) -> None:
+        self.key = key
+        self.entry = entry
+        self.verdict = verdict
+
+
+class Plan:
+    """What a key set resolves to: the steps taken, and the last one's key, functionality and entry."""
+
+    __slots__ = ("functionality", "ks", "steps")
+
+    def __init__(self, ks: int, steps: list[Step], functionality: Functionality | None) -> None:
+        self.ks = ks
+        self.steps = steps
+        self.functionality = functionality
+
+    @property
+    def key(self) -> str:
+        return self.steps[-1].key
+
+    @property
+    def entry(self) -> Entry | None:
+        return self.steps[-1].entry

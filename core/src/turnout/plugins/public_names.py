@@ -1,0 +1,105 @@
+"""The facade: public names of `turnout` that installed plugins provide, as their manifests say.
+
+`turnout.add` is looked up here at its first use: the plugin is activated, and the name taken from the module that the manifest
+names. `import turnout.nn` finds the plugin's module under that name too (`turnout.plugins.module_finder`).
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from turnout import config
+from turnout.config.lock import LOCK
+from turnout.errors import ConflictError, PublicNameError
+from turnout.errors import plugins as errors
+from turnout.plugins import providers
+from turnout.plugins.environment import catalog
+
+if TYPE_CHECKING:
+    from turnout.plugins.discovery import Found
+    from turnout.plugins.manager import Manager
+
+
+class Facade:
+    """The public names of one package, `turnout`."""
+
+    def __init__(self, package: str, manager: Manager) -> None:
+        self._package = package
+        self._manager = manager
+        manager.on_deactivation(self._forget)
+        config.on_change(self._setting_changed)
+
+    def get(self, name: str) -> Any:
+        """The object of a public name; its plugin is activated.
+
+        Raises PublicNameError, an AttributeError, for a name that no installed plugin provides; ConflictError for one that two
+        provide; and what activating the plugin raises.
+        """
+        with LOCK:
+            found, module = self._provider(name)
+            self._manager.activate(found.name)
+            loaded = import_module(module)
+            assert found.manifest is not None
+            value = loaded if name in found.manifest.public.modules else getattr(loaded, name)
+            setattr(sys.modules[self._package], name, value)
+            return value
+
+    def names(self) -> list[str]:
+        """The public names of the plugins that can be used."""
+        usable = [found for found in catalog().found if self._manager.is_usable(found)]
+        return sorted({name for found in usable for name in _public(found)})
+
+    def module_of(self, name: str) -> str | None:
+        """The module that stands behind a public module; None for any other name. Its plugin is activated."""
+        with LOCK:
+            try:
+                found, module = self._provider(name)
+            except PublicNameError:
+                return None
+            assert found.manifest is not None
+            if name not in found.manifest.public.modules:
+                return None
+            self._manager.activate(found.name)
+            return module
+
+    def _provider(self, name: str) -> tuple[Found, str]:
+        offering = catalog().offering(name)
+        usable = [found for found in offering if self._manager.is_usable(found)]
+        if len(usable) > 1:
+            chosen = config.name_choices().get(name)
+            usable = [found for found in usable if found.name == chosen]
+            if not usable:
+                owners = [f"{found.name} ({found.owner})" for found in offering]
+                raise ConflictError(errors.two_providers(f"{self._package}.{name}", name, owners, offering[0].name))
+        if not offering:
+            package = providers.provider_of("public", name)
+            raise PublicNameError(errors.no_public_name(self._package, name, package, self._near(name)))
+        found = usable[0] if usable else offering[0]
+        return found, _public(found)[name]
+
+    def _near(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        known = [*vars(sys.modules[self._package]), *catalog().public_names()]
+        return next(iter(get_close_matches(name, [each for each in known if not each.startswith("_")], 1, 0.75)), "")
+
+    def _forget(self, found: Found) -> None:
+        """Take the names of a plugin that was deactivated out of the package: their next use activates it again."""
+        for name in _public(found):
+            vars(sys.modules[self._package]).pop(name, None)
+            for module in [m for m in sys.modules if f"{m}.".startswith(f"{self._package}.{name}.")]:
+                del sys.modules[module]
+
+    def _setting_changed(self, names: frozenset[str]) -> None:
+        if any(name.startswith(("plugins.", "names.")) for name in names):
+            for found in catalog().found:
+                self._forget(found)
+
+
+def _public(found: Found) -> dict[str, str]:
+    """Public name -> module, of names and modules alike."""
+    if found.manifest is None:
+        return {}
+    return {**found.manifest.public.names, **found.manifest.public.modules}

@@ -1,0 +1,441 @@
+"""`Registrations`: the one way to change a registry, a group of registrations that can be undone.
+
+Every change is: check, mutate, clear the caches it can affect, note how to take it back; a check that fails leaves everything
+as it was. `undo` takes back all of it, newest first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from turnout.devices import register_device_type, unregister_device_type
+from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
+from turnout.errors import registry as texts
+from turnout.keys import NEVER, OLD_NAMES, BackendRow, Functionality
+from turnout.keys.rows import MIDDLE
+from turnout.operators import Operator
+from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
+from turnout.registry.store import REGISTRY, Registry, without_default
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from turnout.devices import Backend
+    from turnout.registry.store import Source
+
+    Call = Callable[..., Any]
+
+
+class Registrations:
+    """A group of registrations by one package, undone together.
+
+    name          for messages; usually the plugin's name or the namespace
+    distribution  and version: who brought it, shown by `explain` and in conflicts; looked up when an answer shows them where only
+                  `package`, the top-level package, is given
+
+    This is the raw registry: it accepts any combination of alias keys. `turnout.library.Library` and yaml files refuse what
+    the conventions of declared operators refuse. Usable as a context manager that undoes on exit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        distribution: str = "",
+        version: str = "",
+        package: str = "",
+        registry: Registry | None = None,
+    ) -> None:
+        self.name = name
+        self.package = package
+        self._owner = (distribution, version) if distribution or not package else None
+        self.registry = REGISTRY if registry is None else registry
+        self._undo: list[Callable[[], object]] = []
+        self._provided: list[str] = []
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that brought it, "" where none did."""
+        return self._brought_by()[0]
+
+    @property
+    def version(self) -> str:
+        """The distribution's version."""
+        return self._brought_by()[1]
+
+    def _brought_by(self) -> tuple[str, str]:
+        if self._owner is None:
+            self._owner = distribution_of(self.package)
+        return self._owner
+
+    @property
+    def origin(self) -> str:
+        """`distribution version`, or the library's name when it has no distribution."""
+        return f"{self.distribution} {self.version}".strip() if self.distribution else self.name
+
+    def provided(self) -> set[str]:
+        """What it has registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd"."""
+        return set(self._provided)
+
+    # ---- operators
+
+    def define(
+        self,
+        schema: str,
+        *,
+        namespace: str | None = None,
+        tags: Iterable[str] = (),
+        call: Call | None = None,
+        cache: dict[int, Call] | None = None,
+        trusted: bool = False,
+    ) -> Operator:
+        """Define an operator from its schema text, "name.overload(...) -> ..." or with "namespace::" in front.
+
+        `call` and `cache` are those of a generated stub. `trusted` skips parsing: the schema was checked when the stub was
+        generated. Raises SchemaError for a bad schema and ConflictError for a name that is defined already.
+        """
+        registry = self.registry
+        head = schema[: schema.index("(")] if "(" in schema else schema
+        if "::" not in head:
+            schema = f"{namespace or self.name}::{schema}"
+        qualified = schema[: schema.index("(")] if trusted else self._checked_name(schema)
+        with registry.lock:
+            op = registry.get(qualified) or Operator(registry, qualified)
+            if op.schema_text is not None:
+                raise ConflictError(texts.defined_twice(op, self))
+            if not trusted:
+                self._check_definition(op, schema)
+            registry.add(op)
+            op.schema_text = schema
+            op.tags = tuple(tags)
+            op.defined_by = self
+            if call is not None:
+                op.call = call
+            if cache is not None:
+                op.cache = cache
+            registry.attach(op)
+            registry.changed(op)
+            self._did(f"namespace:{op.namespace}", lambda: self._undefine(op))
+        return op
+
+    @staticmethod
+    def _checked_name(schema: str) -> str:
+        from turnout.schema import FunctionSchema
+
+        parsed = FunctionSchema.parse(schema)
+        return without_default(str(parsed.name))
+
+    def _check_definition(self, op: Operator, schema: str) -> None:
+        """Ties with other overloads, and kernels that were waiting for this definition."""
+        from turnout.schema import FunctionSchema, overloads
+        from turnout.schema.kernels import check_kernel_signature
+
+        parsed = FunctionSchema.parse(schema)
+        packet = self.registry.packet(op.namespace, op.name)
+        if packet is not None:
+            overloads.check_no_tie([other.schema for other in packet], parsed)
+        for stack in op.kernels.values():
+            for kernel in stack:
+                if _has_signature(kernel):
+                    check_kernel_signature(kernel.fn, parsed, with_keyset=kernel.with_keyset)
+
+    def _undefine(self, op: Operator) -> None:
+        self.registry.detach(op)
+        op.undefine()
+        self.registry.discard(op)
+
+    # ---- kernels
+
+    def impl(
+        self,
+        op_name: str,
+        key: str,
+        fn: Any,
+        *,
+        form: str = UNBOXED,
+        with_keyset: bool = False,
+        tracked_only: bool = False,
+        allow_override: bool = False,
+        calls_operators: bool = True,
+        binder: Callable[[Operator, Kernel, str], Call] | None = None,
+        label: str = "",
+        waits: bool = False,
+    ) -> Kernel:
+        """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
+
+        The operator may be defined later. With `waits` the key may be unknown: the kernel serves from when a backend or
+        functionality that brings the key is added. Raises KernelSignatureError when `fn` cannot take the schema's arguments,
+        UniverseError for an unknown key, ConflictError when another library holds the slot.
+        """
+        registry = self.registry
+        _check_form(fn, form, made_later=binder is not None)
+        qualified = without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
+        kernel = Kernel(
+            fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
+            calls_operators=calls_operators, binder=binder, label=label,
+        )  # fmt: skip
+        with registry.lock:
+            if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
+                key = registry.key_name(key)
+            # A backend's table has hundreds of rows, at its own key, where no source has a kernel: they define nothing.
+            known = registry.get(qualified, define=form != ARRAY or key not in registry.backends)
+            if known is not None and _has_signature(kernel) and known.is_defined:
+                from turnout.schema.kernels import check_kernel_signature
+
+                check_kernel_signature(fn, known.schema, with_keyset=with_keyset)
+            if known is not None:
+                registry.check_conflict(known, key, kernel)
+            op = registry.operator(qualified)
+            op.kernels.setdefault(key, []).append(kernel)
+            registry.changed(op)
+            self._did(f"kernel:{qualified}@{key}", lambda: self._remove_kernel(op, key, kernel))
+        return kernel
+
+    def _remove_kernel(self, op: Operator, key: str, kernel: Kernel) -> None:
+        stack = op.kernels[key]
+        stack.remove(kernel)
+        if not stack:
+            del op.kernels[key]
+        self.registry.discard(op)
+        self.registry.changed(op)
+
+    def fallback(
+        self,
+        key: str,
+        fn: Any,
+        *,
+        form: str = BOXED,
+        tracked_only: bool = False,
+        calls_operators: bool = True,
+        specialize: Callable[..., Any] | None = None,
+        by_key: bool = False,
+        label: str = "",
+    ) -> Kernel:
+        """Register the fallback of a runtime key, or of the alias Autograd or Autocast, for all operators: boxed, or FALLTHROUGH.
+
+        `specialize(op)`, or `specialize(op, key)` with `by_key`, may give each operator its own: a function of the same
+        form, a Kernel, FALLTHROUGH, or None for "missing". At an alias it is asked for each runtime key on its own.
+        Raises RegistrationError when the key has a fallback already.
+        """
+        registry = self.registry
+        _check_form(fn, form, made_later=specialize is not None)
+        kernel = Kernel(fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label)
+        with registry.lock:
+            key = registry.key_name(key)
+            if key in registry.fallbacks:
+                raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
+            registry.fallbacks[key] = kernel
+            registry.set_specializer(kernel, specialize if by_key or specialize is None else _without_key(specialize))
+            registry.changed()
+            self._did(f"fallback:{key}", lambda: self._remove_fallback(key, kernel))
+        return kernel
+
+    def _remove_fallback(self, key: str, kernel: Kernel) -> None:
+        del self.registry.fallbacks[key]
+        self.registry.set_specializer(kernel, None)
+        self.registry.changed()
+
+    def fallthrough(self, key: str) -> Kernel:
+        """Let every operator without a kernel at `key` pass on to the next key."""
+        return self.fallback(key, FALLTHROUGH, form=INTERNAL)
+
+    # ---- the universe
+
+    def backend(
+        self, backend: Backend, *, rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False
+    ) -> None:
+        """Add a backend: its name to the universe, its device string to `turnout.device`.
+
+        A plugin's manifest has its row already; `rank`, `functional_only` and `dataless` (see `BackendRow`) are for a backend
+        without a manifest. Raises UniverseError when the name or the device string is taken.
+        """
+        registry = self.registry
+        with registry.lock:
+            registry.keys.discovered()
+            added = not registry.keys.is_installed_backend(backend.name)
+            if not added and backend.name in registry.backends:
+                raise UniverseError(f"backend {backend.name} exists already")
+            if added:
+                row = BackendRow(backend.name, rank=rank, functional_only=functional_only, dataless=dataless)
+                registry.keys.add_backend(row)
+            try:
+                register_device_type(backend.device_type, backend)
+            except UniverseError:
+                if added:
+                    registry.keys.remove_backend(backend.name)
+                raise
+            backend.keys = registry.keys.tensor_bits(backend.name)
+            backend.dense = registry.keys.bit("Dense") | registry.keys.backend_bit(backend.name)
+            registry.backends[backend.name] = backend
+            registry.changed()
+
+            def undo() -> None:
+                registry.backends.pop(backend.name, None)
+                unregister_device_type(backend.device_type)
+                if added:
+                    registry.keys.remove_backend(backend.name)
+                registry.changed()
+
+            self._did(f"backend:{backend.name}", undo)
+            self._provided.append(f"device:{backend.device_type}")
+            backend.registered(self)
+
+    def functionality(
+        self,
+        name: str,
+        *,
+        per_backend: str | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        backend_key: bool = False,
+        opt_in: bool = False,
+        passes: str = NEVER,
+    ) -> None:
+        """Place a functionality in the list, which goes from lowest to highest priority. A plugin names its own in the manifest.
+
+        per_backend  None for one key of that name, else the prefix of one key per backend
+        backend_key  whether those keys count as backend keys for the composite aliases
+        opt_in       it starts excluded; `state.include` switches it on
+        passes       which calls pass over its slots where they are missing: NEVER, UNTRACKED or ALWAYS
+        """
+        registry = self.registry
+        row = Functionality(
+            name, per_backend, before=before, after=after, opt_in=opt_in, passes=passes, backend_key=backend_key
+        )
+        with registry.lock:
+            registry.keys.add_functionality(row)
+            registry.changed()
+
+            def undo() -> None:
+                registry.keys.remove_functionality(name)
+                registry.changed()
+
+            self._did(f"functionality:{name}", undo)
+
+    def alias(self, name: str, covers: Iterable[str]) -> None:
+        """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
+        registry = self.registry
+        with registry.lock:
+            registry.keys.add_alias(name, covers)
+            registry.changed()
+
+            def undo() -> None:
+                registry.keys.remove_alias(name)
+                registry.changed()
+
+            self._did(f"alias:{name}", undo)
+
+    def source(self, namespace: str, source: Source) -> None:
+        """Let `source` define the operators of a namespace when they are first asked for, through this group.
+
+        Raises ConflictError when the namespace has a source already.
+        """
+        registry = self.registry
+        with registry.lock:
+            registry.add_source(namespace, source)
+            self._did(f"namespace:{namespace}", lambda: registry.remove_source(namespace))
+
+    def service(self, functionality: str, offered: Any) -> None:
+        """Offer an object whose attributes other plugins use through `turnout.plugins.service(functionality)`.
+
+        Raises ConflictError when another library offers one for the functionality.
+        """
+        registry = self.registry
+        with registry.lock:
+            if functionality in registry.services:
+                raise ConflictError(f"{functionality} has a service already; {self.origin} cannot offer a second one")
+            registry.services[functionality] = offered
+            self._did(f"service:{functionality}", lambda: registry.services.pop(functionality, None))
+
+    def context_note(self, describe: Callable[[], str]) -> None:
+        """Let `explain` ask `describe()` for a line about the present context; "" for nothing to say."""
+        with self.registry.lock:
+            self.registry.context_notes.append(describe)
+            self._undo.append(lambda: self.registry.context_notes.remove(describe))
+
+    def on_undo(self, callback: Callable[[], object]) -> None:
+        """Run `callback` when the library is undone, in its place among the other undos."""
+        with self.registry.lock:
+            self._undo.append(callback)
+
+    # ---- undo
+
+    def _did(self, what: str, undo: Callable[[], object]) -> None:
+        self._provided.append(what)
+        self._undo.append(undo)
+
+    def undo(self) -> None:
+        """Take back everything, newest first; what was overridden is back. Doing it again does nothing.
+
+        A step that raises (its functionality is the anchor of another library's) does not keep the others from being taken
+        back: the first error is raised at the end, and another `undo` tries those steps again.
+        """
+        with self.registry.lock:
+            self._take_back(0)
+            self._provided.clear()
+
+    def mark(self) -> tuple[int, int]:
+        """A point to come back to with `undo_to`."""
+        return len(self._undo), len(self._provided)
+
+    def undo_to(self, mark: tuple[int, int]) -> None:
+        """Take back what was registered since `mark`: how a group of registrations is made whole or not at all."""
+        with self.registry.lock:
+            self._take_back(mark[0])
+            del self._provided[mark[1] :]
+
+    def _take_back(self, until: int) -> None:
+        problem: Exception | None = None
+        left: list[Callable[[], object]] = []
+        while len(self._undo) > until:
+            step = self._undo.pop()
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
+                problem = problem or error
+                left.append(step)
+        self._undo += reversed(left)
+        if problem is not None:
+            raise problem
+
+    def __enter__(self) -> Registrations:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        return f"<Registrations {self.name} from {self.origin}>"
+
+
+@cache
+def distribution_of(package: str) -> tuple[str, str]:
+    """(name, version) of the distribution that a top-level package came with; ("", "") where none says so."""
+    from importlib import metadata
+
+    found = metadata.packages_distributions().get(package)
+    return (found[0], metadata.version(found[0])) if found else ("", "")
+
+
+def _without_key(specialize: Callable[[Operator], Any]) -> Callable[[Operator, str], Any]:
+    return lambda op, key: specialize(op)
+
+
+def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
+    """Raise for what no call could ever run. `made_later`: a binder or specialisation makes the function."""
+    if form not in FORMS:
+        raise RegistrationError(f"a kernel's form is one of {', '.join(FORMS)}, got {form!r}")
+    if not made_later and not callable(fn) and fn is not FALLTHROUGH:
+        raise KernelSignatureError(f"a kernel is a function or FALLTHROUGH, got {type(fn).__name__} {fn!r}")
+
+
+def _has_signature(kernel: Kernel) -> bool:
+    """Whether the function is called with the schema's arguments and can be looked at now."""
+    return (
+        kernel.form == UNBOXED
+        and kernel.binder is None
+        and not isinstance(kernel.fn, LazyFunction)
+        and not kernel.is_fallthrough
+    )

@@ -1,0 +1,175 @@
+"""Functions that make arrays."""
+
+from __future__ import annotations
+
+from turnout.devices import Device, default_device
+from turnout.devices import device as device_named
+from turnout.dtypes import DType, get_default_dtype, int64
+from turnout.errors import ArgumentError
+from turnout_aten.functions import broadcasting as variadics
+from turnout_aten.generated import functions as fn
+from turnout_aten.tensor import creation as factories
+from turnout_aten.tensor import interop
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.array_api.promotion import Number
+
+    Shape = int | Sequence[int]
+    Place = str | Device | None
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, copy: bool | None = None) -> Tensor:
+    """An array from an array, a Python number, nested sequences, or another library's array.
+
+    copy  True: always new memory; None: shared where dtype and device allow it; False: ValueError where they do not
+
+    Raises OverflowError for a Python int that no dtype in use holds, otherwise as `turnout.tensor` does.
+    """
+    place = None if device is None else device_named(device)
+    if isinstance(obj, Tensor):
+        fits = (dtype is None or obj.dtype is dtype) and (place is None or place is obj.device)
+        if copy is False and not fits:
+            raise ArgumentError("asarray: another dtype or device needs a copy, which copy=False forbids")
+        return _moved(obj, dtype, place, bool(copy))
+    if copy is False:
+        backend = (place or default_device()).backend
+        adopted = backend.adopt(obj)
+        if adopted is None or (dtype is not None and backend.dtype_of(adopted) is not dtype):
+            raise ArgumentError(
+                f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids"
+            )
+    if isinstance(obj, int) and dtype is None and not -(2**63) <= obj < 2**63:
+        raise OverflowError(f"asarray: {obj} is no int64, the default integer dtype")
+    return factories.tensor(obj, dtype=dtype, device=place) if copy else factories.as_tensor(obj, dtype, place)
+
+
+def _moved(x: Tensor, dtype: DType | None, place: Device | None, copy: bool) -> Tensor:
+    """The tensor in a dtype on a device; its history goes on."""
+    return x.to(dtype=dtype or x.dtype, device=place or x.device, copy=copy)
+
+
+def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) -> Tensor:
+    """An array over the memory of an object with `__dlpack__`; copied for another `device`, or with copy=True.
+
+    Raises ArgumentError where copy=False forbids that, otherwise as `turnout.from_dlpack` does.
+    """
+    made = interop.from_dlpack(x)
+    return asarray(made, device=device, copy=copy)
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
+    device: Place = None,
+) -> Tensor:
+    """start, start + step, ... up to but without `stop`; from 0 to `start` where only that is given; empty where none fits."""
+    if stop is None:
+        start, stop = 0, start
+    if dtype is None:
+        dtype = int64 if all(isinstance(each, int) for each in (start, stop, step)) else get_default_dtype()
+    if step and (stop - start) / step <= 0:
+        return fn.empty((0,), dtype=dtype, device=device)
+    return fn.arange(start, stop, step, dtype=dtype, device=device)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: DType | None = None,
+    device: Place = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` evenly spaced numbers, the last of them `stop`, or one step before it without `endpoint`."""
+    if endpoint:
+        return fn.linspace(start, stop, num, dtype=dtype, device=device)
+    return fn.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: Place = None
+) -> Tensor:
+    """Ones on a diagonal, the main one or the k-th above it, zeros elsewhere."""
+    columns = n_rows if n_cols is None else n_cols
+    if k == 0:
+        return fn.eye(n_rows, columns, dtype=dtype, device=device)
+    ones = fn.arange(columns, device=device) == fn.arange(n_rows, device=device)[:, None] + k
+    return ones.to(dtype or get_default_dtype())
+
+
+def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """An array whose elements are whatever was in memory."""
+    return fn.empty(_sizes(shape), dtype=dtype, device=device)
+
+
+def zeros(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """An array of zeros."""
+    return fn.zeros(_sizes(shape), dtype=dtype, device=device)
+
+
+def ones(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """An array of ones."""
+    return fn.ones(_sizes(shape), dtype=dtype, device=device)
+
+
+def full(shape: Shape, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """An array of one number, in the default dtype of the number's kind unless `dtype` says another."""
+    return fn.full(_sizes(shape), fill_value, dtype=dtype, device=device)
+
+
+def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """`empty` in the shape, dtype and device of x."""
+    return fn.empty_like(x, dtype=dtype, device=device)
+
+
+def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """`zeros` in the shape, dtype and device of x."""
+    return fn.zeros_like(x, dtype=dtype, device=device)
+
+
+def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """`ones` in the shape, dtype and device of x."""
+    return fn.ones_like(x, dtype=dtype, device=device)
+
+
+def full_like(x: Tensor, /, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
+    """`full` in the shape, dtype and device of x."""
+    return fn.full_like(x, fill_value, dtype=dtype, device=device)
+
+
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The lower triangles of matrices, up to the k-th diagonal above the main one; zeros elsewhere."""
+    return fn.tril(x, k)
+
+
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The upper triangles of matrices, from the k-th diagonal above the main one; zeros elsewhere."""
+    return fn.triu(x, k)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinates of a grid from vectors; "xy" exchanges the first two axes, "ij" does not.
+
+    Raises ArgumentError for arrays of several dtypes.
+    """
+    for each in arrays[1:]:
+        if each.dtype is not arrays[0].dtype:
+            raise ArgumentError(
+                f"meshgrid: the arrays must have one dtype, got {arrays[0].dtype.name} and {each.dtype.name}"
+            )
+    return variadics.meshgrid(*arrays, indexing=indexing) if arrays else ()

@@ -1,0 +1,98 @@
+"""Functions of data types."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType
+from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout_aten.array_api.promotion import number_dtype, promote
+from turnout_aten.functions import limits
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout.devices import Device
+
+# The categories that a kind names.
+KINDS = {
+    "bool": (BOOL,),
+    "signed integer": (INT,),
+    "unsigned integer": (INT,),
+    "integral": (INT,),
+    "real floating": (FLOAT,),
+    "complex floating": (COMPLEX,),
+    "numeric": (INT, FLOAT, COMPLEX),
+}
+
+
+def _dtype(value: DType | Tensor) -> DType:
+    return value.dtype if isinstance(value, Tensor) else value
+
+
+def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
+    """x in another dtype, on another device; with copy=False x itself where nothing is to be converted.
+
+    Raises DTypeError from complex to real, where a part would be lost: use `real` or `abs`.
+    """
+    if x.dtype.category == COMPLEX != dtype.category:
+        raise DTypeError(f"astype: {x.dtype.name} is not converted to {dtype.name}; take real, imag or abs first")
+    return x.to(dtype=dtype, device=x.device if device is None else device, copy=copy)
+
+
+def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
+    """Whether the dtype `to` holds all of another one, by the promotion of the standard: kinds are not crossed."""
+    source = _dtype(from_)
+    if source is to:
+        return True
+    if BOOL in (source.category, to.category) or (source.category == INT) != (to.category == INT):
+        return False
+    try:
+        return promote(source, to) is to
+    except DTypeError:
+        return False
+
+
+def finfo(type: DType | Tensor, /) -> limits.finfo:
+    """The limits of a floating-point dtype, or of the parts of a complex one. Raises DTypeError for others."""
+    return limits.finfo(_dtype(type))
+
+
+def iinfo(type: DType | Tensor, /) -> limits.iinfo:
+    """The limits of an integer dtype. Raises DTypeError for others."""
+    return limits.iinfo(_dtype(type))
+
+
+def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
+    """Whether a dtype is another one, or of a kind, or of any of several.
+
+    Raises ArgumentError for a kind that does not exist, CallError for anything else.
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    if isinstance(kind, DType):
+        return dtype is kind
+    if not isinstance(kind, str):
+        raise CallError(f"isdtype: kind is a dtype, a word or a tuple of them, got {kind!r}")
+    if kind not in KINDS:
+        raise ArgumentError(f"isdtype: kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if dtype.category not in KINDS[kind]:
+        return False
+    return dtype.is_signed == kind.startswith("signed") if kind.endswith("signed integer") else True
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The common dtype of arrays and dtypes by the standard's tables; Python numbers give way.
+
+    Raises CallError without an array or dtype, or for anything else, DTypeError where there is none.
+    """
+    numbers = [each for each in arrays_and_dtypes if isinstance(each, (bool, int, float, complex))]
+    others = [_dtype(each) for each in arrays_and_dtypes if not isinstance(each, (bool, int, float, complex))]
+    for each in others:
+        if not isinstance(each, DType):
+            raise CallError(f"result_type: takes arrays, dtypes and Python numbers, got {each.__class__.__name__}")
+    if not others:
+        raise CallError("result_type: needs at least one array or dtype")
+    return reduce(lambda found, number: number_dtype(number, found), numbers, reduce(promote, others))

@@ -1,0 +1,136 @@
+"""Functions of each element: operators of the same meaning, given the standard's signatures and promotion."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, INT
+from turnout.errors import DTypeError
+from turnout_aten.array_api.promotion import as_array, common, pair
+from turnout_aten.generated import functions as fn
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout_aten.array_api.promotion import Number
+
+    Operand = Tensor | Number
+    Real = Tensor | bool | int | float
+
+
+def _unary(name: str, operator: str = "") -> Callable[[Tensor], Tensor]:
+    operator = operator or name
+
+    def function(x: Tensor, /) -> Tensor:
+        made: Tensor = getattr(fn, operator)(x)
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`turnout.{operator}` of each element."
+    return function
+
+
+def _binary(name: str, operator: str = "") -> Callable[[Operand, Operand], Tensor]:
+    operator = operator or name
+
+    def function(x1: Operand, x2: Operand, /) -> Tensor:
+        made: Tensor = getattr(fn, operator)(*pair(name, x1, x2))
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`turnout.{operator}` of the elements of two arrays, or of an array and a Python number."
+    return function
+
+
+abs = _unary("abs")
+acos = _unary("acos")
+acosh = _unary("acosh")
+asin = _unary("asin")
+asinh = _unary("asinh")
+atan = _unary("atan")
+atanh = _unary("atanh")
+bitwise_invert = _unary("bitwise_invert", "bitwise_not")
+ceil = _unary("ceil")
+conj = _unary("conj")
+cos = _unary("cos")
+cosh = _unary("cosh")
+exp = _unary("exp")
+expm1 = _unary("expm1")
+floor = _unary("floor")
+imag = _unary("imag")
+isfinite = _unary("isfinite")
+isinf = _unary("isinf")
+isnan = _unary("isnan")
+log = _unary("log")
+log10 = _unary("log10")
+log1p = _unary("log1p")
+log2 = _unary("log2")
+logical_not = _unary("logical_not")
+negative = _unary("negative")
+positive = _unary("positive")
+real = _unary("real")
+reciprocal = _unary("reciprocal")
+signbit = _unary("signbit")
+sin = _unary("sin")
+sinh = _unary("sinh")
+sqrt = _unary("sqrt")
+square = _unary("square")
+tan = _unary("tan")
+tanh = _unary("tanh")
+trunc = _unary("trunc")
+
+add = _binary("add")
+atan2 = _binary("atan2")
+bitwise_and = _binary("bitwise_and")
+bitwise_left_shift = _binary("bitwise_left_shift")
+bitwise_or = _binary("bitwise_or")
+bitwise_right_shift = _binary("bitwise_right_shift")
+bitwise_xor = _binary("bitwise_xor")
+copysign = _binary("copysign")
+divide = _binary("divide", "div")
+equal = _binary("equal", "eq")
+floor_divide = _binary("floor_divide")
+greater = _binary("greater", "gt")
+greater_equal = _binary("greater_equal", "ge")
+hypot = _binary("hypot")
+less = _binary("less", "lt")
+less_equal = _binary("less_equal", "le")
+logaddexp = _binary("logaddexp")
+logical_and = _binary("logical_and")
+logical_or = _binary("logical_or")
+logical_xor = _binary("logical_xor")
+maximum = _binary("maximum")
+minimum = _binary("minimum")
+multiply = _binary("multiply", "mul")
+nextafter = _binary("nextafter")
+not_equal = _binary("not_equal", "ne")
+pow = _binary("pow")
+remainder = _binary("remainder")
+subtract = _binary("subtract", "sub")
+
+
+def round(x: Tensor, /) -> Tensor:
+    """Each element rounded to the nearest integer, halves to the even one; both parts of a complex number."""
+    if x.dtype.category != COMPLEX:
+        return fn.round(x)
+    return fn.complex(fn.round(fn.real(x)), fn.round(fn.imag(x)))
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1 as the elements are negative, 0 or positive, x / abs(x) for complex ones; NaN for NaN, not 0 as in `sgn`."""
+    found = fn.sgn(x)
+    return found if x.dtype.category <= INT else fn.where(fn.isnan(x), x, found)
+
+
+def clip(x: Tensor, /, min: Real | None = None, max: Real | None = None) -> Tensor:
+    """Each element, or the bound that it passes; in the dtype of x. NaN stays, and a NaN as a bound gives NaN.
+
+    Raises DTypeError for bounds that the dtype of x does not hold.
+    """
+    dtype = common("clip", x, *[bound for bound in (min, max) if bound is not None])
+    if dtype is not x.dtype:
+        raise DTypeError(
+            f"clip: the result has the dtype of x, {x.dtype.name}, but a bound needs {dtype.name}; convert one"
+        )
+    low, high = [None if bound is None else as_array(bound, dtype, x) for bound in (min, max)]
+    return fn.clone(x) if low is None and high is None else fn.clamp(x, low, high)

@@ -1,0 +1,75 @@
+"""The extension fft: transforms along an axis (`n` numbers of it) or several (`s` of each), and their frequencies.
+
+`norm` says where the factor 1/n goes: "backward", to the inverse transforms, "forward" or "ortho", half to each.
+"""
+
+from __future__ import annotations
+
+from turnout_aten import fft as operators
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout.devices import Device
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+__all__ = [
+    "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
+    "rfftfreq", "rfftn",
+]  # fmt: skip
+
+
+def _along_one(name: str, what: str) -> Callable[..., Tensor]:
+    def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
+        made: Tensor = getattr(operators, name)(x, n, axis, norm)
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what}, along an axis."
+    return function
+
+
+def _along_several(name: str, what: str) -> Callable[..., Tensor]:
+    def function(
+        x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    ) -> Tensor:
+        made: Tensor = getattr(operators, name)(x, s, axes, norm)
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what}, along several axes; the last of `s`, or all, for None."
+    return function
+
+
+fft = _along_one("fft", "The transform")
+ifft = _along_one("ifft", "The inverse of `fft`")
+rfft = _along_one("rfft", "The first half of the transform of real numbers")
+irfft = _along_one("irfft", "The inverse of `rfft`")
+hfft = _along_one("hfft", "The transform, which is real, of numbers with Hermitian symmetry, from their first half")
+ihfft = _along_one("ihfft", "The inverse of `hfft`")
+fftn = _along_several("fftn", "The transform")
+ifftn = _along_several("ifftn", "The inverse of `fftn`")
+rfftn = _along_several("rfftn", "The transform of real numbers, the first half along the last axis")
+irfftn = _along_several("irfftn", "The inverse of `rfftn`")
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
+    """The frequencies of `fft` of n samples at distances d."""
+    return operators.fftfreq(n, d, dtype=dtype, device=device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
+    """The frequencies of `rfft` of n samples at distances d."""
+    return operators.rfftfreq(n, d, dtype=dtype, device=device)
+
+
+def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """Frequency 0 moved to the middle of some axes, all of them for None."""
+    return operators.fftshift(x, axes)
+
+
+def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return operators.ifftshift(x, axes)

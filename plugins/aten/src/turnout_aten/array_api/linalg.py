@@ -1,0 +1,158 @@
+"""The extension linalg. Inputs to decompositions are floating-point or complex; all work in batches of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten import linalg as operators
+from turnout_aten.array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from turnout_aten.array_api.promotion import axes_of, pair, widened
+from turnout_aten.generated import functions as fn
+from turnout_aten.shapes.extents import broadcast
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from turnout.dtypes import DType
+    from turnout_aten.array_api.promotion import Axis
+
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+    "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
+    "vecdot", "vector_norm",
+]  # fmt: skip
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVDResult(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
+    """The triangle L with L L^H = x, or U with U^H U = x. Raises LinAlgError for a matrix that is not positive-definite."""
+    return operators.cholesky(x, upper=upper)
+
+
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """Cross products of vectors of length 3 along an axis, counted from the end; the other axes broadcast."""
+    left, right = pair("cross", x1, x2)
+    ndim = max(left.ndim, right.ndim)
+    left, right = [fn.reshape(each, (1,) * (ndim - each.ndim) + tuple(each.shape)) for each in (left, right)]
+    return operators.cross(left, right, dim=axis)
+
+
+def det(x: Tensor, /) -> Tensor:
+    """Determinants."""
+    return operators.det(x)
+
+
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+    """A view of the diagonals, `offset` above the main ones."""
+    return operators.diagonal(x, offset=offset)
+
+
+def eigh(x: Tensor, /) -> EighResult:
+    """Eigenvalues, rising, and eigenvectors as columns, of symmetric or Hermitian matrices, whose lower triangles are read."""
+    return EighResult(*operators.eigh(x))
+
+
+def eigvalsh(x: Tensor, /) -> Tensor:
+    """The eigenvalues alone."""
+    return operators.eigvalsh(x)
+
+
+def inv(x: Tensor, /) -> Tensor:
+    """Inverses. Raises LinAlgError for a singular matrix."""
+    return operators.inv(x)
+
+
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
+    """Norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf; None means "fro"."""
+    return operators.matrix_norm(x, "fro" if ord is None else ord, (-2, -1), keepdims)
+
+
+def matrix_power(x: Tensor, n: int, /) -> Tensor:
+    """Products of n copies, of inverses for a negative n."""
+    return operators.matrix_power(x, n)
+
+
+def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+    """How many singular values exceed `rtol` times the largest one: max(M, N) * eps where it is left out."""
+    return operators.matrix_rank(x, rtol=rtol)
+
+
+def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Products of each element of one vector with each of another. Raises ShapeError for anything but vectors."""
+    left, right = pair("outer", x1, x2)
+    if left.ndim != 1 or right.ndim != 1:
+        raise ShapeError(f"outer: needs two vectors, got shapes {list(left.shape)} and {list(right.shape)}")
+    return fn.outer(left, right)
+
+
+def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+    """Pseudoinverses; singular values up to `rtol` times the largest one count as 0, max(M, N) * eps where it is left out."""
+    return operators.pinv(x, rtol=rtol)
+
+
+def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
+    """Q with orthonormal columns and an upper triangle R, with Q R = x; `mode` "complete" gives a square Q."""
+    if mode not in ("reduced", "complete"):
+        raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {mode!r}")
+    return QRResult(*operators.qr(x, mode))
+
+
+def slogdet(x: Tensor, /) -> SlogdetResult:
+    """The signs of determinants and the logarithms of their absolute values."""
+    return SlogdetResult(*operators.slogdet(x))
+
+
+def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The y with x1 y = x2. Only an x2 of 1 dimension is a vector, others are matrices. Raises LinAlgError if x1 is singular."""
+    left, right = pair("solve", x1, x2)
+    if right.ndim > 1:
+        return operators.solve(left, right.broadcast_to(_batch(left, right) + tuple(right.shape[-2:])))
+    return operators.solve(left, right[:, None])[..., 0]
+
+
+def _batch(x1: Tensor, x2: Tensor) -> tuple[int, ...]:
+    # A stack of matrices that has as many dims as x1, so that the operator does not take it for one of vectors.
+    return broadcast(x1.shape[:-2], x2.shape[:-2])
+
+
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+    """U, S and Vh with U diag(S) Vh = x, the singular values S falling."""
+    return SVDResult(*operators.svd(x, full_matrices))
+
+
+def svdvals(x: Tensor, /) -> Tensor:
+    """The singular values alone, falling."""
+    return operators.svdvals(x)
+
+
+def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
+    """Sums of the diagonals, of integers as int64 or uint64 unless `dtype` says another."""
+    return fn.sum(diagonal(x, offset=offset), -1, dtype=dtype or widened(x.dtype))
+
+
+def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor:
+    """Norms of the elements along some axes as vectors, all of them for None; `ord` is any number, inf or -inf."""
+    axes = axes_of("vector_norm", x, axis)
+    if axes:
+        return operators.vector_norm(x, ord, axes, keepdims)
+    return operators.vector_norm(fn.unsqueeze(x, -1), ord, -1)

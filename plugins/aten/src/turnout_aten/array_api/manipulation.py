@@ -1,0 +1,112 @@
+"""Functions that change shapes, join and split."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from turnout.errors import ArgumentError, CallError, ShapeError
+from turnout_aten.array_api.promotion import axes_of, promote
+from turnout_aten.functions import broadcasting as variadics
+from turnout_aten.generated import functions as fn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.array_api.promotion import Axis
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """The arrays expanded to their common shape. Raises ShapeError where there is none."""
+    return variadics.broadcast_tensors(*arrays) if arrays else ()
+
+
+def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+    """x expanded to a shape, without a copy. Raises ShapeError where it does not fit."""
+    return fn.broadcast_to(x, tuple(shape))
+
+
+def _alike(name: str, arrays: Sequence[Tensor]) -> list[Tensor]:
+    if not arrays:
+        raise CallError(f"{name}: needs at least one array")
+    dtype = reduce(promote, [each.dtype for each in arrays])
+    return [each.to(dtype) for each in arrays]
+
+
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """The arrays one after the other along an existing axis; flattened first for None."""
+    joined = _alike("concat", arrays)
+    return fn.cat([fn.flatten(each) for each in joined]) if axis is None else fn.cat(joined, axis)
+
+
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """The arrays side by side along a new axis."""
+    return fn.stack(_alike("stack", arrays), axis)
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices of x along an axis, as views without it."""
+    return tuple(fn.unbind(x, axis))
+
+
+def expand_dims(x: Tensor, /, axis: int) -> Tensor:
+    """A view with a new axis of length 1 there. Raises DimError, which is an IndexError, for a place that does not exist."""
+    return fn.unsqueeze(x, axis)
+
+
+def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
+    """A view without axes of length 1. Raises ArgumentError, which is a ValueError, for a longer one."""
+    axes = axes_of("squeeze", x, axis)
+    for each in axes:
+        if x.shape[each] != 1:
+            raise ArgumentError(f"squeeze: axis {each} has length {x.shape[each]}, only those of length 1 can go")
+    return fn.squeeze(x, axes)
+
+
+def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
+    """The elements in reverse order along some axes, all of them for None."""
+    return fn.flip(x, axes_of("flip", x, axis))
+
+
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+    """A view with axes moved elsewhere; the others keep their order."""
+    return fn.movedim(x, axes_of("moveaxis", x, source), axes_of("moveaxis", x, destination))
+
+
+def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
+    """A view with the axes in another order."""
+    return fn.permute(x, tuple(axes))
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Each slice along an axis several times in a row; `repeats` is a number, or one for each. Flattened first for None."""
+    return fn.repeat_interleave(x, repeats, axis)
+
+
+def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
+    """The elements in another shape, in row-major order; one length may be -1.
+
+    copy  True: always new memory; None: a view where the strides allow it; False: ArgumentError, a ValueError, where not
+    """
+    if copy is False:
+        try:
+            viewed: Tensor = x.view(tuple(shape))
+            return viewed
+        except ShapeError as error:
+            raise ArgumentError(f"reshape: copy=False, but {error}") from None
+    made = fn.reshape(x, tuple(shape))
+    return fn.clone(made) if copy else made
+
+
+def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor:
+    """The elements moved along axes, those that leave at one end entering at the other; of x flattened for None."""
+    if axis is None:
+        return fn.roll(x, shift)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return fn.roll(x, (shift,) * len(axes) if isinstance(shift, int) else tuple(shift), axes)
+
+
+def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
+    """Copies of x side by side, so many along each axis."""
+    return fn.tile(x, tuple(repetitions))

@@ -1,0 +1,107 @@
+"""What the standard says of arguments: the common dtype of operands, Python numbers beside arrays, and axes.
+
+Turnout's operators promote as PyTorch does, where a 0-dim tensor gives way to one with dimensions. In the standard all arrays
+count alike and only Python numbers give way, so the functions of this namespace convert their operands first.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, DTYPES, FLOAT, INT, DType, bool_, get_default_dtype, int64, promote_types, uint64
+from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout_aten.functions.limits import iinfo
+from turnout_aten.generated import functions as fn
+from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Number = bool | int | float | complex
+    Axis = int | Sequence[int] | None
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The common dtype of two by the standard's tables, and beyond them (an integer with a float) as operators promote.
+
+    Raises DTypeError for uint64 with a signed integer, which have none.
+    """
+    if a.category != INT or b.category != INT or a is b:
+        return promote_types(a, b)
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize > b.itemsize else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    if unsigned is uint64:
+        raise DTypeError(
+            f"{a.name} and {b.name} have no common dtype in the array API standard; convert one with astype"
+        )
+    return DTYPES[f"int{16 * unsigned.itemsize}"]
+
+
+def number_dtype(value: Number, dtype: DType) -> DType:
+    """The dtype of a Python number beside an array of `dtype`: the array's, unless the number's kind is above it."""
+    if isinstance(value, bool):
+        return dtype
+    if isinstance(value, int):
+        return dtype if dtype.category >= INT else int64
+    if isinstance(value, float):
+        return dtype if dtype.category >= FLOAT else get_default_dtype()
+    return (
+        dtype if dtype.category == COMPLEX else (dtype if dtype.category == FLOAT else get_default_dtype()).to_complex()
+    )
+
+
+def as_array(value: Tensor | Number, dtype: DType, like: Tensor) -> Tensor:
+    """An operand in the common dtype; a number as a 0-dim tensor beside `like`. Raises ArgumentError for an int out of range."""
+    if isinstance(value, Tensor):
+        made: Tensor = value if value.dtype is dtype else value.to(dtype)
+        return made
+    if dtype.category == INT and not iinfo(dtype).min <= value <= iinfo(dtype).max:  # type: ignore[operator]
+        raise ArgumentError(f"{value} is no {dtype.name}, the dtype of the array beside it")
+    return fn.full((), value, dtype=dtype, device=like.device)
+
+
+def common(name: str, *operands: Tensor | Number) -> DType:
+    """The dtype of some operands together. Raises CallError where none is an array, or one is neither array nor number."""
+    found: DType | None = None
+    for each in operands:
+        if isinstance(each, Tensor):
+            found = each.dtype if found is None else promote(found, each.dtype)
+        elif not isinstance(each, (bool, int, float, complex)):
+            raise CallError(f"{name}: operands are arrays and Python numbers, got {type(each).__name__}")
+    if found is None:
+        raise CallError(f"{name}: at least one operand must be an array")
+    for each in operands:
+        if not isinstance(each, Tensor):
+            found = number_dtype(each, found)
+    return found
+
+
+def pair(name: str, x1: Tensor | Number, x2: Tensor | Number) -> tuple[Tensor, Tensor]:
+    """Two operands in their common dtype. Raises as `common` and `as_array` do."""
+    dtype = common(name, x1, x2)
+    like = x1 if isinstance(x1, Tensor) else x2
+    assert isinstance(like, Tensor)  # `common` saw one
+    return as_array(x1, dtype, like), as_array(x2, dtype, like)
+
+
+def widened(dtype: DType) -> DType:
+    """The dtype of sums and products: small integers are added as the widest of their signedness."""
+    if dtype is bool_:
+        return int64
+    if dtype.category != INT:
+        return dtype
+    return int64 if dtype.is_signed else uint64
+
+
+def axes_of(name: str, x: Tensor, axis: Axis) -> tuple[int, ...]:
+    """Axes counted from 0, all of them for None and none for (). Raises DimError, ArgumentError for one named twice."""
+    if axis is None:
+        return tuple(range(x.ndim))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    found = tuple([wrap_dim(each, x.ndim) for each in given])
+    if len(set(found)) < len(found):
+        raise ArgumentError(f"{name}: an axis is named twice in {given}")
+    return found

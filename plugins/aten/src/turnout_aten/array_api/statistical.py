@@ -1,0 +1,123 @@
+"""Sums and other statistics over axes, what holds for all or any element, and running sums."""
+
+from __future__ import annotations
+
+from turnout.dtypes import bool_
+from turnout.errors import ArgumentError
+from turnout_aten.array_api.promotion import axes_of, promote, widened
+from turnout_aten.generated import functions as fn
+from turnout_aten.shapes.extents import wrap_dim
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.dtypes import DType
+    from turnout_aten.array_api.promotion import Axis
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def _over(name: str, x: Tensor, axis: Axis) -> tuple[Tensor, tuple[int, ...]]:
+    """x and the axes to reduce. Over none, each element is reduced alone, along a new axis that always goes."""
+    axes = axes_of(name, x, axis)
+    return (x, axes) if axes else (fn.unsqueeze(x, -1), ())
+
+
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
+    """Sums, of integers as int64 or uint64 unless `dtype` says another."""
+    values, axes = _over("sum", x, axis)
+    return fn.sum(values, axes or -1, keepdims and bool(axes), dtype=dtype or widened(x.dtype))
+
+
+def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
+    """Products, of integers as int64 or uint64 unless `dtype` says another."""
+    found = x.to(dtype or widened(x.dtype))
+    for each in sorted(axes_of("prod", x, axis), reverse=True):
+        found = fn.prod(found, each, keepdims, dtype=found.dtype)
+    return found if found is not x else fn.clone(x)
+
+
+def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Arithmetic means."""
+    values, axes = _over("mean", x, axis)
+    return fn.mean(values, axes or -1, keepdims and bool(axes))
+
+
+def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """Variances: sums of squares over the number of elements less `correction`."""
+    values, axes = _over("var", x, axis)
+    return fn.var(values, axes or -1, correction=correction, keepdim=keepdims and bool(axes))
+
+
+def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """Standard deviations, the roots of `var`."""
+    values, axes = _over("std", x, axis)
+    return fn.std(values, axes or -1, correction=correction, keepdim=keepdims and bool(axes))
+
+
+def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The largest elements; NaN where there is one. Raises ShapeError for no elements."""
+    values, axes = _over("max", x, axis)
+    return fn.amax(values, axes or -1, keepdims and bool(axes))
+
+
+def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The smallest elements; NaN where there is one. Raises ShapeError for no elements."""
+    values, axes = _over("min", x, axis)
+    return fn.amin(values, axes or -1, keepdims and bool(axes))
+
+
+def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements differ from 0, as bool."""
+    values, axes = _over("all", x, axis)
+    return fn.all(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
+
+
+def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether any element differs from 0, as bool."""
+    values, axes = _over("any", x, axis)
+    return fn.any(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
+
+
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Tensor:
+    """Running sums along an axis, which only a vector may leave out; `include_initial` puts a 0 before them."""
+    return _running("cumulative_sum", fn.cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Tensor:
+    """Running products along an axis, which only a vector may leave out; `include_initial` puts a 1 before them."""
+    return _running("cumulative_prod", fn.cumprod, 1, x, axis, dtype, include_initial)
+
+
+def _running(
+    name: str,
+    operator: Callable[..., Tensor],
+    neutral: int,
+    x: Tensor,
+    axis: int | None,
+    dtype: DType | None,
+    include_initial: bool,
+) -> Tensor:
+    if x.ndim == 0 or (axis is None and x.ndim > 1):
+        raise ArgumentError(f"{name}: an array of {x.ndim} dimensions has no one axis to run along; give axis")
+    dim = 0 if axis is None else wrap_dim(axis, x.ndim)
+    found = operator(x, dim, dtype=dtype or widened(x.dtype))
+    if not include_initial:
+        return found
+    shape = x.shape[:dim] + (1,) + x.shape[dim + 1 :]
+    return fn.cat([fn.full(shape, neutral, dtype=found.dtype, device=x.device), found], dim)
+
+
+def diff(
+    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """n-th differences of neighbours along an axis, with other arrays put before and behind x first."""
+    dtype = x.dtype
+    for each in (prepend, append):
+        dtype = dtype if each is None else promote(dtype, each.dtype)
+    before, behind = [each if each is None else each.to(dtype) for each in (prepend, append)]
+    return fn.diff(x.to(dtype), n, axis, before, behind)

@@ -1,0 +1,187 @@
+"""The host fallback: runs an operator that a backend has no kernel for on another device, and copies back.
+
+A backend opts in, for all operators with `library.fallback(backend.name, host("cpu"))`, or for one row of its table with
+`on_host`. Both copy through the backends' `to_host` and `from_host`, so they work for any pair. Every such call is counted:
+`calls()` and `report()` say what ran elsewhere, `explain` and `trace_dispatch` show the fallback's label.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device, device
+from turnout.errors import NoKernelError
+from turnout.registry import REGISTRY
+from turnout_aten.shapes.extents import preserved_strides
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout.operators import Operator
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Boxed = Callable[[Operator, int, tuple[Any, ...]], Any]
+
+_LOCK = threading.Lock()
+_CALLS: Counter[tuple[str, str, str]] = Counter()
+
+
+def host(device_type: str = "cpu") -> Boxed:
+    """A boxed fallback for a backend's key: `library.fallback("Acme", host("cpu"))`.
+
+    Tensors of the call are copied to the device, the operator's kernel there runs, results are copied back, and what the
+    operator mutates is written into the original tensors, which are resized where it resized them. Devices and generators among
+    the arguments are replaced likewise. A view operator is refused with NoKernelError, since a copy would not be a view; an
+    operator that the other device has no kernel for either is the usual NoKernelError, naming that device.
+    """
+
+    def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
+        return _Trip(op, device_type, args).run()
+
+    return run_on_host
+
+
+def on_host(
+    name: str, backend: TensorBackend, place: Callable[[Any], Device], device_type: str = "cpu"
+) -> Callable[..., None]:
+    """An array kernel for the row `name` of a backend's table: the structured out operator, run on another device.
+
+    `place(array)` is the device of one of the backend's arrays. The kernel takes the row's arguments and outputs, as any other
+    one; a row may pass on to it what it does not do itself, such as certain dtypes.
+    """
+    qualified = name if "::" in name else f"aten::{name}"
+
+    def run_row_on_host(*args: Any) -> None:
+        op = REGISTRY.find(qualified)
+        array_type = backend.array_type
+        assert array_type is not None, "a backend with rows on the host names its array_type"
+
+        def wrapped(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return [wrapped(v) for v in value]
+            return wrap(value, place(value)) if isinstance(value, array_type) else value
+
+        _Trip(op, device_type, tuple(wrapped(a) for a in args)).run()
+
+    run_row_on_host.__name__ = run_row_on_host.__qualname__ = f"{name} on {device_type}"
+    return run_row_on_host
+
+
+def calls() -> dict[tuple[str, str, str], int]:
+    """How often each (operator, device it was called on, device it ran on) took the trip since the last `reset_calls`."""
+    with _LOCK:
+        return dict(_CALLS)
+
+
+def reset_calls() -> None:
+    """Count from 0 again."""
+    with _LOCK:
+        _CALLS.clear()
+
+
+def report() -> str:
+    """The counts as lines, most frequent first; empty when nothing took the trip."""
+    counted = sorted(calls().items(), key=lambda item: (-item[1], item[0]))
+    return "\n".join(f"{n:>8}  {op}  {called} -> {ran}" for (op, called, ran), n in counted)
+
+
+def carried(tensor: Tensor, where: Device) -> Tensor:
+    """A copy of a tensor on another device, in the same layout where that is dense. Calls no operators."""
+    data = tensor.device.backend.to_host(tensor.array)
+    backend = where.backend
+    made = backend.from_host(data, tensor.array.shape, tensor.dtype, where)
+    strides = preserved_strides(tensor)
+    if strides is not None and strides != backend.strides(made):
+        ordered = backend.empty(tensor.array.shape, tensor.dtype, where, strides)
+        backend.copy(ordered, made)
+        made = ordered
+    return wrap(made, where)
+
+
+class _Trip:
+    """One call's way to the host and back."""
+
+    def __init__(self, op: Operator, device_type: str, args: tuple[Any, ...]) -> None:
+        named = device(device_type)
+        self.op = op
+        self.args = args
+        self.where = named.backend.resolve_device(named)
+        self.home = _home(args, self.where)
+        self.copies: dict[int, Tensor] = {}
+        self.generators: list[tuple[Generator, Generator]] = []
+
+    def run(self) -> Any:
+        op = self.op
+        if op.schema.is_view:
+            raise NoKernelError(
+                f"{op.qualified_name}: no kernel for {self.home.backend.name}\n"
+                f"  a view cannot be made on {self.where} and copied back; the backend needs a kernel of its own"
+            )
+        there = tuple(self._sent(a) for a in self.args)
+        with _LOCK:
+            _CALLS[op.qualified_name, self.home.type, self.where.type] += 1
+        ks = REGISTRY.keys.mask(self.where.backend.name)
+        result = op.lookup(ks)(ks, *there)
+        for mine, theirs in self.generators:
+            mine.set_state(theirs.get_state())
+        written = self._write_back()
+        return self._returned(result, written)
+
+    def _sent(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if value.device is self.where:
+                return value
+            if id(value) not in self.copies:
+                self.copies[id(value)] = carried(value, self.where)
+            return self.copies[id(value)]
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._sent(v) for v in value)
+        if isinstance(value, Device):
+            return self.where if value.type == self.home.type else value
+        if isinstance(value, Generator):
+            theirs = Generator(str(self.where)).set_state(value.get_state())
+            self.generators.append((value, theirs))
+            return theirs
+        return value
+
+    def _write_back(self) -> dict[int, Tensor]:
+        """Copy what was mutated into the original tensors: id of the copy -> original."""
+        originals: dict[int, Tensor] = {}
+        for argument, value in zip(self.op.schema.arguments, self.args, strict=True):
+            if not argument.is_write:
+                continue
+            for tensor in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(tensor, Tensor) and id(tensor) in self.copies:
+                    copy = self.copies[id(tensor)]
+                    if copy.shape != tensor.shape:
+                        tensor.resize_(copy.shape)
+                    backend = tensor.device.backend
+                    backend.copy(tensor.array, carried(copy, tensor.device).array)
+                    originals[id(copy)] = tensor
+        return originals
+
+    def _returned(self, value: Any, written: dict[int, Tensor]) -> Any:
+        if isinstance(value, Tensor):
+            if id(value) in written:
+                return written[id(value)]
+            unchanged = next((a for a in self.args if a is value), None)
+            return value if unchanged is not None or value.device is not self.where else carried(value, self.home)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._returned(v, written) for v in value)
+        return value
+
+
+def _home(args: Sequence[Any], where: Device) -> Device:
+    """The device that the call was made on: of its first tensor that is not on the host, else a device argument's."""
+    flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
+    for value in flat:
+        if isinstance(value, Tensor) and value.device is not where:
+            return value.device
+    for value in flat:
+        if isinstance(value, Device):
+            return value.backend.resolve_device(value)
+    return where

@@ -1,0 +1,149 @@
+"""`TensorBackend`: what a package implements so that a device holds tensors. A dozen small methods on its own arrays.
+
+A backend's arrays are opaque except for `array.shape`, a tuple of ints. Kernels are plain functions on arrays; the generated
+wrappers (`turnout_aten.kernels.wrapping`) unwrap tensors, call them, and wrap results.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Backend, Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from turnout.dtypes import DType
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+
+    Ints = tuple[int, ...]
+
+
+class TensorBackend(Backend):
+    """Derive, set the class attributes, implement the methods that raise here, register with `Registrations.backend`.
+
+    array_type      the class of its arrays, when kernels may allocate results themselves (`Row(..., allocates=...)`)
+    wrapper_module  `__name__` of the generated wrappers, which a warnings filter can then tell from user code
+    """
+
+    array_type: type | None = None
+    wrapper_module: str = "turnout_aten.kernels.wrapping"
+
+    def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
+        """A custom operator's kernel on arrays, wrapped."""
+        from turnout_aten.kernels.custom import bind_array_kernel
+
+        return bind_array_kernel(op, kernel, self)
+
+    def fresh_result(self, result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
+        """The quick test of what a custom kernel returns: a plain tensor without a storage record, of an array of its own."""
+        from turnout_aten.kernels.custom import fresh_result
+
+        return fresh_result(result, inputs)
+
+    # ---- memory
+
+    def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
+        """A new array, contiguous unless `strides` (in elements, without overlap) asks for another order."""
+        raise NotImplementedError(f"{type(self).__name__}.empty")
+
+    def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
+        """A view of `root`'s memory: shape, strides and offset in elements, the offset counted from root's first element."""
+        raise NotImplementedError(f"{type(self).__name__}.strided")
+
+    def strides(self, array: Any) -> Ints:
+        """The strides in elements."""
+        raise NotImplementedError(f"{type(self).__name__}.strides")
+
+    def dtype_of(self, array: Any) -> DType:
+        """The element type."""
+        raise NotImplementedError(f"{type(self).__name__}.dtype_of")
+
+    def retyped(self, root: Any, dtype: DType) -> Any:
+        """All of `root`'s memory as a contiguous array of 1 dim and another dtype; what is left over at the end is cut off."""
+        raise NotImplementedError(f"{type(self).__name__}.retyped")
+
+    def storage_size(self, root: Any) -> int:
+        """How many elements `strided` may reach from root's first one."""
+        size = 1
+        for length, stride in zip(root.shape, self.strides(root), strict=True):
+            if length == 0:
+                return 0
+            size += (length - 1) * stride
+        return size
+
+    def transposed(self, array: Any) -> Any:
+        """A matrix with its dims exchanged over the same memory, where that is quicker than `strided`; else None."""
+        return None
+
+    def partly_overlap(self, a: Any, b: Any) -> bool:
+        """Whether two arrays share some but not all of their elements, or the same ones in another order."""
+        return False
+
+    # ---- values
+
+    def copy(self, target: Any, source: Any) -> None:
+        """Write `source`, of the same shape, into `target`, converting the dtype."""
+        raise NotImplementedError(f"{type(self).__name__}.copy")
+
+    def spread(self, array: Any, shape: Ints) -> Any:
+        """A new array of this small shape with the elements of `array` repeated; None where a view of it does as well."""
+        return None
+
+    def fill(self, target: Any, value: Any) -> None:
+        """Write a Python number everywhere."""
+        raise NotImplementedError(f"{type(self).__name__}.fill")
+
+    def ramp(self, target: Any, start: Any, step: Any) -> bool:
+        """Write start, start + step, ... into a contiguous array of 1 dim; False where core is to compose it of operators."""
+        return False
+
+    def to_host(self, array: Any) -> bytes | memoryview:
+        """The elements in row-major order as host bytes, little-endian; finishes pending work first."""
+        raise NotImplementedError(f"{type(self).__name__}.to_host")
+
+    def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
+        """A new array from such bytes."""
+        raise NotImplementedError(f"{type(self).__name__}.from_host")
+
+    def item(self, array: Any) -> bool | int | float | complex:
+        """The value of an array of one element."""
+        raise NotImplementedError(f"{type(self).__name__}.item")
+
+    def adopt(self, value: Any) -> Any:
+        """An array around `value` without a copy when `value` is this backend's own kind of array, else None."""
+        return None
+
+    def as_array(self, value: Any) -> Any:
+        """What a kernel returned instead of an array (a scalar of the array library) as an array."""
+        raise NotImplementedError(f"{type(self).__name__}.as_array")
+
+    def kernel_context(self) -> AbstractContextManager[object] | None:
+        """Entered around kernels on the general path (NumPy: no floating-point warnings); None for nothing."""
+        return None
+
+    # ---- other libraries
+
+    def numpy(self, array: Any) -> Any:
+        """A NumPy array over the same memory, or None where the host cannot reach it."""
+        return None
+
+    def dlpack(self, array: Any, options: dict[str, Any]) -> Any:
+        """The array's DLPack capsule; `options` are those of `__dlpack__` that the caller gave."""
+        raise BufferError(f"tensors on {self.device_type} cannot be exported through DLPack")
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        """The array's DLPack device, (type, index)."""
+        raise BufferError(f"tensors on {self.device_type} cannot be exported through DLPack")
+
+    def from_dlpack(self, value: Any) -> Any:
+        """An array over the memory of a DLPack exporter on this backend's device."""
+        raise BufferError(f"device {self.device_type} takes no DLPack tensors")
+
+    # ---- random numbers: 64 fresh bits for a seed and offset, so that results do not depend on thread timing
+
+    def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
+        """A uint64 array of independent random bits, a pure function of seed, offset and shape."""
+        raise NotImplementedError(f"{type(self).__name__}.random_bits")

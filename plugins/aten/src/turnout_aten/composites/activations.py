@@ -1,0 +1,253 @@
+"""Activation functions written in others, and the backwards of activations: written in operators, they differentiate again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import BOOL, COMPLEX, INT, DType
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.composites.out_variants import into_out
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+# Klambauer et al. 2017, "Self-Normalizing Neural Networks"
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def selu(self: Tensor) -> Tensor:
+    """elu with the two constants that keep mean 0 and variance 1."""
+    made: Tensor = aten.elu(self, _SELU_ALPHA, _SELU_SCALE)
+    return made
+
+
+def selu_(self: Tensor) -> Tensor:
+    """In place."""
+    made: Tensor = aten.elu_(self, _SELU_ALPHA, _SELU_SCALE)
+    return made
+
+
+def celu(self: Tensor, alpha: Any = 1.0) -> Tensor:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)); alpha is not 0."""
+    made: Tensor = aten.elu(self, alpha, 1.0, _inverse(alpha))
+    return made
+
+
+def celu_(self: Tensor, alpha: Any = 1.0) -> Tensor:
+    """In place."""
+    made: Tensor = aten.elu_(self, alpha, 1.0, _inverse(alpha))
+    return made
+
+
+def _inverse(alpha: Any) -> float:
+    if alpha == 0:
+        raise ArgumentError("celu: alpha must not be 0")
+    return 1.0 / alpha  # type: ignore[no-any-return]
+
+
+def relu6(self: Tensor) -> Tensor:
+    """hardtanh from 0 to 6."""
+    made: Tensor = aten.hardtanh(self, 0, 6)
+    return made
+
+
+def relu6_(self: Tensor) -> Tensor:
+    """In place."""
+    made: Tensor = aten.hardtanh_(self, 0, 6)
+    return made
+
+
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
+    """leaky_relu with a slope for each channel (dim 1), or one for all."""
+    if self.dtype is not weight.dtype:
+        raise DTypeError(f"prelu: self and weight must have one dtype, got {self.dtype.name} and {weight.dtype.name}")
+    shape = self.shape
+    count = weight.numel()
+    if len(weight.shape) > 1:
+        raise ShapeError(f"prelu: weight must have at most one dimension, got shape {list(weight.shape)}")
+    if count != 1:
+        if not shape:
+            raise ShapeError("prelu: a tensor without dimensions takes one slope")
+        channels = shape[1] if len(shape) > 1 else 1
+        if channels != count:
+            raise ShapeError(f"prelu: {count} slopes for {channels} channels of a tensor of shape {list(shape)}")
+        weight = aten.reshape(weight, [1, count, *[1] * (len(shape) - 2)])
+    elif weight.shape:
+        weight = aten.reshape(weight, [1] * len(shape))
+    made: Tensor = aten.where__self(aten.gt__Scalar(self, 0), self, aten.mul__Tensor(weight, self))
+    return made
+
+
+def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
+    """log(1 / (1 + exp(-x))), and exp(-|x|) for the gradient."""
+    _only_floats(self.dtype, "log_sigmoid")
+    buffer = aten.exp(aten.neg(aten.abs(self)))
+    return aten.sub__Tensor(aten.clamp_max(self, 0), aten.log1p(buffer)), buffer
+
+
+def log_sigmoid(self: Tensor) -> Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    made: Tensor = aten.log_sigmoid_forward(self)[0]
+    return made
+
+
+log_sigmoid_forward_output = into_out(log_sigmoid_forward, "log_sigmoid_forward.output")
+log_sigmoid_out = into_out(log_sigmoid, "log_sigmoid.out")
+
+
+def _only_floats(dtype: DType, name: str) -> None:
+    if dtype.category in (BOOL, INT, COMPLEX):
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+
+
+# ---- rrelu: the slope is random while training
+
+
+def rrelu(
+    self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """leaky_relu with slopes from [lower, upper) while training, else with the one between."""
+    _limits(self, lower, upper)
+    if not training:
+        made: Tensor = aten.leaky_relu(self, (lower + upper) / 2)
+        return made
+    slopes = aten.uniform_(aten.empty_like(self), lower, upper, generator=generator)
+    made = aten.where__self(aten.gt__Scalar(self, 0), self, aten.mul__Tensor(self, slopes))
+    return made
+
+
+def rrelu_(
+    self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """In place."""
+    made: Tensor = aten.copy_(self, aten.rrelu(self, lower, upper, training, generator))
+    return made
+
+
+def _limits(self: Tensor, lower: Any, upper: Any) -> None:
+    _only_floats(self.dtype, "rrelu")
+    if not lower <= upper:
+        raise ArgumentError(f"rrelu: lower must not be above upper, got {lower} and {upper}")
+
+
+# ---- backwards
+
+
+def elu_backward(
+    grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Tensor
+) -> Tensor:
+    """From the input, or from elu's result, which is enough where alpha is not negative."""
+    x = self_or_result
+    if is_result:
+        if alpha < 0:
+            raise ArgumentError(f"elu_backward: alpha must not be negative where the result is given, got {alpha}")
+        below = aten.mul__Scalar(aten.add__Scalar(x, alpha * scale), input_scale)
+    else:
+        # Clamped, for an exp that overflows has no derivative, taken or not.
+        low = aten.clamp_max(x, 0)
+        below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(low, input_scale)), input_scale * alpha * scale)
+    slope = aten.where__ScalarSelf(aten.gt__Scalar(x, 0), scale, below)
+    made: Tensor = aten.mul__Tensor(grad_output, slope)
+    return made
+
+
+def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, self_is_result: bool) -> Tensor:
+    """The slope below 0; of the result's sign where that is given, so that the slope may not be negative."""
+    if self_is_result and negative_slope < 0:
+        raise ArgumentError(
+            f"leaky_relu_backward: negative_slope must not be negative where the result is given, got {negative_slope}"
+        )
+    below = aten.mul__Scalar(grad_output, negative_slope)
+    made: Tensor = aten.where__self(aten.gt__Scalar(self, 0), grad_output, below)
+    return made
+
+
+def _where_inside(inside: Tensor, grad_output: Tensor) -> Tensor:
+    made: Tensor = aten.where__ScalarOther(inside, grad_output, 0)
+    return made
+
+
+def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: Any, max_val: Any) -> Tensor:
+    """The gradient strictly between the limits."""
+    inside = aten.logical_and(aten.gt__Scalar(self, min_val), aten.lt__Scalar(self, max_val))
+    return _where_inside(inside, grad_output)
+
+
+def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """A sixth between -3 and 3."""
+    inside = aten.logical_and(aten.gt__Scalar(self, -3), aten.lt__Scalar(self, 3))
+    return _where_inside(inside, aten.mul__Scalar(grad_output, 1 / 6))
+
+
+def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """x / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
+    slope = aten.add__Scalar(aten.div__Scalar(self, 3), 0.5)
+    middle = aten.where__ScalarOther(aten.lt__Scalar(self, 3), slope, 1)
+    made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarSelf(aten.le__Scalar(self, -3), 0, middle))
+    return made
+
+
+def hardshrink_backward(grad_out: Tensor, self: Tensor, lambd: Any) -> Tensor:
+    """The gradient outside of [-lambd, lambd]."""
+    inside = aten.logical_and(aten.ge__Scalar(self, -lambd), aten.le__Scalar(self, lambd))
+    made: Tensor = aten.where__ScalarSelf(inside, 0, grad_out)
+    return made
+
+
+softshrink_backward = hardshrink_backward
+
+
+def softplus_backward(grad_output: Tensor, self: Tensor, beta: Any, threshold: Any) -> Tensor:
+    """The sigmoid, 1 above the threshold."""
+    scaled = aten.mul__Scalar(self, beta)
+    slope = aten.mul__Tensor(grad_output, aten.sigmoid(scaled))
+    made: Tensor = aten.where__self(aten.gt__Scalar(scaled, threshold), grad_output, slope)
+    return made
+
+
+def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """s + x s (1 - s), with the sigmoid s; conjugated for complex tensors."""
+    gate = aten.sigmoid(self)
+    slope = aten.mul__Tensor(gate, aten.add__Scalar(aten.mul__Tensor(self, aten.rsub__Scalar(gate, 1)), 1))
+    made: Tensor = aten.mul__Tensor(grad_output, aten.conj(slope))
+    return made
+
+
+def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """t + x s (1 - t^2), with t = tanh(softplus(x)) and the sigmoid s."""
+    inner = aten.tanh(aten.softplus(self))
+    rest = aten.mul__Tensor(aten.mul__Tensor(self, aten.sigmoid(self)), aten.rsub__Scalar(aten.square(inner), 1))
+    made: Tensor = aten.mul__Tensor(grad_output, aten.add__Tensor(inner, rest))
+    return made
+
+
+def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
+    """s, and x s (1 - s), for the halves x and y of self and the sigmoid s of y."""
+    half = self.shape[dim] // 2
+    first = aten.slice__Tensor(self, dim, 0, half, 1)
+    gate = aten.sigmoid(aten.slice__Tensor(self, dim, half, 2 * half, 1))
+    passed = aten.mul__Tensor(grad_output, gate)
+    rest = aten.mul__Tensor(aten.mul__Tensor(passed, first), aten.rsub__Scalar(gate, 1))
+    made: Tensor = aten.cat([passed, rest], dim)
+    return made
+
+
+def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Tensor:
+    """1 - sigmoid(x); `buffer` is not needed for it."""
+    made: Tensor = aten.mul__Tensor(grad_output, aten.sigmoid(aten.neg(self)))
+    return made
+
+
+# fmt: off
+elu_backward_grad_input         = into_out(elu_backward, "elu_backward.grad_input")
+leaky_relu_backward_grad_input  = into_out(leaky_relu_backward, "leaky_relu_backward.grad_input")
+hardtanh_backward_grad_input    = into_out(hardtanh_backward, "hardtanh_backward.grad_input")
+hardsigmoid_backward_grad_input = into_out(hardsigmoid_backward, "hardsigmoid_backward.grad_input")
+hardshrink_backward_grad_input  = into_out(hardshrink_backward, "hardshrink_backward.grad_input")
+softshrink_backward_grad_input  = into_out(softshrink_backward, "softshrink_backward.grad_input")
+softplus_backward_grad_input    = into_out(softplus_backward, "softplus_backward.grad_input")
+silu_backward_grad_input        = into_out(silu_backward, "silu_backward.grad_input")
+glu_backward_grad_input         = into_out(glu_backward, "glu_backward.grad_input")
+log_sigmoid_backward_grad_input = into_out(log_sigmoid_backward, "log_sigmoid_backward.grad_input")
+# fmt: on

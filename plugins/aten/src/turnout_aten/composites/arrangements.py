@@ -1,0 +1,266 @@
+"""Arrangements: grids, combinations, diagonals, rolls, turns, repetitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import int32, int64
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import wrap_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+# ---- grids
+
+
+def meshgrid(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Matrix indexing: tensor i varies along dim i."""
+    return meshgrid_indexing(tensors, indexing="ij")
+
+
+def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tensor]:
+    """Coordinates of a grid, one tensor of the grid's shape for each axis; "xy" exchanges the first two dims."""
+    if indexing not in ("ij", "xy"):
+        raise ArgumentError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}')
+    if not tensors:
+        raise ShapeError("meshgrid: needs at least one tensor")
+    for i, t in enumerate(tensors):
+        if t.ndim > 1:
+            raise ShapeError(f"meshgrid: tensors[{i}] must have at most 1 dimension, got shape {list(t.shape)}")
+        if t.dtype is not tensors[0].dtype:
+            raise DTypeError(f"meshgrid: dtypes must be equal, got {tensors[0].dtype.name} and {t.dtype.name}")
+    swap = indexing == "xy" and len(tensors) > 1
+    axes = [tensors[1], tensors[0], *tensors[2:]] if swap else list(tensors)
+    shape = [t.numel() for t in axes]
+    made = []
+    for i, t in enumerate(axes):
+        apart = [1] * len(shape)
+        apart[i] = -1 if shape[i] else 0
+        made.append(aten.expand(aten.view(t, apart), shape))
+    if swap:
+        made[0], made[1] = made[1], made[0]
+    return made
+
+
+def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
+    """All tuples with one element of each vector, as rows; of one vector, the vector itself."""
+    if not tensors:
+        raise ShapeError("cartesian_prod: needs at least one tensor")
+    for i, t in enumerate(tensors):
+        if t.ndim != 1:
+            raise ShapeError(f"cartesian_prod: tensors[{i}] must have 1 dimension, got shape {list(t.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    made: Tensor = aten.stack([aten.flatten__using_ints(g) for g in meshgrid(tensors)], 1)
+    return made
+
+
+def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, as rows in the order of their places."""
+    if self.ndim != 1:
+        raise ShapeError(f"combinations: needs a tensor of 1 dimension, got shape {list(self.shape)}")
+    if r < 0:
+        raise ShapeError(f"combinations: r must not be negative, got {r}")
+    made: Tensor
+    if r == 0:
+        made = aten.new_empty(self, (0,))
+        return made
+    from itertools import combinations as chosen
+    from itertools import combinations_with_replacement as repeated
+
+    n = self.shape[0]
+    places = [p for row in (repeated if with_replacement else chosen)(range(n), r) for p in row]
+    made = aten.index_select(self, 0, _places(self, places))
+    found: Tensor = aten.view(made, (-1 if places else 0, r))
+    return found
+
+
+def _places(like: Tensor, numbers: Sequence[int]) -> Tensor:
+    """An int64 tensor of numbers on the device of `like`."""
+    from array import array
+
+    from turnout_aten.tensor.tensor import wrap
+
+    raw = array("q", numbers).tobytes()
+    return wrap(like.device.backend.from_host(raw, (len(numbers),), int64, like.device), like.device)
+
+
+# ---- diagonals
+
+
+def diag(self: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector on a diagonal of zeros, or a copy of a matrix's diagonal."""
+    made: Tensor
+    if self.ndim == 1:
+        made = aten.diag_embed(self, diagonal)
+    elif self.ndim == 2:
+        made = aten.diagonal_copy(self, diagonal)
+    else:
+        raise ShapeError(f"diag: needs a tensor of 1 or 2 dimensions, got shape {list(self.shape)}")
+    return made
+
+
+def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last dim on the diagonal of two new dims, zeros elsewhere."""
+    n = self.ndim + 1
+    a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
+    if a == b:
+        raise ShapeError(f"diag_embed: dim1 and dim2 are the same dimension, {dim1} and {dim2} of {n}")
+    if not self.shape:
+        raise DimError("diag_embed: a 0-dim tensor has no dimension to lay on a diagonal")
+    length = self.shape[-1] + abs(offset)
+    shape = list(self.shape[:-1])
+    for d in sorted((a, b)):
+        shape.insert(d, length)
+    made: Tensor = aten.diagonal_scatter(aten.new_zeros(self, shape), self, offset, a, b)
+    return made
+
+
+def diagflat(self: Tensor, offset: int = 0) -> Tensor:
+    """All elements on the diagonal of a matrix."""
+    made: Tensor = aten.diag(aten.reshape(self, (-1,)), offset)
+    return made
+
+
+# ---- rolls and turns
+
+
+def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+    """Elements moved along dims by shifts, those that fall off coming back in front; without dims, of the flattened tensor."""
+    made: Tensor
+    if not dims and len(shifts) == 1:
+        made = aten.reshape(_rolled(aten.reshape(aten.contiguous(self), (-1,)), shifts[0], 0), self.shape)
+        return made
+    if not shifts or len(shifts) != len(dims):
+        raise ShapeError(f"roll: shifts {list(shifts)} and dims {list(dims)} must be equally long and not empty")
+    made = self
+    for shift, dim in zip(shifts, dims, strict=True):
+        if not self.shape:
+            raise DimError(f"roll: dim {dim} is out of range for a 0-dim tensor")
+        made = _rolled(made, shift, wrap_dim(dim, self.ndim))
+    return made
+
+
+def _rolled(self: Tensor, shift: int, dim: int) -> Tensor:
+    n = self.shape[dim]
+    at = n - shift % n if n else 0
+    found: Tensor = aten.cat([aten.slice__Tensor(self, dim, at, n, 1), aten.slice__Tensor(self, dim, 0, at, 1)], dim)
+    return found
+
+
+def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+    if len(dims) != 2:
+        raise ShapeError(f"rot90: dims must name two dimensions, got {list(dims)}")
+    if self.ndim < 2:
+        raise ShapeError(f"rot90: needs at least 2 dimensions, got shape {list(self.shape)}")
+    a, b = wrap_dim(dims[0], self.ndim), wrap_dim(dims[1], self.ndim)
+    if a == b:
+        raise ShapeError(f"rot90: dims {list(dims)} name a dimension twice")
+    made: Tensor
+    if k % 4 == 1:
+        made = aten.transpose__int(aten.flip(self, (b,)), a, b)
+    elif k % 4 == 2:
+        made = aten.flip(self, (a, b))
+    elif k % 4 == 3:
+        made = aten.transpose__int(aten.flip(self, (a,)), a, b)
+    else:
+        made = self
+    found: Tensor = aten.clone(made, memory_format="contiguous_format")
+    return found
+
+
+def fliplr(self: Tensor) -> Tensor:
+    """Dim 1 reversed."""
+    if self.ndim < 2:
+        raise ShapeError(f"fliplr: needs at least 2 dimensions, got shape {list(self.shape)}")
+    made: Tensor = aten.flip(self, (1,))
+    return made
+
+
+def flipud(self: Tensor) -> Tensor:
+    """Dim 0 reversed."""
+    if self.ndim < 1:
+        raise ShapeError("flipud: needs at least 1 dimension, got a 0-dim tensor")
+    made: Tensor = aten.flip(self, (0,))
+    return made
+
+
+# ---- repetitions
+
+
+def tile(self: Tensor, dims: Sequence[int]) -> Tensor:
+    """repeat, with fewer repetitions than dims allowed: those in front count as 1."""
+    made: Tensor = aten.repeat(self, (*(1,) * (self.ndim - len(dims)), *dims))
+    return made
+
+
+def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
+    """0 repeats[0] times, then 1 repeats[1] times, ...
+
+    Marks where each number begins and sums the marks up.
+    """
+    if repeats.ndim != 1:
+        raise ShapeError(f"repeat_interleave: 'repeats' must have 1 dimension, got shape {list(repeats.shape)}")
+    if repeats.dtype not in (int32, int64):
+        raise DTypeError(f"repeat_interleave: 'repeats' must be int32 or int64, got {repeats.dtype.name}")
+    if not repeats.numel():
+        found: Tensor = aten.new_empty(repeats, (0,))
+        return found
+    total = output_size
+    if total is None:
+        if aten._local_scalar_dense(aten.min(repeats)) < 0:
+            raise ArgumentError("repeat_interleave: repeats must not be negative")
+        total = int(aten._local_scalar_dense(aten.sum(repeats)))
+    # The end of number i is where i + 1 begins; those that begin at the end have no place in the result.
+    begins = aten.slice__Tensor(aten.cumsum(repeats, 0), 0, 0, -1, 1)
+    marks = aten.new_zeros(repeats, (total + 1,))
+    marks = aten.index_add(marks, 0, begins, aten.new_ones(repeats, begins.shape))
+    made: Tensor = aten.cumsum(aten.slice__Tensor(marks, 0, 0, total, 1), 0)
+    return made if made.dtype is repeats.dtype else aten.to__dtype(made, repeats.dtype)
+
+
+def repeat_interleave_Tensor(
+    self: Tensor, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each slice along a dim as often as `repeats` says, which has one number or one for each; flattened without a dim."""
+    if dim is None:
+        self, dim = aten.reshape(self, (-1,)), 0
+    d = wrap_dim(dim, self.ndim)
+    length = self.shape[d] if self.shape else 1
+    if repeats.ndim > 1 or (repeats.ndim == 1 and repeats.shape[0] not in (1, length)):
+        raise ShapeError(
+            f"repeat_interleave: 'repeats' must have one number or {length}, the length of dim {d}, "
+            f"got shape {list(repeats.shape)}"
+        )
+    if repeats.ndim == 0 or repeats.shape[0] != length:
+        repeats = aten.expand(aten.reshape(repeats, (1,)), (length,))
+    places = aten.repeat_interleave__Tensor(repeats, output_size=output_size)
+    made: Tensor = aten.index_select(self if self.shape else aten.reshape(self, (1,)), d, places)
+    return made
+
+
+def repeat_interleave_int(
+    self: Tensor, repeats: int, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each slice along a dim `repeats` times; flattened without a dim."""
+    if dim is None:
+        self, dim = aten.reshape(self, (-1,)), 0
+    elif not self.shape:
+        self = aten.reshape(self, (1,))
+    if repeats < 0:
+        raise ArgumentError(f"repeat_interleave: repeats must not be negative, got {repeats}")
+    d = wrap_dim(dim, self.ndim)
+    shape = self.shape
+    total = shape[d] * repeats
+    if output_size is not None and output_size != total:
+        raise ShapeError(f"repeat_interleave: output_size is {output_size}, but the result has length {total}")
+    laid: Any = aten.expand(aten.unsqueeze(self, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
+    laid = aten.clone(laid, memory_format="contiguous_format")
+    made: Tensor = aten._unsafe_view(laid, (*shape[:d], total, *shape[d + 1 :]))
+    return made

@@ -1,0 +1,149 @@
+"""Losses over classes. `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import FLOAT
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.composites.reshaping import write_out
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def nll_loss(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Tensor:
+    """The negative of the target class's log-probability."""
+    made: Tensor = aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+    return made
+
+
+def nll_loss_out(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100,
+    *, out: Tensor,
+) -> Tensor:  # fmt: skip
+    """nll_loss into `out`."""
+    return write_out("aten::nll_loss.out", out, nll_loss(self, target, weight, reduction, ignore_index))
+
+
+def nll_loss_nd(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Tensor:
+    """nll_loss of [C], [N, C] or [N, C, ...] and targets without the dim of classes."""
+    check_reduction("nll_loss", reduction)
+    if not self.shape:
+        raise ShapeError("nll_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
+    if self.ndim > 2 and target.shape != self.shape[:1] + self.shape[2:]:
+        raise ShapeError(
+            f"nll_loss: 'target' must have shape {list(self.shape[:1] + self.shape[2:])} for 'self' of shape {list(self.shape)}, "
+            f"got {list(target.shape)}"
+        )
+    return _over_batch(self, target, weight, reduction, ignore_index)
+
+
+def nll_loss2d(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Tensor:
+    """The same for images [N, C, H, W]."""
+    if self.ndim != 4 or target.ndim != 3:
+        raise ShapeError(
+            f"nll_loss2d: 'self' [N, C, H, W] and 'target' [N, H, W] are expected, got shapes {list(self.shape)} and "
+            f"{list(target.shape)}"
+        )
+    return nll_loss_nd(self, target, weight, reduction, ignore_index)
+
+
+def cross_entropy_loss(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """nll_loss of log_softmax over the classes, dim 1 (dim 0 without a batch).
+
+    `target` holds class indices, or, in self's shape and a floating-point dtype, a probability for each class.
+    """
+    check_reduction("cross_entropy_loss", reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ArgumentError(f"cross_entropy_loss: label_smoothing must lie between 0.0 and 1.0, got {label_smoothing}")
+    if not self.shape:
+        raise ShapeError("cross_entropy_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
+    classes = 0 if self.ndim == 1 else 1
+    logs = aten.log_softmax__int(self, classes)
+    if target.shape == self.shape and target.dtype.category >= FLOAT:
+        return _of_probabilities(logs, target, weight, reduction, label_smoothing, classes)
+    if target.dtype.category >= FLOAT or target.shape != self.shape[:classes] + self.shape[classes + 1 :]:
+        raise ShapeError(
+            f"cross_entropy_loss: 'target' of shape {list(target.shape)} and dtype {target.dtype.name} does not fit 'self' of "
+            f"shape {list(self.shape)}"
+        )
+    if label_smoothing:
+        return _smoothed(logs, target, weight, reduction, ignore_index, label_smoothing, classes)
+    return _over_batch(logs, target, weight, reduction, ignore_index)
+
+
+def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
+    """nll_loss with every dim but the classes as one batch."""
+    made: Tensor
+    if logs.ndim <= 2:
+        made = aten.nll_loss(logs, target, weight, reduction, ignore_index)
+        return made
+    rows = aten.reshape(aten.movedim__int(logs, 1, -1), (target.numel(), logs.shape[1]))
+    made = aten.nll_loss(rows, aten.reshape(target, (-1,)), weight, reduction, ignore_index)
+    return made if reduction != NONE else aten.reshape(made, target.shape)
+
+
+def _per_class(weight: Tensor, logs: Tensor, classes: int) -> Tensor:
+    shape = [1] * logs.ndim
+    shape[classes] = logs.shape[classes]
+    made: Tensor = aten.view(weight, shape)
+    return made
+
+
+def _of_probabilities(
+    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, label_smoothing: float, classes: int
+) -> Tensor:
+    if label_smoothing:
+        spread = label_smoothing / logs.shape[classes]
+        target = aten.add__Scalar(aten.mul__Scalar(target, 1 - label_smoothing), spread)
+    terms = aten.mul__Tensor(logs, target)
+    if weight is not None:
+        terms = aten.mul__Tensor(terms, _per_class(weight, logs, classes))
+    losses: Tensor = aten.neg(aten.sum__dim_IntList(terms, (classes,)))
+    if reduction == NONE:
+        return losses
+    total: Tensor = aten.sum(losses)
+    return aten.div__Scalar(total, max(losses.numel(), 1)) if reduction == MEAN else total
+
+
+def _smoothed(
+    logs: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+    classes: int,
+) -> Tensor:
+    """(1 - s) * nll_loss + s / classes * the sum over all classes, where the target is not ignored."""
+    plain = _over_batch(logs, target, weight, reduction, ignore_index)
+    weighted = logs if weight is None else aten.mul__Tensor(logs, _per_class(weight, logs, classes))
+    ignored = aten.eq__Scalar(target, ignore_index)
+    others: Tensor = aten.neg(aten.sum__dim_IntList(weighted, (classes,)))
+    others = aten.masked_fill__Scalar(others, ignored, 0.0)
+    if reduction == MEAN:
+        counted = aten.logical_not(ignored)
+        if weight is None:
+            count = aten.sum(counted)
+        else:
+            safe = aten.reshape(aten.masked_fill__Scalar(target, ignored, 0), (-1,))
+            picked = aten.reshape(aten.index_select(weight, 0, safe), target.shape)
+            count = aten.sum(aten.masked_fill__Scalar(picked, ignored, 0.0))
+        others = aten.div__Tensor(aten.sum(others), count)
+    elif reduction != NONE:
+        others = aten.sum(others)
+    spread = label_smoothing / logs.shape[classes]
+    made: Tensor = aten.add__Tensor(aten.mul__Scalar(plain, 1 - label_smoothing), aten.mul__Scalar(others, spread))
+    return made

@@ -1,0 +1,50 @@
+"""Complex numbers: conjugates and parts.
+
+# differs from torch: there is no bit for a conjugate that is still to be taken. `conj` of a complex tensor computes, so that
+writing into it does not reach the tensor. `real` and `imag` of one are views.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import COMPLEX
+from turnout.errors import DTypeError
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def conj(self: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor is returned as it is."""
+    if self.dtype.category != COMPLEX:
+        return self
+    made: Tensor = aten.conj_physical(self)
+    return made
+
+
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself: no conjugate is ever pending."""
+    return self
+
+
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself: no negation is ever pending."""
+    return self
+
+
+def real(self: Tensor) -> Tensor:
+    """The real part; a real tensor is returned as it is."""
+    if self.dtype.category != COMPLEX:
+        return self
+    made: Tensor = aten.select__int(aten.view_as_real(self), -1, 0)
+    return made
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor; a real one has none."""
+    if self.dtype.category != COMPLEX:
+        raise DTypeError(f"imag is defined for complex tensors, this one is {self.dtype.name}")
+    made: Tensor = aten.select__int(aten.view_as_real(self), -1, 1)
+    return made

@@ -1,0 +1,220 @@
+"""Convolutions by way of `convolution`; the weights' gradient is a product of the output's gradient with the input's windows."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.convolutions import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Ints = Sequence[int] | int
+
+# Elements of the windows of one block of images: bounds the memory of a weight's gradient.
+_BLOCK = 1 << 24
+
+
+def _convolved(
+    name: str, ndim: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
+    groups: int, transposed: bool = False, output_padding: Any = (0,),
+) -> Tensor:  # fmt: skip
+    """A convolution of [N, C, *S] or [C, *S]."""
+    if input.ndim not in (ndim + 1, ndim + 2):
+        raise ShapeError(
+            f"{name}: 'input' must have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}"
+        )
+    single = input.ndim == ndim + 1
+    x = aten.unsqueeze(input, 0) if single else input
+    made: Tensor = aten.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return aten.squeeze__dim(made, 0) if single else made
+
+
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    dilation: Ints = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """One spatial dim."""
+    return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    dilation: Ints = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Two."""
+    return _convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    dilation: Ints = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Three."""
+    return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _padded(
+    name: str, ndim: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: str, dilation: Any,
+    groups: int,
+) -> Tensor:  # fmt: skip
+    """`padding` is "valid", none, or "same", as much as keeps the lengths; an odd one has its extra zero behind."""
+    if padding == "valid":
+        return _convolved(name, ndim, input, weight, bias, stride, (0,), dilation, groups)
+    if padding != "same":
+        raise ShapeError(f"{name}: padding must be 'valid', 'same' or numbers, got {padding!r}")
+    if any(s != 1 for s in stride):
+        raise ShapeError(f"{name}: padding='same' needs stride 1, got {list(stride)}")
+    if weight.ndim != ndim + 2:
+        raise ShapeError(f"{name}: 'weight' must have {ndim + 2} dimensions, got shape {list(weight.shape)}")
+    totals = [d * (k - 1) for d, k in zip(spread(name, "dilation", dilation, ndim), weight.shape[2:], strict=True)]
+    behind = [v for total in reversed(totals) for v in (0, total % 2)]
+    if any(behind):
+        input = aten.constant_pad_nd(input, behind)
+    return _convolved(name, ndim, input, weight, bias, stride, [t // 2 for t in totals], dilation, groups)
+
+
+def conv1d_padding(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
+    dilation: Ints = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """One spatial dim, padded by a word."""
+    return _padded("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d_padding(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
+    dilation: Ints = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Two."""
+    return _padded("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d_padding(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
+    dilation: Ints = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Three."""
+    return _padded("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
+) -> Tensor:  # fmt: skip
+    """The adjoint of conv1d."""
+    return _convolved(
+        "conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, groups, True, output_padding
+    )
+
+
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
+) -> Tensor:  # fmt: skip
+    """The adjoint of conv2d."""
+    return _convolved(
+        "conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, groups, True, output_padding
+    )
+
+
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
+) -> Tensor:  # fmt: skip
+    """The adjoint of conv3d."""
+    return _convolved(
+        "conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, groups, True, output_padding
+    )
+
+
+# ---- gradients
+
+
+def convolution_backward(
+    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Sequence[int] | None, stride: Sequence[int],
+    padding: Sequence[int], dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
+    """(of input, of weight, of bias), None for those that the mask does not ask for."""
+    ndim = input.ndim - 2
+    if weight.dtype.is_complex:
+        input, weight = aten.conj(input), aten.conj(weight)
+    steps, pads, gaps = (
+        spread("convolution_backward", name, value, ndim)
+        for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation))
+    )
+    found: list[Tensor | None] = [None, None, None]
+    if output_mask[0]:
+        found[0] = _input_grad(grad_output, input.shape, weight, steps, pads, gaps, transposed, groups)
+    if output_mask[1]:
+        small, large = (input, grad_output) if transposed else (grad_output, input)
+        found[1] = _weight_grad(small, large, weight.shape[2:], steps, pads, gaps, groups)
+    if output_mask[2]:
+        found[2] = aten.sum__dim_IntList(grad_output, [d for d in range(ndim + 2) if d != 1])
+    return found[0], found[1], found[2]
+
+
+def _input_grad(
+    grad: Tensor, shape: Sequence[int], weight: Tensor, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], transposed: bool, groups: int,
+) -> Tensor:  # fmt: skip
+    made: Tensor
+    if transposed:
+        made = aten.convolution(grad, weight, None, stride, padding, dilation, False, (0,) * len(stride), groups)
+        for dim, n in enumerate(shape[2:], 2):  # output_padding can make room for windows of its own
+            if made.shape[dim] != n:
+                made = aten.slice__Tensor(made, dim, 0, n, 1)
+        return made
+    # Elements at the end that no window reaches are what output_padding adds.
+    extra = [
+        n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
+        for n, m, s, p, d, k in zip(shape[2:], grad.shape[2:], stride, padding, dilation, weight.shape[2:], strict=True)
+    ]
+    made = aten.convolution(grad, weight, None, stride, padding, dilation, True, extra, groups)
+    return made
+
+
+def _weight_grad(
+    small: Tensor, large: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], groups: int,
+) -> Tensor:  # fmt: skip
+    """sum over images and positions of small [N, O, *P] times the windows of large [N, C, *S]: [O, C / groups, *K]."""
+    ndim = len(kernel)
+    n, rows, channels, area = small.shape[0], small.shape[1] // groups, large.shape[1] // groups, prod(small.shape[2:])
+    if any(padding):
+        large = aten.constant_pad_nd(large, [p for p in reversed(padding) for _ in range(2)])
+    for dim, (m, k, s, d) in enumerate(zip(small.shape[2:], kernel, stride, dilation, strict=True), 2):
+        # One window more than there are positions may fit; those behind are left out.
+        large = aten.slice__Tensor(large, dim, 0, (m - 1) * s + d * (k - 1) + 1, 1)
+        large = aten.slice__Tensor(aten.unfold(large, dim, d * (k - 1) + 1, s), -1, 0, d * (k - 1) + 1, d)
+    # [N, C, *P, *K] -> [N, groups, area, C * K]
+    order = (0, *range(2, 2 + ndim), 1, *range(2 + ndim, 2 + 2 * ndim))
+    depth = channels * prod(kernel)
+    step = max(1, _BLOCK // max(groups * depth * area, 1))
+    total: Tensor | None = None
+    for first in range(0, max(n, 1), step):
+        here = min(step, n - first)
+        part = aten.slice__Tensor(large, 0, first, first + here, 1)
+        part = aten.permute(part, order) if groups == 1 else _by_group(part, ndim, groups)
+        windows = aten.reshape(part, (groups, here * area, depth))
+        left = aten.reshape(aten.slice__Tensor(small, 0, first, first + here, 1), (here, groups, rows, area))
+        left = aten.reshape(aten.permute(left, (1, 2, 0, 3)), (groups, rows, here * area))
+        made = aten.bmm(left, windows)
+        total = made if total is None else aten.add__Tensor(total, made)
+    assert total is not None
+    grad: Tensor = aten.reshape(total, (groups * rows, channels, *kernel))
+    return grad
+
+
+def _by_group(windows: Tensor, ndim: int, groups: int) -> Tensor:
+    """[N, C, *P, *K] -> [groups, N, *P, C / groups, *K]"""
+    shape = windows.shape
+    split = aten.reshape(windows, (shape[0], groups, shape[1] // groups, *shape[2:]))
+    made: Tensor = aten.permute(split, (1, 0, *range(3, 3 + ndim), 2, *range(3 + ndim, 3 + 2 * ndim)))
+    return made

@@ -1,0 +1,268 @@
+"""Copies, conversions and fills: from array to array within a backend, through host bytes between backends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device
+from turnout.dtypes import COMPLEX, DType
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
+from turnout.registry import find_operator
+from turnout_aten.generated import operators as aten
+from turnout_aten.kernels.filling import check_layout, place, strides_as
+from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own, in the same layout where that is dense."""
+    strides = strides_as(memory_format, self.array.shape, self)
+    return _converted(self, self.dtype, self.device, strides)
+
+
+def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
+    """The tensor itself where it is row-major already, or as its memory format says, else a copy that is."""
+    if _laid_out(self, memory_format):
+        return self
+    made: Tensor = aten.clone(self, memory_format=memory_format)
+    return made
+
+
+def _laid_out(self: Tensor, memory_format: Any) -> bool:
+    """Whether a tensor has the strides of a memory format; any has those of preserve_format."""
+    if memory_format is None or memory_format == "preserve_format":
+        return True
+    wanted = strides_as(memory_format, self.array.shape)
+    if wanted is None:
+        return self.is_contiguous()
+    return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
+
+
+def _converted(self: Tensor, dtype: DType, device: Device, strides: tuple[int, ...] | None) -> Tensor:
+    backend = device.backend
+    array = backend.empty(self.array.shape, dtype, device, strides)
+    _write(backend, array, device, self)
+    return wrap(array, device)
+
+
+def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -> None:
+    """Copy a tensor's elements into an array of the same shape."""
+    moved = source.array
+    if source.device is not device:
+        host = source.device.backend.to_host(moved)
+        moved = backend.from_host(host, moved.shape, source.dtype, device)
+    context = backend.kernel_context()
+    if context is None:
+        backend.copy(array, moved)
+    else:
+        with context:
+            backend.copy(array, moved)
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write `src`, expanded to self's shape and converted to its dtype, from any device."""
+    if self is src:
+        return self
+    backend = self.device.backend
+    _writable("aten::copy_", self)
+    shape = self.array.shape
+    if src.array.shape != shape:
+        if not expands_to(src.array.shape, shape):
+            raise ShapeError(f"copy_: 'src' of shape {list(src.array.shape)} does not expand to {list(shape)}")
+        src = aten.expand(src, shape)
+    _write(backend, self.array, self.device, src)
+    return self
+
+
+def to_copy(
+    self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
+    pin_memory: bool | None = None, non_blocking: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy with another dtype or on another device."""
+    check_layout(layout)
+    strides = strides_as(memory_format, self.array.shape, self)
+    return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
+
+
+def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
+    """The tensor itself where it is as wanted."""
+    device = None if device is None else place(device)
+    same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
+    if same and _laid_out(self, memory_format):
+        return self
+    made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
+    return made
+
+
+def to_dtype(
+    self: Tensor, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """In another dtype."""
+    return _to(self, dtype, None, copy, memory_format)
+
+
+def to_device(
+    self: Tensor,
+    device: Device,
+    dtype: DType,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """On another device, in another dtype."""
+    return _to(self, dtype, device, copy, memory_format)
+
+
+def to_dtype_layout(
+    self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
+    pin_memory: bool | None = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """What is given by keyword."""
+    check_layout(layout)
+    return _to(self, dtype, device, copy, memory_format)
+
+
+def to_other(
+    self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """In the dtype and on the device of another tensor."""
+    return _to(self, other.dtype, other.device, copy, memory_format)
+
+
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """`src` in self's shape, dtype and layout, on its device."""
+    if not expands_to(src.shape, self.shape):
+        raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
+    spread = aten.to__other(aten.expand(src, self.shape), self)
+    made: Tensor = aten.clone(spread, memory_format="contiguous_format")
+    return made
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """In the dtype and on the device of another tensor."""
+    made: Tensor = aten.to__other(self, other)
+    return made
+
+
+def item(self: Tensor) -> bool | int | float | complex:
+    """The Python number in a tensor of one element."""
+    value: bool | int | float | complex = aten._local_scalar_dense(self)
+    return value
+
+
+# ---- fills
+
+
+def _writable(name: str, self: Tensor) -> None:
+    check_writable(find_operator(name), self.device.backend, self, ())
+
+
+def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
+    """The value of a 0-dim tensor everywhere."""
+    _zero_dims("fill_", value)
+    aten.copy_(self, value)
+    return self
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number where all indices are equal; with `wrap` a new diagonal starts below, after one row, in a tall matrix."""
+    shape = self.shape
+    if len(shape) < 2:
+        raise DimError(f"fill_diagonal_: a tensor has a diagonal from 2 dims on, got shape {list(shape)}")
+    if len(shape) > 2:
+        if len(set(shape)) > 1:
+            raise ShapeError(f"fill_diagonal_: more than 2 dims must have one length, got shape {list(shape)}")
+        places = aten.arange(shape[0], device=self.device)
+        aten.index_put_(self, [places] * len(shape), aten.new_full(self, (), fill_value))
+        return self
+    rows, columns = shape
+    for start in range(0, rows if wrap else 1, columns + 1):
+        aten.fill___Scalar(aten.diagonal(aten.slice__Tensor(self, 0, start)), fill_value)
+    return self
+
+
+def fill_scalar(self: Tensor, value: Any) -> Tensor:
+    """A tensor like self with one number everywhere."""
+    made: Tensor = aten.full_like(self, value)
+    return made
+
+
+def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
+    """The same with the value of a 0-dim tensor."""
+    _zero_dims("fill", value)
+    made: Tensor = aten.copy_(aten.empty_like(self), value)
+    return made
+
+
+def _zero_dims(name: str, value: Tensor) -> None:
+    if value.array.shape:
+        raise ShapeError(f"{name}: 'value' must be a number or a 0-dim tensor, got shape {list(value.array.shape)}")
+
+
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value` where the mask is true, in self's dtype; both are broadcast."""
+    is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)
+    if is_complex and self.dtype.category != COMPLEX:
+        raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
+    if isinstance(value, Tensor):
+        _zero_dims("masked_fill", value)
+        made: Tensor = aten.where__self(mask, value, self)
+    else:
+        made = aten.where__ScalarSelf(mask, value, self)
+    return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """The same, written into self, to which the mask is broadcast."""
+    if not expands_to(mask.array.shape, self.array.shape):
+        raise ShapeError(
+            f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}"
+        )
+    aten.copy_(self, masked_fill(self, mask, value))
+    return self
+
+
+# ---- sizes and values
+
+
+def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
+    """Another shape, row-major from the same first element; memory grows where it must, and what is new is unspecified."""
+    shape = tuple(size)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
+    backend = self.device.backend
+    strides = strides_as(memory_format, shape) or contiguous_strides(shape)
+    root = self.array if self.storage is None else self.storage.array
+    offset = 0 if self.storage is None else self.offset
+    needed = offset + numel(shape)
+    if needed > backend.storage_size(root):
+        grown = backend.empty((needed,), self.dtype, self.device)
+        kept = backend.storage_size(root)
+        if kept:
+            backend.copy(backend.strided(grown, (kept,), (1,), 0), backend.strided(root, (kept,), (1,), 0))
+        root = grown
+        if self.storage is not None:
+            self.storage.array = root
+    self.array = backend.strided(root, shape, strides, offset)
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """resize_ to another tensor's shape."""
+    if memory_format == "preserve_format":
+        memory_format = None if the_template.is_contiguous() else "channels_last"
+    aten.resize_(self, the_template.shape, memory_format=memory_format)
+    return self
+
+
+def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
+    """The Python number in a tensor of one element."""
+    if numel(self.array.shape) != 1:
+        raise ArgumentError(f"a tensor of shape {list(self.array.shape)} is not one number; use tolist()")
+    return self.device.backend.item(self.array)

@@ -1,0 +1,182 @@
+"""einsum: an equation over named dims, worked off two operands at a time by batched matrix products.
+
+Every label gets one dim, in one order for all operands; a dim that an operand does not have is 1 there. A label is summed in
+the step after which no operand left has it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import numel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+ELLIPSIS = "..."
+
+
+def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | None = None) -> Tensor:
+    """The sum of products that an equation such as "bij,bjk->bik" describes; `path` lists pairs of positions to contract.
+
+    Without `->` the result has the labels that occur once, in alphabetical order. Raises ShapeError for an equation that
+    cannot be read or does not fit the shapes.
+    """
+    if not tensors:
+        raise ShapeError("einsum: needs at least one operand")
+    inputs, output = _parsed(equation, [t.ndim for t in tensors])
+    labels = [*output, *dict.fromkeys(label for labels in inputs for label in labels if label not in output)]
+    _check_sizes(equation, inputs, tensors)
+    operands = [_aligned(t, own, labels) for t, own in zip(tensors, inputs, strict=True)]
+    kept = len(output)
+    for i, j in _steps(path, len(operands)):
+        right, left = operands.pop(max(i, j)), operands.pop(min(i, j))
+        if i > j:
+            left, right = right, left
+        done = [d for d in range(kept, len(labels)) if all(o.shape[d] == 1 for o in operands)]
+        operands.append(_product(left, right, done))
+    made = operands[0]
+    rest = tuple(range(kept, len(labels)))
+    if len(tensors) == 1 and rest:
+        made = aten.sum__dim_IntList(made, rest)
+    elif rest:
+        made = aten.reshape(made, made.shape[:kept])
+    return made
+
+
+def _steps(path: Sequence[int] | None, count: int) -> list[tuple[int, int]]:
+    """The positions of the operands to multiply, in each step; the product goes to the end of those left."""
+    if path is None or count < 2:
+        # Left to right: the product so far is the last operand, and comes first.
+        return [(0, 1)] + [(n, 0) for n in range(count - 2, 0, -1)] if count > 1 else []
+    if len(path) != 2 * (count - 1):
+        raise ShapeError(f"einsum: a path for {count} operands has {2 * (count - 1)} positions, got {len(path)}")
+    steps = list(zip(path[::2], path[1::2], strict=True))
+    for left, (i, j) in zip(range(count, 1, -1), steps, strict=True):
+        if i == j or not (0 <= i < left and 0 <= j < left):
+            raise ShapeError(f"einsum: the path contracts operands {i} and {j} of {left}")
+    return steps
+
+
+# ---- the equation
+
+
+def _parsed(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
+    """The labels of each operand and of the result; the dims of an ellipsis are labels "...0", "...1" from the right."""
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ShapeError(f"einsum: {equation!r} is for {len(terms)} operands, got {len(ranks)}")
+    written = [_labels(equation, term) for term in terms]
+    hidden = 0
+    for labels, rank in zip(written, ranks, strict=True):
+        named = len(labels) - (ELLIPSIS in labels)
+        if rank < named or (rank > named and ELLIPSIS not in labels):
+            term = "".join(labels)
+            raise ShapeError(f"einsum: {term!r} of {equation!r} does not fit an operand of {rank} dimensions")
+        hidden = max(hidden, rank - named)
+    inputs = [
+        _spread(labels, rank - len(labels) + (ELLIPSIS in labels)) for labels, rank in zip(written, ranks, strict=True)
+    ]
+    given = [label for labels in inputs for label in labels]
+    if arrow:
+        output = _spread(_labels(equation, right), hidden)
+        for label in output:
+            if output.count(label) > 1 or (label not in given and not label.startswith(ELLIPSIS)):
+                why = "twice" if output.count(label) > 1 else "and no operand has it"
+                raise ShapeError(f"einsum: the result of {equation!r} has {label!r} {why}")
+        return inputs, output
+    once = sorted(label for label in set(given) if given.count(label) == 1 and not label.startswith(ELLIPSIS))
+    return inputs, [*_spread([ELLIPSIS] if any(ELLIPSIS in w for w in written) else [], hidden), *once]
+
+
+def _labels(equation: str, term: str) -> list[str]:
+    term = term.replace(" ", "")
+    labels: list[str] = []
+    while term:
+        size = 3 if term.startswith(ELLIPSIS) else 1
+        label, term = term[:size], term[size:]
+        if size == 1 and not (label.isascii() and label.isalpha()):
+            raise ShapeError(
+                f"einsum: {label!r} in {equation!r} is no label; labels are letters and one '...' for each operand"
+            )
+        if size == 3 and label in labels:
+            raise ShapeError(f"einsum: {equation!r} has two ellipses for one operand")
+        labels.append(label)
+    return labels
+
+
+def _spread(labels: list[str], hidden: int) -> list[str]:
+    """Labels with an ellipsis as that many labels, numbered from the right."""
+    named = [f"{ELLIPSIS}{i}" for i in range(hidden - 1, -1, -1)]
+    return [one for label in labels for one in (named if label == ELLIPSIS else [label])]
+
+
+def _check_sizes(equation: str, inputs: list[list[str]], tensors: Sequence[Tensor]) -> None:
+    """A label stands for one length; 1 broadcasts against it in another operand."""
+    sizes: dict[str, int] = {}
+    for labels, tensor in zip(inputs, tensors, strict=True):
+        own: dict[str, int] = {}
+        for label, length in zip(labels, tensor.shape, strict=True):
+            if own.setdefault(label, length) != length:
+                raise ShapeError(
+                    f"einsum: {label!r} of {equation!r} stands for {own[label]} and {length} in one operand"
+                )
+            known = sizes.get(label, 1)
+            if known != length and 1 not in (known, length):
+                raise ShapeError(f"einsum: {label!r} of {equation!r} stands for {known} and {length}")
+            sizes[label] = length if known == 1 else known
+
+
+# ---- operands
+
+
+def _aligned(tensor: Tensor, own: list[str], labels: list[str]) -> Tensor:
+    """Diagonals for labels that an operand has twice, then one dim for each label."""
+    own = list(own)
+    for label in dict.fromkeys(own):
+        while own.count(label) > 1:
+            first = own.index(label)
+            second = own.index(label, first + 1)
+            tensor = aten.diagonal(tensor, 0, first, second)
+            own = [*own[:first], *own[first + 1 : second], *own[second + 1 :], label]
+    tensor = aten.permute(tensor, [own.index(label) for label in labels if label in own])
+    for d, label in enumerate(labels):
+        if label not in own:
+            tensor = aten.unsqueeze(tensor, d)
+    return tensor
+
+
+def _product(left: Tensor, right: Tensor, done: list[int]) -> Tensor:
+    """The product of two aligned operands, summed over the dims `done`, which stay as 1."""
+    dims = range(left.ndim)
+    for d in done:
+        # What only one of them has is summed before.
+        if left.shape[d] != 1 and right.shape[d] == 1:
+            left = aten.sum__dim_IntList(left, (d,), True)
+        elif left.shape[d] == 1 and right.shape[d] != 1:
+            right = aten.sum__dim_IntList(right, (d,), True)
+    a, b = left.shape, right.shape
+    inner = [d for d in done if a[d] != 1]
+    batch = [d for d in dims if d not in done and a[d] != 1 and b[d] != 1]
+    rows = [d for d in dims if d not in done and d not in batch and a[d] != 1]
+    columns = [d for d in dims if d not in done and d not in batch and d not in rows]
+    order = [*batch, *rows, *columns, *done]
+    made: Tensor
+    if not inner:
+        made = aten.mul__Tensor(left, right)
+        return made
+    one = [d for d in dims if d in done and d not in inner]
+    x = aten.permute(left, [*batch, *rows, *inner, *columns, *one])
+    y = aten.permute(right, [*batch, *inner, *columns, *rows, *one])
+    count, n = numel([a[d] for d in batch]), numel([a[d] for d in inner])
+    height, width = numel([a[d] for d in rows]), numel([b[d] for d in columns])
+    made = aten.bmm(aten.reshape(x, (count, height, n)), aten.reshape(y, (count, n, width)))
+    shape = [a[d] if d in batch or d in rows else b[d] if d in columns else 1 for d in order]
+    back = [order.index(d) for d in dims]
+    made = aten.permute(aten.reshape(made, shape), back)
+    return made

@@ -1,0 +1,224 @@
+"""Factories of sequences and patterns, written in operators. Those that fill with one value are in `native.direct`."""
+
+from __future__ import annotations
+
+from array import array
+from math import ceil, isfinite
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_dtype, int64
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.registry import find_operator
+from turnout_aten.generated import operators as aten
+from turnout_aten.kernels.filling import place
+from turnout_aten.kernels.wrapping import resize_output
+from turnout_aten.shapes.promotion import number_dtype
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _made(tensor: Any) -> Tensor:
+    """What a stub returned, for the type checker."""
+    made: Tensor = tensor
+    return made
+
+
+# ---- sequences
+
+
+def arange_end(end: Any, **options: Any) -> Tensor:
+    """arange(0, end)."""
+    return arange(0, end, 1, **options)
+
+
+def arange_start(start: Any, end: Any, **options: Any) -> Tensor:
+    """arange(start, end, 1)."""
+    return arange(start, end, 1, **options)
+
+
+def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
+    """start, start + step, ... below end: int64 when all three are integers, else the default dtype.
+
+    For an integer dtype all three are cut towards 0 first.
+    """
+    if options.get("dtype") is None:
+        whole = all(number_dtype(v).category < FLOAT for v in (start, end, step))
+        options["dtype"] = int64 if whole else get_default_dtype()
+    if options["dtype"].category < FLOAT and all(isfinite(v) for v in (start, end, step)):
+        start, end, step = int(start), int(end), int(step)
+    made = aten.empty__memory_format((arange_length(start, end, step),), **options)
+    return arange_out(start, end, step, out=_made(made))
+
+
+def arange_length(start: Any, end: Any, step: Any) -> int:
+    """How many values there are. Raises ShapeError for a step of 0 or away from the end."""
+    if not all(isfinite(v) for v in (start, end, step)):
+        raise ArgumentError(f"arange: start, end and step must be finite, got {start}, {end} and {step}")
+    if step == 0:
+        raise ArgumentError("arange: step must not be 0")
+    if (end - start) * step < 0:
+        raise ArgumentError(f"arange: step {step} leads away from end, from {start} to {end}")
+    if all(isinstance(v, int) for v in (start, end, step)):
+        return int(-((start - end) // step))
+    count: int = ceil((end - start) / step)
+    return count
+
+
+def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
+    """Write arange(start, end, step) into `out`, resized where needed.
+
+    Where the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
+    """
+    if out.dtype.category < FLOAT and all(isfinite(v) for v in (start, end, step)):
+        start, end, step = int(start), int(end), int(step)
+    n = arange_length(start, end, step)
+    resize_output(find_operator("aten::arange.start_out"), out.device.backend, out, (n,))
+    real = not any(isinstance(v, complex) for v in (start, step)) and out.dtype.category <= FLOAT
+    if real and out.is_contiguous() and out.device.backend.ramp(out.array, start, step):
+        return out
+    counted = aten.sub__Scalar(aten.cumsum(aten.new_ones(out, (n,), dtype=int64), 0), 1)
+    whole = out.dtype.category < FLOAT and all(isinstance(v, int) for v in (start, end, step))
+    if not whole:
+        counted = aten._to_copy(counted, dtype=out.dtype if out.dtype.category >= FLOAT else get_default_dtype())
+    return _made(aten.copy_(out, aten.add__Scalar(aten.mul__Scalar(counted, step), start)))
+
+
+def empty_out(size: Sequence[int], *, memory_format: Any = None, out: Tensor) -> Tensor:
+    """`out` in another shape, its contents unspecified."""
+    if memory_format is not None:
+        return _made(aten.resize_(out, size, memory_format=memory_format))
+    resize_output(find_operator("aten::empty.out"), out.device.backend, out, tuple(size))
+    return out
+
+
+def _bounds(name: str, start: Any, end: Any, steps: int, options: dict[str, Any]) -> tuple[Any, Any]:
+    """start and end as numbers, or as 0-dim tensors. Raises ShapeError for other tensors and for negative steps."""
+    if steps < 0:
+        raise ShapeError(f"{name}: steps must not be negative, got {steps}")
+    for value in (start, end):
+        if isinstance(value, Tensor):
+            if value.ndim:
+                raise ShapeError(
+                    f"{name}: start and end must be numbers or 0-dim tensors, got shape {list(value.shape)}"
+                )
+            if options.get("device") is None:
+                options["device"] = value.device
+            options["device"] = place(options["device"])
+    return start, end
+
+
+def _steps_dtype(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
+    """The dtype of the result: the one asked for, else the default one, complex where an end is."""
+    usual = get_default_dtype()
+    ends_complex = any(isinstance(v, complex) or (isinstance(v, Tensor) and v.is_complex()) for v in (start, end))
+    if dtype is None:
+        return usual.to_complex() if ends_complex else usual
+    if ends_complex and dtype.category != COMPLEX:
+        raise DTypeError(f"{name}: complex ends need a complex dtype, got {dtype.name}")
+    return dtype
+
+
+def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+    """`steps` values from start to end, both included; counted from the nearer end, so that both are exact.
+
+    For an integer dtype the step is cut to float32 or float64 like the values, which are cut towards 0.
+    """
+    start, end = _bounds("linspace", start, end, steps, options)
+    dtype = _steps_dtype("linspace", start, end, options.pop("dtype", None))
+    computed = _step_dtype(dtype)
+    if steps == 0:
+        return _made(aten.empty__memory_format((0,), dtype=dtype, **options))
+    if dtype.category < FLOAT:
+        start, end = _whole(start), _whole(end)
+    first, last = _as_tensor(start, computed, options), _as_tensor(end, computed, options)
+    made: Any
+    if steps == 1:
+        made = aten.clone(aten.view(first, (1,)))
+    else:
+        i = aten._to_copy(aten.arange(steps, dtype=int64, **options), dtype=computed)
+        step = aten.div__Scalar(aten.sub__Tensor(last, first), steps - 1)
+        up = aten.add__Tensor(aten.mul__Tensor(i, step), first)
+        down = aten.sub__Tensor(last, aten.mul__Tensor(aten.rsub__Scalar(i, steps - 1), step))
+        near = aten.lt__Scalar(aten.arange(steps, dtype=int64, **options), steps // 2)
+        made = aten.where__self(near, up, down)
+    return _made(made if dtype is computed else aten._to_copy(made, dtype=dtype))
+
+
+def _step_dtype(dtype: DType) -> DType:
+    """What steps are computed in: float64 for integers, float32 at least."""
+    if dtype.category < FLOAT:
+        return float64
+    return float32 if dtype.itemsize == 2 else dtype
+
+
+def _whole(value: Any) -> Any:
+    """The end of a range of integers, cut towards 0."""
+    return aten.to__dtype(value, int64) if isinstance(value, Tensor) else int(value)
+
+
+def _as_tensor(value: Any, dtype: DType, options: dict[str, Any]) -> Tensor:
+    if isinstance(value, Tensor):
+        return _made(aten.to__device(value, options.get("device") or value.device, dtype))
+    return _made(aten.full((), value, dtype=dtype, **options))
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+    """`base` to the powers of linspace(start, end, steps)."""
+    start, end = _bounds("logspace", start, end, steps, options)
+    dtype = _steps_dtype("logspace", start, end, options.pop("dtype", None))
+    computed = _step_dtype(dtype)
+    if dtype.category < FLOAT:
+        start, end = _whole(start), _whole(end)
+    elif dtype is not computed and steps > 1:  # two-byte floats: the ends are rounded before the step is computed
+        start, end = _as_tensor(start, dtype, options), _as_tensor(end, dtype, options)
+    exponents = linspace(start, end, steps, dtype=computed, **options)
+    made = aten.pow__Scalar(float(base), exponents)
+    return _made(made if dtype is computed else aten._to_copy(made, dtype=dtype))
+
+
+# ---- places in a triangle
+
+
+def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+    """Rows and columns of the places on and below a diagonal, in row-major order."""
+    _check_matrix("tril_indices", row, col)
+    rows = [(i, max(0, min(col, i + offset + 1))) for i in range(row)]
+    return _places([(i, 0, n) for i, n in rows], options)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
+    """Rows and columns of the places on and above a diagonal, in row-major order."""
+    _check_matrix("triu_indices", row, col)
+    return _places([(i, max(0, min(col, i + offset)), col) for i in range(row)], options)
+
+
+def _check_matrix(name: str, row: int, col: int) -> None:
+    if row < 0 or col < 0:
+        raise ShapeError(f"{name}: row and col must not be negative, got {row} and {col}")
+
+
+def _places(spans: list[tuple[int, int, int]], options: dict[str, Any]) -> Tensor:
+    """(row, first column, end) of each row as the two rows of a tensor."""
+    dtype = options.pop("dtype", None) or int64
+    rows = array("q", [i for i, first, end in spans for _ in range(first, end)])
+    columns = array("q", [j for _, first, end in spans for j in range(first, end)])
+    where = place(options.get("device"))
+    made = wrap(where.backend.from_host((rows + columns).tobytes(), (2, len(rows)), int64, where), where)
+    return made if dtype is int64 else _made(aten._to_copy(made, dtype=dtype))
+
+
+# ---- identities
+
+
+def eye(n: int, **options: Any) -> Tensor:
+    """The n by n identity."""
+    return eye_m(n, n, **options)
+
+
+def eye_m(n: int, m: int, **options: Any) -> Tensor:
+    """Ones on the main diagonal of an n by m matrix."""
+    made = aten.zeros((n, m), **options)
+    aten.fill___Scalar(aten.diagonal(made), 1)
+    return _made(made)

@@ -1,0 +1,267 @@
+"""Discrete Fourier transforms under their public names, by way of the three that have kernels.
+
+`norm` says which direction is scaled: backward (the default) the inverse by 1/n, forward the forward one, ortho both by
+1/sqrt(n). Hermitian transforms are the real ones with the directions exchanged: of the conjugate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import FLOAT, get_default_dtype
+from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import wrap_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Dims = Sequence[int] | None
+
+# The number that kernels get for each word, in the forward and in the inverse direction.
+_SCALING = {None: (0, 2), "backward": (0, 2), "forward": (2, 0), "ortho": (1, 1)}
+FORWARD, INVERSE = 0, 1
+LAST_TWO = (-2, -1)
+
+
+def _scaling(name: str, norm: str | None, direction: int) -> int:
+    if norm not in _SCALING:
+        raise ShapeError(f"{name}: norm must be 'forward', 'backward' or 'ortho', got {norm!r}")
+    return _SCALING[norm][direction]
+
+
+# ---- inputs
+
+
+def _floating(self: Tensor) -> Tensor:
+    made: Tensor = aten.to__dtype(self, get_default_dtype()) if self.dtype.category < FLOAT else self
+    return made
+
+
+def _complex(self: Tensor) -> Tensor:
+    x = _floating(self)
+    if x.dtype.is_complex:
+        return x
+    if x.dtype.itemsize == 2:
+        raise DTypeError(f"fft: is not implemented for {x.dtype.name}; convert to float32")
+    made: Tensor = aten.to__dtype(x, x.dtype.to_complex())
+    return made
+
+
+def _real(name: str, self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        raise DTypeError(f"{name}: expected a real tensor, got {self.dtype.name}")
+    return _floating(self)
+
+
+def _dims(name: str, self: Tensor, s: Dims, dim: Dims) -> tuple[list[int], list[int]]:
+    """The dims to transform, counted from 0, and the length that each is brought to."""
+    shape = self.shape
+    if s is not None and dim is not None and len(s) != len(dim):
+        raise ShapeError(f"{name}: s and dim must be equally long, got {list(s)} and {list(dim)}")
+    if s is not None and len(s) > len(shape):
+        raise ShapeError(f"{name}: s {list(s)} has more lengths than the tensor of shape {list(shape)} has dimensions")
+    if dim is not None:
+        dims = [wrap_dim(d, len(shape)) for d in dim]
+        if len(set(dims)) != len(dims):
+            raise ShapeError(f"{name}: dims {list(dim)} name a dimension twice")
+    else:
+        dims = list(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
+    lengths = (
+        [shape[d] for d in dims] if s is None else [shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
+    )
+    for n in lengths:
+        if n < 1:
+            raise ShapeError(f"{name}: cannot transform {n} elements")
+    return dims, lengths
+
+
+def _resized(x: Tensor, dims: Sequence[int], lengths: Sequence[int]) -> Tensor:
+    """Cut off or filled up with zeros at the end of each dim."""
+    for d, n in zip(dims, lengths, strict=True):
+        have = x.shape[d]
+        if n < have:
+            x = aten.slice__Tensor(x, d, 0, n, 1)
+        elif n > have:
+            x = aten.cat([x, aten.new_zeros(x, (*x.shape[:d], n - have, *x.shape[d + 1 :]))], d)
+    return x
+
+
+def _one(name: str, self: Tensor, n: int | None, dim: int) -> tuple[list[int], list[int]]:
+    if not self.ndim:
+        raise DimError(f"{name}: a 0-dim tensor has no dimension {dim} to transform")
+    return _dims(name, self, None if n is None else (n,), (dim,))
+
+
+# ---- the four kinds, for any dims
+
+
+def _c2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str | None, direction: int) -> Tensor:
+    x = _resized(_complex(self), dims, lengths)
+    made: Tensor = aten._fft_c2c(x, dims, _scaling(name, norm, direction), direction == FORWARD)
+    return made
+
+
+def _r2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str | None, direction: int) -> Tensor:
+    x = _resized(_real(name, self), dims, lengths)
+    if not dims:
+        raise ShapeError(f"{name}: at least one dimension must be transformed")
+    made: Tensor = aten._fft_r2c(x, dims, _scaling(name, norm, direction), True)
+    return aten.conj(made) if direction == INVERSE else made
+
+
+def _c2r(name: str, self: Tensor, s: Dims, dim: Dims, norm: str | None, direction: int) -> Tensor:
+    """The last length is that of the result: of the input half of it is read."""
+    dims, lengths = _dims(name, self, s, dim)
+    if not dims:
+        raise ShapeError(f"{name}: at least one dimension must be transformed")
+    given_last = s is not None and s[-1] != -1
+    last = lengths[-1] if given_last else 2 * (lengths[-1] - 1)
+    if last < 1:
+        raise ShapeError(f"{name}: cannot make {last} elements; give the length of the result")
+    x = _resized(_complex(self), dims, [*lengths[:-1], last // 2 + 1])
+    turned = aten.conj(x) if direction == FORWARD else x
+    made: Tensor = aten._fft_c2r(turned, dims, _scaling(name, norm, direction), last)
+    return made
+
+
+# ---- one dim
+
+
+def fft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The transform along one dim, cut or filled up to `n` elements first."""
+    return _c2c("fft.fft", self, *_one("fft.fft", self, n, dim), norm, FORWARD)
+
+
+def ifft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of fft."""
+    return _c2c("fft.ifft", self, *_one("fft.ifft", self, n, dim), norm, INVERSE)
+
+
+def rfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The first half of the transform of a real tensor; the other half is its conjugate."""
+    return _r2c("fft.rfft", self, *_one("fft.rfft", self, n, dim), norm, FORWARD)
+
+
+def irfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of rfft, of `n` elements."""
+    _one("fft.irfft", self, n, dim)
+    return _c2r("fft.irfft", self, None if n is None else (n,), (dim,), norm, INVERSE)
+
+
+def hfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The transform of a signal that is its own conjugate reversed, of which half is given."""
+    _one("fft.hfft", self, n, dim)
+    return _c2r("fft.hfft", self, None if n is None else (n,), (dim,), norm, FORWARD)
+
+
+def ihfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of hfft."""
+    return _r2c("fft.ihfft", self, *_one("fft.ihfft", self, n, dim), norm, INVERSE)
+
+
+# ---- several dims
+
+
+def fftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """fft along several dims: `dim`, else the last ones that `s` has lengths for, else all."""
+    return _c2c("fft.fftn", self, *_dims("fft.fftn", self, s, dim), norm, FORWARD)
+
+
+def ifftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """The inverse of fftn."""
+    return _c2c("fft.ifftn", self, *_dims("fft.ifftn", self, s, dim), norm, INVERSE)
+
+
+def rfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """rfft along the last of several dims, fft along the others."""
+    return _r2c("fft.rfftn", self, *_dims("fft.rfftn", self, s, dim), norm, FORWARD)
+
+
+def irfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """The inverse of rfftn."""
+    return _c2r("fft.irfftn", self, s, dim, norm, INVERSE)
+
+
+def hfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """hfft along the last of several dims, fft along the others."""
+    return _c2r("fft.hfftn", self, s, dim, norm, FORWARD)
+
+
+def ihfftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """The inverse of hfftn."""
+    return _r2c("fft.ihfftn", self, *_dims("fft.ihfftn", self, s, dim), norm, INVERSE)
+
+
+def fft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+    """fftn along two dims."""
+    return fftn(self, s, dim, norm)
+
+
+def ifft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+    """ifftn along two dims."""
+    return ifftn(self, s, dim, norm)
+
+
+def rfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+    """rfftn along two dims."""
+    return rfftn(self, s, dim, norm)
+
+
+def irfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+    """irfftn along two dims."""
+    return irfftn(self, s, dim, norm)
+
+
+def hfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+    """hfftn along two dims."""
+    return hfftn(self, s, dim, norm)
+
+
+def ihfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: str | None = None) -> Tensor:
+    """ihfftn along two dims."""
+    return ihfftn(self, s, dim, norm)
+
+
+# ---- frequencies
+
+
+def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+    """The frequency of each element of a transform of n samples, d apart."""
+    half = (n + 1) // 2
+    positive = aten.arange(half, **_floats(options))
+    negative = aten.arange__start(half - n, 0, **_floats(options))
+    made: Tensor = aten.mul__Scalar(aten.cat([positive, negative], 0), 1.0 / (n * d))
+    return made
+
+
+def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+    """The same for the half that rfft gives."""
+    made: Tensor = aten.mul__Scalar(aten.arange(n // 2 + 1, **_floats(options)), 1.0 / (n * d))
+    return made
+
+
+def _floats(options: dict[str, Any]) -> dict[str, Any]:
+    dtype = options.get("dtype") or get_default_dtype()
+    if dtype.category < FLOAT:
+        raise DTypeError(f"fft: frequencies need a floating-point or complex dtype, got {dtype.name}")
+    return {**options, "dtype": dtype}
+
+
+def _shifted(self: Tensor, dim: Dims, sign: int) -> Tensor:
+    dims = list(range(self.ndim)) if dim is None else [wrap_dim(d, self.ndim) for d in dim]
+    shifts = [self.shape[d] // 2 if sign > 0 else (self.shape[d] + 1) // 2 for d in dims]
+    made: Tensor = aten.roll(self, shifts, dims) if dims else aten.clone(self)
+    return made
+
+
+def fftshift(self: Tensor, dim: Dims = None) -> Tensor:
+    """Frequency zero moved to the middle."""
+    return _shifted(self, dim, 1)
+
+
+def ifftshift(self: Tensor, dim: Dims = None) -> Tensor:
+    """The inverse of fftshift."""
+    return _shifted(self, dim, -1)

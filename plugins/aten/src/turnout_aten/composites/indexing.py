@@ -1,0 +1,143 @@
+"""Selecting by way of index and gather."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import bool_, int64
+from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten.composites.reshaping import write_out
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import broadcast, wrap_dim
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def where(condition: Tensor) -> list[Tensor]:
+    """The indices of the true elements, one tensor per dim."""
+    found: list[Tensor] = aten.unbind__int(aten.nonzero(condition), 1)
+    return found
+
+
+def masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask is true, in row-major order; both are broadcast."""
+    if mask.dtype is not bool_:
+        raise DTypeError(f"masked_select: 'mask' must be a bool tensor, got {mask.dtype.name}")
+    shape = broadcast(self.shape, mask.shape)
+    made: Tensor
+    if not shape:
+        made = aten.index__Tensor(aten.reshape(self, (1,)), [aten.reshape(mask, (1,))])
+        return made
+    made = aten.index__Tensor(aten.expand(self, shape), [aten.expand(mask, shape)])
+    return made
+
+
+def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """gather with the other dims broadcast; without a dim, from the flattened tensor."""
+    made: Tensor
+    if dim is None:
+        return take_along_dim(aten.reshape(self, (-1,)), aten.reshape(indices, (-1,)), 0)
+    if self.ndim != indices.ndim:
+        raise ShapeError(f"take_along_dim: 'indices' must have {self.ndim} dimensions, got shape {list(indices.shape)}")
+    if indices.dtype is not int64:
+        raise DTypeError(f"take_along_dim: 'indices' must be an int64 tensor, got {indices.dtype.name}")
+    d = wrap_dim(dim, self.ndim)
+    if self.shape:
+        # Negative indices count from the end.
+        n = self.shape[d]
+        indices = aten.where__self(aten.lt__Scalar(indices, 0), aten.add__Scalar(indices, n), indices)
+    own, wanted = list(self.shape), list(indices.shape)
+    if own:
+        own[d] = wanted[d] = 1
+    shared = list(broadcast(tuple(own), tuple(wanted)))
+    if shared:
+        own, wanted = list(shared), list(shared)
+        own[d], wanted[d] = self.shape[d], indices.shape[d]
+    made = aten.gather(aten.expand(self, own), d, aten.expand(indices, wanted))
+    return made
+
+
+def take_along_dim_out(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor) -> Tensor:
+    """take_along_dim into `out`."""
+    return write_out("aten::take_along_dim.out", out, take_along_dim(self, indices, dim))
+
+
+def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the class that each element names, in a new last dim; -1 counts the classes by the largest."""
+    if self.dtype is not int64:
+        raise DTypeError(f"one_hot: class indices must be int64, got {self.dtype.name}")
+    if num_classes == -1:
+        if not self.numel():
+            raise ShapeError("one_hot: num_classes must be given for an empty tensor")
+        if aten._local_scalar_dense(aten.min(self)) < 0:
+            raise ShapeError("one_hot: a class index is negative")
+        num_classes = int(aten._local_scalar_dense(aten.max(self))) + 1
+    if num_classes < 1 and not self.numel() == 0:
+        raise ShapeError(f"one_hot: num_classes must be positive or -1, got {num_classes}")
+    zeros = aten.new_zeros(self, (*self.shape, num_classes))
+    made: Tensor = aten.scatter__value(zeros, -1, aten.unsqueeze(self, -1), 1)
+    return made
+
+
+# ---- taking by place
+
+
+def take(self: Tensor, index: Tensor) -> Tensor:
+    """The elements at places of the flattened tensor; negative ones count from the end."""
+    if index.dtype is not int64:
+        raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
+    if index.numel() and not self.numel():
+        raise DimError("take: there is nothing to take from an empty tensor")
+    made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
+    return made
+
+
+def unsafe_index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
+    """index. Places are checked all the same."""
+    made: Tensor = aten.index__Tensor(self, indices)
+    return made
+
+
+def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """index_put. Places are checked all the same."""
+    made: Tensor = aten.index_put(self, indices, values, accumulate)
+    return made
+
+
+def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
+    """The indices inside of self's dims, whatever stands where the mask is false."""
+    return [
+        None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1)
+        for d, index in enumerate(indices)
+    ]
+
+
+def unsafe_masked_index(self: Tensor, mask: Tensor, indices: list[Tensor | None], fill: Any) -> Tensor:
+    """self[indices] where the mask is true, else `fill`; indices may be out of range where it is false."""
+    made: Tensor
+    if not self.numel():
+        made = aten.new_full(
+            aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill
+        )
+        return made
+    found = aten.index__Tensor(self, _kept_places(self, mask, indices))
+    made = aten.masked_fill__Scalar(found, aten.logical_not(mask), fill)
+    return made
+
+
+def _zeros(indices: list[Tensor | None]) -> list[Tensor | None]:
+    return [None if index is None else aten.zeros_like(index) for index in indices]
+
+
+def unsafe_masked_index_put_accumulate(
+    self: Tensor, mask: Tensor, indices: list[Tensor | None], values: Tensor
+) -> Tensor:
+    """self with `values` added at indices where the mask is true."""
+    made: Tensor
+    if not self.numel():
+        made = aten.clone(self)
+        return made
+    added = aten.masked_fill__Scalar(values, aten.logical_not(mask), 0)
+    made = aten.index_put(self, _kept_places(self, mask, indices), added, True)
+    return made

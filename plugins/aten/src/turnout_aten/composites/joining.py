@@ -1,0 +1,137 @@
+"""Joining tensors after giving them the dims that a way of joining wants: rows, columns, blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import broadcast_all, wrap_dim
+from turnout_aten.shapes.promotion import result_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def atleast_1d(self: Tensor) -> Tensor:
+    """A 0-dim tensor with one dim, others as they are."""
+    return self if self.shape else aten.reshape(self, (1,))
+
+
+def atleast_2d(self: Tensor) -> Tensor:
+    """A vector as a row."""
+    if not self.shape:
+        made: Tensor = aten.reshape(self, (1, 1))
+        return made
+    return self if self.ndim > 1 else aten.unsqueeze(self, 0)
+
+
+def atleast_3d(self: Tensor) -> Tensor:
+    """A vector in the middle of three dims, a matrix with a dim behind."""
+    if not self.shape:
+        made: Tensor = aten.reshape(self, (1, 1, 1))
+        return made
+    if self.ndim == 1:
+        self = aten.unsqueeze(self, 0)
+    return self if self.ndim > 2 else aten.unsqueeze(self, -1)
+
+
+def atleast_1d_all(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each."""
+    return [atleast_1d(t) for t in tensors]
+
+
+def atleast_2d_all(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each."""
+    return [atleast_2d(t) for t in tensors]
+
+
+def atleast_3d_all(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each."""
+    return [atleast_3d(t) for t in tensors]
+
+
+def broadcast_tensors(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """All expanded to their common shape."""
+    shape = broadcast_all([t.shape for t in tensors])
+    return [aten.expand(t, shape) for t in tensors]
+
+
+def _some(name: str, tensors: Sequence[Tensor]) -> None:
+    if not tensors:
+        raise ShapeError(f"{name}: needs at least one tensor")
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """cat."""
+    made: Tensor = aten.cat(tensors, dim)
+    return made
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Side by side: along dim 1, vectors along dim 0."""
+    _some("hstack", tensors)
+    raised = atleast_1d_all(tensors)
+    return concat(raised, 0 if raised[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """One below the other: along dim 0, vectors as rows."""
+    _some("vstack", tensors)
+    return concat(atleast_2d_all(tensors), 0)
+
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Behind each other: along dim 2."""
+    _some("dstack", tensors)
+    return concat(atleast_3d_all(tensors), 2)
+
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Side by side, vectors as columns."""
+    _some("column_stack", tensors)
+    return hstack([t if t.ndim > 1 else aten.reshape(t, (t.numel(), 1)) for t in tensors])
+
+
+def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
+    """Each padded with zeros along `dim` to a multiple of `num_chunks` and cut into as many parts; part i of all side by side.
+
+    The result has the shape (..., num_chunks, -1): what follows `dim` in each tensor is flattened.
+    """
+    _some("_chunk_cat", tensors)
+    if num_chunks < 1:
+        raise ShapeError(f"_chunk_cat: num_chunks must be positive, got {num_chunks}")
+    first = tensors[0]
+    d = wrap_dim(dim, first.ndim)
+    parts = []
+    for t in tensors:
+        if t.numel() == 0 or t.ndim <= d:
+            raise ShapeError(f"_chunk_cat: a tensor of shape {list(t.shape)} has no elements along dim {d}")
+        if t.shape[:d] != first.shape[:d] or t.dtype is not first.dtype:
+            raise ShapeError(f"_chunk_cat: shapes {list(first.shape)} and {list(t.shape)} must be equal before dim {d}")
+        missing = -t.shape[d] % num_chunks
+        if missing:
+            zeros = aten.new_zeros(t, (*t.shape[:d], missing, *t.shape[d + 1 :]))
+            t = aten.cat([t, zeros], d)
+        parts.append(aten.reshape(t, (*t.shape[:d], num_chunks, -1)))
+    return concat(parts, d + 1)
+
+
+def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+    """Matrices one behind the other along the diagonal, zeros elsewhere; vectors count as rows."""
+    _some("block_diag", tensors)
+    for i, t in enumerate(tensors):
+        if t.ndim > 2:
+            raise ShapeError(f"block_diag: tensors[{i}] must have at most 2 dimensions, got shape {list(t.shape)}")
+    dtype = result_type(*[aten.new_empty(t, (1,)) for t in tensors])
+    blocks = [aten.to__dtype(t, dtype) for t in atleast_2d_all(tensors)]
+    width = sum([b.shape[1] for b in blocks])
+    rows = []
+    at = 0
+    for b in blocks:
+        height, own = b.shape
+        rows.append(aten.cat([aten.new_zeros(b, (height, at)), b, aten.new_zeros(b, (height, width - at - own))], 1))
+        at += own
+    return concat(rows, 0)

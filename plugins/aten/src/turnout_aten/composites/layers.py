@@ -1,0 +1,160 @@
+"""Dropout in its kinds, and a product of two inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import bool_
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ShapeError(f"dropout: p must lie between 0 and 1, got {p}")
+
+
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """In training, each element 0 with probability p and the others divided by 1 - p; else the input."""
+    _check_probability(p)
+    if not train or p == 0 or not input.numel():
+        return input
+    made: Tensor = aten.native_dropout(input, p, train)[0]
+    return made
+
+
+def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """The same in place."""
+    _check_probability(p)
+    if train and p != 0 and self.numel():
+        noise = aten.bernoulli__p(aten.empty_like(self), 1 - p)
+        aten.mul___Tensor(self, noise if p == 1 else aten.div__Scalar(noise, 1 - p))
+    return self
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """(output, mask): the mask is true where an element was kept."""
+    if not input.numel():
+        return aten.clone(input), aten.empty_like(input)  # a mask in the input's dtype, as in torch
+    if train is False:
+        return aten.clone(input), aten.ones_like(input, dtype=bool_)
+    _check_probability(p)
+    mask = aten.to__dtype(aten.bernoulli__p(aten.empty_like(input), 1 - p), bool_)
+    return native_dropout_backward(input, mask, 0.0 if p == 1 else 1 / (1 - p)), mask
+
+
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """grad_output * mask * scale."""
+    made: Tensor = aten.mul__Scalar(aten.mul__Tensor(grad_output, mask), scale)
+    return made
+
+
+# ---- other kinds of dropout
+
+
+def _noise(input: Tensor, p: float, whole_channels: bool) -> Tensor:
+    """1 where an element is kept; one number per channel, dim 1, for whole channels."""
+    if not whole_channels:
+        made: Tensor = aten.bernoulli__p(aten.empty_like(input), 1 - p)
+        return made
+    if input.ndim < 2:
+        raise ShapeError(f"feature_dropout: 'input' must be [N, C, ...], got shape {list(input.shape)}")
+    shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
+    made = aten.bernoulli__p(aten.new_empty(input, shape), 1 - p)
+    return made
+
+
+def _scaled(input: Tensor, p: float, train: bool, whole_channels: bool) -> Tensor | None:
+    """The factor that drops out, or None where nothing does."""
+    _check_probability(p)
+    if not train or p == 0 or not input.numel():
+        return None
+    noise = _noise(input, p, whole_channels)
+    made: Tensor = noise if p == 1 else aten.div__Scalar(noise, 1 - p)
+    return made
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """dropout of whole channels."""
+    factor = _scaled(input, p, train, True)
+    made: Tensor = input if factor is None else aten.mul__Tensor(input, factor)
+    return made
+
+
+def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """The same in place."""
+    factor = _scaled(self, p, train, True)
+    return self if factor is None else aten.mul___Tensor(self, factor)
+
+
+# The value of selu at minus infinity: what a dropped element becomes. Klambauer et al. (2017).
+_ALPHA = 1.7580993408473766
+
+
+def _alpha(input: Tensor, p: float, train: bool, whole_channels: bool) -> tuple[Tensor, Tensor] | None:
+    """(factor, summand) that keep mean 0 and variance 1, or None where nothing drops out."""
+    _check_probability(p)
+    if not train or p == 0 or not input.numel():
+        return None
+    noise = _noise(input, p, whole_channels)
+    if p == 1:
+        return noise, aten.zeros_like(noise)
+    a = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
+    summand = aten.add__Scalar(aten.mul__Scalar(aten.sub__Scalar(noise, 1), _ALPHA * a), _ALPHA * a * p)
+    return aten.mul__Scalar(noise, a), summand
+
+
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """In training, elements at random become selu's lowest value; then scaled and shifted to keep mean and variance."""
+    return _applied(input, _alpha(input, p, train, False))
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """The same for whole channels."""
+    return _applied(input, _alpha(input, p, train, True))
+
+
+def _applied(input: Tensor, found: tuple[Tensor, Tensor] | None) -> Tensor:
+    made: Tensor = input if found is None else aten.add__Tensor(aten.mul__Tensor(input, found[0]), found[1])
+    return made
+
+
+def alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """alpha_dropout in place."""
+    return _written(self, _alpha(self, p, train, False))
+
+
+def feature_alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
+    """feature_alpha_dropout in place."""
+    return _written(self, _alpha(self, p, train, True))
+
+
+def _written(self: Tensor, found: tuple[Tensor, Tensor] | None) -> Tensor:
+    return self if found is None else aten.add___Tensor(aten.mul___Tensor(self, found[0]), found[1])
+
+
+# ---- products
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1^T W[k] x2 + b[k] for weight [K, I, J], over the last dims of inputs [..., I] and [..., J]."""
+    if input1.ndim != input2.ndim or input1.shape[:-1] != input2.shape[:-1]:
+        raise ShapeError(
+            f"bilinear: the inputs must have one shape but for the last dim, got {list(input1.shape)} and {list(input2.shape)}"
+        )
+    k, i, j = weight.shape if weight.ndim == 3 else (0, -1, -1)
+    if input1.shape[-1:] != (i,) or input2.shape[-1:] != (j,):
+        raise ShapeError(
+            f"bilinear: 'weight' of shape {list(weight.shape)} does not fit inputs of shapes {list(input1.shape)} and "
+            f"{list(input2.shape)}"
+        )
+    if bias is not None and bias.shape != (k,):
+        raise ShapeError(f"bilinear: 'bias' must have shape [{k}], got {list(bias.shape)}")
+    lead = input1.shape[:-1]
+    rows = aten.reshape(aten.permute(weight, (1, 0, 2)), (i, k * j))
+    half = aten.reshape(aten.matmul(aten.reshape(input1, (-1 if input1.numel() else 0, i)), rows), (*lead, k, j))
+    made: Tensor = aten.sum__dim_IntList(aten.mul__Tensor(half, aten.unsqueeze(input2, -2)), (-1,))
+    return made if bias is None else aten.add__Tensor(made, bias)

@@ -1,0 +1,342 @@
+"""Products of vectors, matrices and batches, by way of dot, mv, mm, bmm and addmm; structured matrices."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import BOOL, FLOAT, int64, promote_types
+from turnout.errors import DTypeError, ShapeError
+from turnout.registry import find_operator
+from turnout_aten.composites.reshaping import write_out
+from turnout_aten.generated import operators as aten
+from turnout_aten.kernels.wrapping import check_result_dtype
+from turnout_aten.shapes.extents import broadcast, expands_to, numel, wrap_dim, wrap_dims
+from turnout_aten.shapes.pointwise import check_alpha
+from turnout_aten.shapes.specs import Out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def matmul(self: Tensor, other: Tensor) -> Tensor:
+    """Vectors are rows on the left and columns on the right; dims before the last two are a batch, and broadcast."""
+    a, b = self.shape, other.shape
+    if not a or not b:
+        raise ShapeError(f"matmul: both operands need a dimension, got shapes {list(a)} and {list(b)}")
+    made: Tensor
+    if len(a) == 2 and len(b) == 2:
+        made = aten.mm(self, other)
+    elif len(a) == 1 and len(b) == 1:
+        made = aten.dot(self, other)
+    elif len(a) == 2 and len(b) == 1:
+        made = aten.mv(self, other)
+    elif len(a) == 1 and len(b) == 2:
+        made = aten._unsafe_view(aten.mm(aten.unsqueeze(self, 0), other), b[1:])
+    elif len(a) > 2 and len(b) <= 2:
+        # One large product instead of a batch of small ones.
+        columns = other if len(b) == 2 else aten.unsqueeze(other, 1)
+        if a[-1] != b[0]:
+            raise ShapeError(f"matmul: shapes {list(a)} and {list(b)} do not match: {a[-1]} against {b[0]}")
+        flat = aten.reshape(self, (numel(a[:-1]), a[-1]))
+        made = aten._unsafe_view(aten.mm(flat, columns), (*a[:-1], *b[1:]))
+    else:
+        made = _batched(self, other)
+    return made
+
+
+def _batched(self: Tensor, other: Tensor) -> Tensor:
+    left = aten.unsqueeze(self, 0) if self.ndim == 1 else self
+    right = aten.unsqueeze(other, 1) if other.ndim == 1 else other
+    a, b = left.shape, right.shape
+    batch = broadcast(a[:-2], b[:-2])
+    if a[-1] != b[-2]:
+        raise ShapeError(
+            f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}"
+        )
+    count = numel(batch)
+    x = aten.reshape(aten.expand(left, (*batch, *a[-2:])), (count, *a[-2:]))
+    y = aten.reshape(aten.expand(right, (*batch, *b[-2:])), (count, *b[-2:]))
+    rows, columns = a[-2:-1] if self.ndim > 1 else (), b[-1:] if other.ndim > 1 else ()
+    made: Tensor = aten._unsafe_view(aten.bmm(x, y), (*batch, *rows, *columns))
+    return made
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias, for weight [out, in]."""
+    columns = aten.t(weight)
+    made: Tensor
+    if bias is not None and len(input.shape) == 2 and len(weight.shape) == 2:
+        made = aten.addmm(bias, input, columns)
+        return made
+    made = aten.matmul(input, columns)
+    return made if bias is None else aten.add__Tensor(made, bias)
+
+
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    """All products of the elements of two vectors."""
+    if self.ndim != 1 or vec2.ndim != 1:
+        raise ShapeError(
+            f"outer: both operands must have one dimension, got shapes {list(self.shape)} and {list(vec2.shape)}"
+        )
+    made: Tensor = aten.mul__Tensor(aten.unsqueeze(self, 1), vec2)
+    return made
+
+
+def linear_out(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor) -> Tensor:
+    """linear into `out`."""
+    return write_out("aten::linear.out", out, linear(input, weight, bias))
+
+
+ger = outer
+
+
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """The sums of products along the last dim of both; a 0-dim operand scales."""
+    a, b = self.shape, other.shape
+    made: Tensor
+    if not a or not b:
+        made = aten.mul__Tensor(self, other)
+        return made
+    if a[-1] != b[-1]:
+        raise ShapeError(f"inner: shapes {list(a)} and {list(b)} do not match: {a[-1]} against {b[-1]}")
+    made = aten.tensordot(self, other, (-1,), (-1,))
+    return made
+
+
+def linalg_matmul(self: Tensor, other: Tensor) -> Tensor:
+    """matmul."""
+    made: Tensor = aten.matmul(self, other)
+    return made
+
+
+def _rows_and_columns(name: str, batch1: Tensor, batch2: Tensor) -> tuple[Tensor, Tensor]:
+    """A sum of matrix products as one product: the batch becomes part of the inner dim."""
+    a, b = batch1.shape, batch2.shape
+    if len(a) != 3 or len(b) != 3:
+        raise ShapeError(f"{name}: batch1 and batch2 must have 3 dimensions, got shapes {list(a)} and {list(b)}")
+    if a[0] != b[0] or a[2] != b[1]:
+        raise ShapeError(f"{name}: shapes {list(a)} and {list(b)} do not match")
+    rows = aten.reshape(aten.permute(batch1, (1, 0, 2)), (a[1], a[0] * a[2]))
+    return rows, aten.reshape(batch2, (b[0] * b[1], b[2]))
+
+
+def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * the sum of batch1[i] @ batch2[i]."""
+    rows, columns = _rows_and_columns("addbmm", batch1, batch2)
+    made: Tensor = aten.addmm(self, rows, columns, beta=beta, alpha=alpha)
+    return made
+
+
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """addbmm into self."""
+    rows, columns = _rows_and_columns("addbmm_", batch1, batch2)
+    made: Tensor = aten.addmm_(self, rows, columns, beta=beta, alpha=alpha)
+    return made
+
+
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * outer(vec1, vec2); for bools `or` and `and`. With beta 0 the values of self do not matter."""
+    if vec1.ndim != 1 or vec2.ndim != 1:
+        shapes = f"{list(vec1.shape)} and {list(vec2.shape)}"
+        raise ShapeError(f"addr: vec1 and vec2 must have one dimension, got shapes {shapes}")
+    shape = (*vec1.shape, *vec2.shape)
+    if not expands_to(self.shape, shape):
+        raise ShapeError(f"addr: 'self' of shape {list(self.shape)} does not expand to the product's {list(shape)}")
+    dtype = promote_types(self.dtype, promote_types(vec1.dtype, vec2.dtype))
+    check_alpha(beta, dtype, "beta")
+    check_alpha(alpha, dtype)
+    product = aten.outer(vec1, vec2)
+    made: Tensor
+    if dtype.category == BOOL:
+        product = product if alpha else aten.zeros_like(product)
+        made = aten.logical_or(self, product) if beta else product
+        return made
+    scaled = product if alpha == 1 else aten.mul__Scalar(product, alpha)
+    if beta == 0:
+        made = aten.to__dtype(scaled, dtype)
+    else:
+        made = aten.add__Tensor(self if beta == 1 else aten.mul__Scalar(self, beta), scaled)
+    return made
+
+
+def addr_(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """addr into self."""
+    made = addr(self, vec1, vec2, beta=beta, alpha=alpha)
+    if made.shape != self.shape:
+        have, wanted = list(self.shape), list(made.shape)
+        raise ShapeError(f"addr_: self of shape {have} cannot hold the result of shape {wanted}")
+    check_result_dtype(find_operator("aten::addr_"), Out(made.shape, made.dtype), self)
+    written: Tensor = aten.copy_(self, made)
+    return written
+
+
+# ---- several factors
+
+
+def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
+    """The product of matrices in the cheapest order; one matrix is returned as it is."""
+    for i, matrix in enumerate(matrices):
+        if matrix.ndim != 2:
+            raise ShapeError(f"chain_matmul: matrices[{i}] must have 2 dimensions, got shape {list(matrix.shape)}")
+    if not matrices:
+        raise ShapeError("chain_matmul: needs at least one matrix")
+    made: Tensor = matrices[0] if len(matrices) == 1 else aten.linalg_multi_dot(matrices)
+    return made
+
+
+def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of two or more matrices in the cheapest order; the first may be a row, the last a column."""
+    count = len(tensors)
+    if count < 2:
+        raise ShapeError(f"linalg.multi_dot: needs at least 2 tensors, got {count}")
+    for i, tensor in enumerate(tensors):
+        ranks = (1, 2) if i in (0, count - 1) else (2,)
+        if tensor.ndim not in ranks:
+            raise ShapeError(
+                f"linalg.multi_dot: tensors[{i}] has shape {list(tensor.shape)}; only the ends may be vectors"
+            )
+        if tensor.dtype is not tensors[0].dtype:
+            raise DTypeError(
+                f"linalg.multi_dot: tensors must have one dtype, got {tensors[0].dtype.name} and {tensor.dtype.name}"
+            )
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    factors = list(tensors)
+    factors[0] = aten.unsqueeze(factors[0], 0) if row else factors[0]
+    factors[-1] = aten.unsqueeze(factors[-1], 1) if column else factors[-1]
+    for left, right in pairwise(factors):
+        if left.shape[1] != right.shape[0]:
+            raise ShapeError(f"linalg.multi_dot: shapes {list(left.shape)} and {list(right.shape)} do not match")
+    made = _in_order(factors, _cheapest([f.shape[0] for f in factors] + [factors[-1].shape[1]]), 0, count - 1)
+    if row:
+        made = aten.squeeze__dim(made, 0)
+    return aten.squeeze__dim(made, -1) if column else made
+
+
+def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Factors i to j -> after which factor to split them; factor i is sizes[i] by sizes[i + 1]. By dynamic programming."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            costs = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            cost[i, j] = min(costs)
+            split[i, j] = i + costs.index(cost[i, j])
+    return split
+
+
+def _in_order(factors: list[Tensor], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return factors[i]
+    k = split[i, j]
+    made: Tensor = aten.mm(_in_order(factors, split, i, k), _in_order(factors, split, k + 1, j))
+    return made
+
+
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sums of conj(x) * y along a dim."""
+    if x.dtype.category < FLOAT:
+        raise DTypeError(f"linalg.vecdot: expected a floating-point or complex tensor, got {x.dtype.name}")
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"linalg.vecdot: x and y must have one dtype, got {x.dtype.name} and {y.dtype.name}")
+    product = aten.mul__Tensor(aten.conj(x) if x.dtype.is_complex else x, y)
+    made: Tensor = aten.sum__dim_IntList(product, (dim,))
+    return made
+
+
+def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
+    """The sums of products along pairs of dims; what is left of self comes first, then what is left of other."""
+    if len(dims_self) != len(dims_other):
+        raise ShapeError(f"tensordot: as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}")
+    if self.dtype is not other.dtype:
+        raise DTypeError(f"tensordot: operands must have one dtype, got {self.dtype.name} and {other.dtype.name}")
+    left = wrap_dims(dims_self, self.ndim) if dims_self else ()
+    right = wrap_dims(dims_other, other.ndim) if dims_other else ()
+    x, y = self, other
+    for d, e in zip(left, right, strict=True):
+        m, n = self.shape[d], other.shape[e]
+        if n == 1 != m:
+            x = aten.sum__dim_IntList(x, (d,), True)
+        elif m == 1 != n:
+            y = aten.sum__dim_IntList(y, (e,), True)
+        elif m != n:
+            raise ShapeError(f"tensordot: dim {d} of self has length {m}, dim {e} of other has {n}")
+    kept_left = [d for d in range(self.ndim) if d not in left]
+    kept_right = [d for d in range(other.ndim) if d not in right]
+    inner_size = numel([x.shape[d] for d in left])
+    rows = aten.reshape(aten.permute(x, (*kept_left, *left)), (numel([x.shape[d] for d in kept_left]), inner_size))
+    columns = aten.reshape(
+        aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right]))
+    )
+    shape = [self.shape[d] for d in kept_left] + [other.shape[d] for d in kept_right]
+    made: Tensor = aten.reshape(aten.mm(rows, columns), shape)
+    return made
+
+
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """Blocks of `other`, one for each element of self, scaled by it."""
+    n = max(self.ndim, other.ndim)
+    a, b = (1,) * (n - self.ndim) + self.shape, (1,) * (n - other.ndim) + other.shape
+    left = aten.reshape(aten.contiguous(self), [length for m in a for length in (m, 1)])
+    right = aten.reshape(aten.contiguous(other), [length for m in b for length in (1, m)])
+    made: Tensor = aten.reshape(aten.mul__Tensor(left, right), [m * k for m, k in zip(a, b, strict=True)])
+    return made
+
+
+# ---- parts and patterns
+
+
+def trace(self: Tensor) -> Tensor:
+    """The sum of the main diagonal of a matrix."""
+    if self.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, got shape {list(self.shape)}")
+    made: Tensor = aten.sum(aten.diagonal(self))
+    return made
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A diagonal of the last two dims."""
+    made: Tensor = aten.diagonal(A, offset, dim1, dim2)
+    return made
+
+
+def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product of vectors of length 3, along the first dim of that length unless `dim` says otherwise."""
+    if dim is None:
+        dim = next((d for d, n in enumerate(self.shape) if n == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross: no dim of shape {list(self.shape)} has length 3")
+    made: Tensor = aten.linalg_cross(self, other, dim=dim)
+    return made
+
+
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element, along a new last dim."""
+    count = x.shape[wrap_dim(-1, x.ndim)] if N is None else N
+    if count < 2:
+        raise ShapeError(f"linalg.vander: N must be greater than 1, got {count}")
+    made: Tensor = _powers(x if x.ndim else aten.unsqueeze(x, 0), count)
+    return made
+
+
+def _powers(x: Tensor, count: int) -> Tensor:
+    ones = aten.new_ones(x, (*x.shape, 1))
+    repeated = aten.expand(aten.unsqueeze(x, -1), (*x.shape, count - 1))
+    made: Tensor = aten.cat([ones, aten.cumprod(repeated, -1)], -1)
+    return made
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of the elements of a vector, one row each; the highest comes first unless `increasing`."""
+    if x.ndim != 1:
+        raise ShapeError(f"vander: 'x' must have one dimension, got shape {list(x.shape)}")
+    count = x.shape[0] if N is None else N
+    if count < 0:
+        raise ShapeError(f"vander: N must not be negative, got {count}")
+    whole = aten.to__dtype(x, int64) if x.dtype.category < FLOAT else x
+    made: Tensor = _powers(whole, count) if count else aten.new_empty(whole, (*x.shape, 0))
+    return made if increasing else aten.flip(made, (-1,))

@@ -1,0 +1,146 @@
+"""Norms and distances by way of `linalg_vector_norm`, whose gradient is 0 where the norm is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, DType
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.composites.reshaping import write_out
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import broadcast, wrap_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Dims = Sequence[int] | None
+
+
+def norm_dim_dtype(self: Tensor, p: Any, dim: Dims, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The p-norm over some dims, computed in `dtype`; p is 2 by default."""
+    made: Tensor = aten.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
+    return made
+
+
+def norm_dim(self: Tensor, p: Any, dim: Dims, keepdim: bool = False) -> Tensor:
+    """The same in the tensor's own dtype."""
+    return norm_dim_dtype(self, p, dim, keepdim)
+
+
+def norm(self: Tensor, p: Any = 2) -> Tensor:
+    """The p-norm of all elements."""
+    return norm_dim_dtype(self, p, None)
+
+
+def norm_dtype(self: Tensor, p: Any, *, dtype: DType) -> Tensor:
+    """The same in another dtype."""
+    return norm_dim_dtype(self, p, None, dtype=dtype)
+
+
+def norm_out(self: Tensor, p: Any, dim: Dims, keepdim: bool = False, *, out: Tensor) -> Tensor:
+    """norm into `out`."""
+    return write_out("aten::norm.out", out, norm_dim_dtype(self, p, dim, keepdim))
+
+
+def norm_dtype_out(self: Tensor, p: Any, dim: Dims, keepdim: bool, *, dtype: DType, out: Tensor) -> Tensor:
+    """norm with a dtype into `out`."""
+    return write_out("aten::norm.dtype_out", out, norm_dim_dtype(self, p, dim, keepdim, dtype=dtype))
+
+
+def frobenius_norm(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
+    """The 2-norm over one or two dims."""
+    if len(dim) > 2:
+        raise ShapeError(f"frobenius_norm: takes at most 2 dims, got {list(dim)}")
+    return norm_dim_dtype(self, 2, dim, keepdim)
+
+
+def frobenius_norm_out(self: Tensor, dim: Sequence[int], keepdim: bool = False, *, out: Tensor) -> Tensor:
+    """frobenius_norm into `out`."""
+    return write_out("aten::frobenius_norm.out", out, frobenius_norm(self, dim, keepdim))
+
+
+def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    """The p-norm of the difference."""
+    return norm(aten.sub__Tensor(self, other), p)
+
+
+def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+    """Each slice along `dim` scaled down to a p-norm of `maxnorm` where it is above that."""
+    if isinstance(p, complex) or p <= 0:
+        raise ArgumentError(f"renorm: p must be a positive number, got {p}")
+    if isinstance(maxnorm, complex) or maxnorm < 0:
+        raise ArgumentError(f"renorm: maxnorm must not be negative, got {maxnorm}")
+    if self.ndim < 2:
+        raise ShapeError(f"renorm: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
+    kept = wrap_dim(dim, self.ndim)
+    norms = aten.linalg_vector_norm(self, p, [d for d in range(self.ndim) if d != kept], True)
+    factors = aten.mul__Scalar(aten.reciprocal(aten.add__Scalar(norms, 1e-7)), maxnorm)
+    factors = aten.where__ScalarOther(aten.gt__Scalar(norms, maxnorm), factors, 1.0)
+    made: Tensor = aten.mul__Tensor(self, aten.to__dtype(factors, self.dtype))
+    return made
+
+
+def renorm_(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+    """renorm in place."""
+    # Of a copy: what the product saves for its gradient may not be written.
+    made: Tensor = aten.copy_(self, renorm(aten.clone(self), p, dim, maxnorm))
+    return made
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
+    """The p-distance of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
+
+    # differs from torch: `compute_mode` is checked and has no other effect; distances always come from differences.
+    """
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(
+            "cdist: needs tensors of at least 2 dimensions with equal last ones, got shapes "
+            f"{list(x1.shape)} and {list(x2.shape)}"
+        )
+    _distance_order("cdist", x1, p)
+    if compute_mode not in (None, 0, 1, 2):
+        raise ArgumentError(f"cdist: compute_mode must be 0, 1 or 2, got {compute_mode}")
+    made: Tensor
+    if not x1.shape[-1]:
+        batch = broadcast(x1.shape[:-2], x2.shape[:-2])
+        made = aten.new_zeros(x1, (*batch, x1.shape[-2], x2.shape[-2]))
+        return made
+    differences = aten.sub__Tensor(aten.unsqueeze(x1, -2), aten.unsqueeze(x2, -3))
+    made = aten.linalg_vector_norm(differences, p, [-1])
+    return made
+
+
+def pdist(self: Tensor, p: float = 2) -> Tensor:
+    """The p-distances of the rows of [N, M], each pair once: (0, 1), (0, 2), ..., (N - 2, N - 1)."""
+    if self.ndim != 2:
+        raise ShapeError(f"pdist: 'self' must have 2 dimensions, got shape {list(self.shape)}")
+    _distance_order("pdist", self, p)
+    made: Tensor
+    rows, length = self.shape
+    if rows < 2:
+        made = aten.sum__dim_IntList(aten.slice__Tensor(self, 0, 0, 0), (1,))  # nothing, and it depends on self
+        return made
+    if not length:
+        made = aten.new_zeros(self, (rows * (rows - 1) // 2,))
+        return made
+    parts = []
+    for i in range(rows - 1):
+        differences = aten.sub__Tensor(aten.slice__Tensor(self, 0, i, i + 1), aten.slice__Tensor(self, 0, i + 1))
+        parts.append(aten.linalg_vector_norm(differences, p, [-1]))
+    made = aten.cat(parts)
+    return made
+
+
+def _distance_order(name: str, x: Tensor, p: float) -> None:
+    if p < 0:
+        raise ArgumentError(f"{name}: p must not be negative, got {p}")
+    if x.dtype.category == COMPLEX:
+        raise ArgumentError(f"{name}: needs real tensors, got {x.dtype.name}")
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps over the last dim."""
+    made: Tensor = aten.linalg_vector_norm(aten.add__Scalar(aten.sub__Tensor(x1, x2), eps), p, [-1], keepdim)
+    return made

@@ -1,0 +1,157 @@
+"""Padding with reflected, repeated and wrapped elements: pieces of the tensor itself, joined along one dim after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Piece = Callable[[Tensor, int, int, bool], Tensor]
+
+
+def _reflected(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
+    """Elements beside the edge, in reverse, without the edge itself."""
+    n = x.shape[dim]
+    part = (
+        aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
+    )
+    made: Tensor = aten.flip(part, (dim,))
+    return made
+
+
+def _repeated(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
+    """The edge."""
+    n = x.shape[dim]
+    edge = aten.slice__Tensor(x, dim, n - 1, n, 1) if behind else aten.slice__Tensor(x, dim, 0, 1, 1)
+    made: Tensor = aten.expand(edge, [count if d == dim else m for d, m in enumerate(x.shape)])
+    return made
+
+
+def _wrapped(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
+    """Elements from the other end."""
+    n = x.shape[dim]
+    made: Tensor = aten.slice__Tensor(x, dim, 0, count, 1) if behind else aten.slice__Tensor(x, dim, n - count, n, 1)
+    return made
+
+
+def _extended(x: Tensor, pad: Sequence[int], piece: Piece) -> Tensor:
+    """`pad` holds (before, after) from the last dim on; negative numbers cut off. The result has memory of its own."""
+    joined = False
+    for i in range(len(pad) // 2):
+        before, after, dim = pad[2 * i], pad[2 * i + 1], x.ndim - 1 - i
+        n = x.shape[dim]
+        middle = x
+        if before < 0 or after < 0:
+            middle = aten.slice__Tensor(x, dim, max(-before, 0), n - max(-after, 0), 1)
+        parts = [piece(x, dim, before, False)] if before > 0 else []
+        parts.append(middle)
+        if after > 0:
+            parts.append(piece(x, dim, after, True))
+        joined = len(parts) > 1
+        x = aten.cat(parts, dim) if joined else middle
+    made: Tensor = x if joined else aten.clone(x, memory_format="contiguous_format")
+    return made
+
+
+def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflects: bool) -> None:
+    if len(padding) != 2 * ndim:
+        raise ShapeError(f"{name}: 'padding' must be {2 * ndim} numbers, got {list(padding)}")
+    shape = self.shape
+    if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
+        raise ShapeError(
+            f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
+        )
+    for i in range(ndim):
+        before, after, n = padding[2 * i], padding[2 * i + 1], shape[-1 - i]
+        if reflects and (before >= n or after >= n):
+            raise ShapeError(f"{name}: padding {before} and {after} must be less than {n}, the length of dim {-1 - i}")
+        if n + before + after < 1:
+            raise ShapeError(f"{name}: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
+
+
+def _reflection(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> Tensor:
+    _checked(name, ndim, self, padding, True)
+    return _extended(self, padding, _reflected)
+
+
+def _replication(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> Tensor:
+    _checked(name, ndim, self, padding, False)
+    return _extended(self, padding, _repeated)
+
+
+def reflection_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
+    """The last dim continued by its mirror image."""
+    return _reflection("reflection_pad1d", 1, self, padding)
+
+
+def reflection_pad2d(self: Tensor, padding: Sequence[int]) -> Tensor:
+    """The last two dims."""
+    return _reflection("reflection_pad2d", 2, self, padding)
+
+
+def reflection_pad3d(self: Tensor, padding: Sequence[int]) -> Tensor:
+    """The last three dims."""
+    return _reflection("reflection_pad3d", 3, self, padding)
+
+
+def replication_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
+    """The last dim continued by its first and last element."""
+    return _replication("replication_pad1d", 1, self, padding)
+
+
+def replication_pad2d(self: Tensor, padding: Sequence[int]) -> Tensor:
+    """The last two dims."""
+    return _replication("replication_pad2d", 2, self, padding)
+
+
+def replication_pad3d(self: Tensor, padding: Sequence[int]) -> Tensor:
+    """The last three dims."""
+    return _replication("replication_pad3d", 3, self, padding)
+
+
+def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
+    """The dims behind the channels continued by themselves."""
+    if len(pad) % 2 or len(pad) // 2 > self.ndim - 1:
+        raise ShapeError(f"pad: 'pad' {list(pad)} does not fit a tensor of {self.ndim} dimensions")
+    for i in range(len(pad) // 2):
+        before, after, n = pad[2 * i], pad[2 * i + 1], self.shape[-1 - i]
+        if before > n or after > n:
+            raise ShapeError(
+                f"pad: circular padding {before} and {after} wraps more than once around dim {-1 - i} of length {n}"
+            )
+        if n + before + after < 0:
+            raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
+    # What is cut off does not come back at the other end.
+    middle = _extended(self, [min(n, 0) for n in pad], _wrapped) if any(n < 0 for n in pad) else self
+    return _extended(middle, [max(n, 0) for n in pad], _wrapped)
+
+
+_MODES = {"reflect": "reflection", "replicate": "replication"}
+
+
+def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """`pad` holds (before, after) from the last dim on. The mode is constant, reflect, replicate or circular."""
+    made: Tensor
+    if len(pad) % 2 or len(pad) // 2 > self.ndim:
+        raise ShapeError(f"pad: 'pad' must hold two numbers for each of at most {self.ndim} dims, got {list(pad)}")
+    if mode == "constant":
+        made = aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
+        return made
+    if value is not None and value != 0:
+        raise ShapeError(f"pad: mode {mode!r} takes no value, got {value}")
+    ndim = len(pad) // 2
+    if mode == "circular" and self.ndim in (ndim + 1, ndim + 2):
+        return pad_circular(self, pad)
+    if mode in _MODES and 1 <= ndim <= 3 and self.ndim in (ndim + 1, ndim + 2):
+        made = getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
+        return made
+    raise NotImplementedError(
+        f"pad: mode {mode!r} pads the last 1 to 3 dims of tensors with one or two more, got 'pad' {list(pad)} for "
+        f"{self.ndim} dimensions"
+    )

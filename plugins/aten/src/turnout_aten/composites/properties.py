@@ -1,0 +1,68 @@
+"""Operators that answer with a number or a truth about a tensor: its dtype, its extents, its one value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import COMPLEX, FLOAT
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import numel, wrap_dim
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the dtype is a real floating-point one."""
+    return self.dtype.category == FLOAT
+
+
+def is_complex(self: Tensor) -> bool:
+    """Whether the dtype is complex."""
+    return self.dtype.category == COMPLEX
+
+
+def is_signed(self: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the one element is not 0."""
+    if numel(self.shape) != 1:
+        raise ShapeError(f"is_nonzero: a tensor of shape {list(self.shape)} has no one value; use any() or all()")
+    return bool(aten._local_scalar_dense(self))
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether two shapes are equal."""
+    return self.shape == other.shape
+
+
+def sym_size(self: Tensor, dim: int) -> int:
+    """The length of a dim."""
+    length: int = self.shape[wrap_dim(dim, self.ndim)]
+    return length
+
+
+def sym_stride(self: Tensor, dim: int) -> int:
+    """The stride of a dim, in elements."""
+    step: int = self.stride()[wrap_dim(dim, self.ndim)]
+    return step
+
+
+def sym_numel(self: Tensor) -> int:
+    """The number of elements."""
+    return numel(self.shape)
+
+
+def sym_storage_offset(self: Tensor) -> int:
+    """Where its first element lies in the storage, in elements."""
+    offset: int = self.storage_offset()
+    return offset
+
+
+def sym_is_contiguous(self: Tensor, memory_format: str) -> bool:
+    """Whether its elements lie in the order of a memory format, without gaps."""
+    return self.is_contiguous(memory_format)

@@ -1,0 +1,162 @@
+"""Ranks and pseudo-inverses: both leave out singular values up to max(atol, rtol * the largest one).
+
+Where neither tolerance is given, rtol is the dtype's epsilon times the larger side of the matrix; where only atol is, rtol is 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, DType, complex64, float32, int64
+from turnout.errors import DTypeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.decompositions import matrices, square
+from turnout_aten.shapes.extents import numel
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    Tolerance = Tensor | float | None
+
+_EPSILON = {True: 2.0**-23, False: 2.0**-52}
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next number."""
+    return _EPSILON[dtype in (float32, complex64)]
+
+
+def _cut(self: Tensor, values: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:
+    """max(atol, rtol * the largest value), with a last dim of 1."""
+    if rtol is None:
+        rtol = epsilon(self.dtype) * max(self.shape[-2:]) if atol is None else 0.0
+    largest = aten.amax(values, (-1,), True)
+    relative = _times(largest, rtol)
+    made: Tensor
+    if atol is None:
+        return relative
+    if isinstance(atol, Tensor):
+        made = aten.maximum(aten.unsqueeze(atol, -1) if atol.ndim else atol, relative)
+    else:
+        made = aten.clamp(relative, atol)
+    return made
+
+
+def _times(largest: Tensor, rtol: Any) -> Tensor:
+    made: Tensor
+    if isinstance(rtol, Tensor):
+        made = aten.mul__Tensor(largest, aten.unsqueeze(rtol, -1) if rtol.ndim else rtol)
+    else:
+        made = aten.mul__Scalar(largest, rtol)
+    return made
+
+
+def _real(name: str, **tolerances: Any) -> None:
+    for argument, value in tolerances.items():
+        if isinstance(value, Tensor) and value.dtype.category == COMPLEX:
+            raise DTypeError(f"{name}: '{argument}' must be real, got {value.dtype.name}")
+
+
+# ---- rank
+
+
+def _rank(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Tensor:
+    name = "linalg.matrix_rank"
+    shape = square(name, self, "input") if hermitian else matrices(name, self, "input")
+    _real(name, atol=atol, rtol=rtol)
+    made: Tensor
+    if not numel(shape[-2:]):
+        made = aten.new_zeros(self, shape[:-2], dtype=int64)
+        return made
+    values = aten.abs(aten.linalg_eigvalsh(self)) if hermitian else aten.linalg_svdvals(self)
+    made = aten.sum__dim_IntList(aten.gt__Tensor(values, _cut(self, values, atol, rtol)), (-1,))
+    return made
+
+
+def matrix_rank_tensors(
+    input: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
+) -> Tensor:
+    """How many singular values are above the tolerance."""
+    return _rank(input, atol, rtol, hermitian)
+
+
+def matrix_rank_floats(
+    self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
+    """The same with numbers."""
+    return _rank(self, atol, rtol, hermitian)
+
+
+def matrix_rank(self: Tensor, tol: float, hermitian: bool = False) -> Tensor:
+    """The same with an absolute tolerance."""
+    return _rank(self, tol, 0.0, hermitian)
+
+
+def matrix_rank_tensor(input: Tensor, tol: Tensor, hermitian: bool = False) -> Tensor:
+    """The same with an absolute tolerance for each matrix."""
+    return _rank(input, tol, 0.0, hermitian)
+
+
+# ---- pseudo-inverse
+
+
+def pinv_tensors(
+    self: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
+) -> Tensor:
+    """The inverse on the span of the singular vectors that count, zero on the rest."""
+    return _pinv(self, atol, rtol, hermitian)
+
+
+def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Tensor:
+    name = "linalg.pinv"
+    shape = square(name, self, "self") if hermitian else matrices(name, self, "self")
+    _real(name, atol=atol, rtol=rtol)
+    made: Tensor
+    if not numel(shape[-2:]):
+        made = aten.new_zeros(self, (*shape[:-2], shape[-1], shape[-2]))
+        return made
+    if hermitian:
+        values, left = aten.linalg_eigh(self)
+        right, size = left, aten.abs(values)
+    else:
+        left, values, right = aten.linalg_svd(self, False)
+        right, size = _adjoint(right), values
+    counts = aten.gt__Tensor(size, _cut(self, size, atol, rtol))
+    inverted = aten.masked_fill__Scalar(aten.reciprocal(values), aten.logical_not(counts), 0)
+    scaled = aten.mul__Tensor(right, aten.to__dtype(aten.unsqueeze(inverted, -2), self.dtype))
+    made = aten.matmul(scaled, _adjoint(left))
+    return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)  # under autocast
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    turned: Tensor = aten.transpose__int(x, -2, -1)
+    return aten.conj(turned) if x.dtype.is_complex else turned
+
+
+def pinv_floats(
+    self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
+    """The same with numbers."""
+    made: Tensor = aten.linalg_pinv__atol_rtol_tensor(
+        self, atol=_as_tensor(self, atol), rtol=_as_tensor(self, rtol), hermitian=hermitian
+    )
+    return made
+
+
+def _as_tensor(self: Tensor, value: float | None) -> Tensor | None:
+    return None if value is None else aten.new_full(self, (), value, dtype=self.dtype.to_real())
+
+
+def pinv(self: Tensor, rcond: float, hermitian: bool = False) -> Tensor:
+    """The same with a relative tolerance."""
+    return pinv_floats(self, atol=0.0, rtol=rcond, hermitian=hermitian)
+
+
+def pinv_tensor(self: Tensor, rcond: Tensor, hermitian: bool = False) -> Tensor:
+    """The same with a relative tolerance for each matrix."""
+    made: Tensor = aten.linalg_pinv__atol_rtol_tensor(self, atol=_as_tensor(self, 0.0), rtol=rcond, hermitian=hermitian)
+    return made
+
+
+def pinverse(self: Tensor, rcond: float = 1e-15) -> Tensor:
+    """linalg.pinv(self, rcond)."""
+    return pinv(self, rcond)

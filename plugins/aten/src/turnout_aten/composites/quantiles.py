@@ -1,0 +1,119 @@
+"""quantile and nanquantile: positions in the sorted elements, and what lies between two of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import FLOAT, int64
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import wrap_dim
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-quantiles along a dim, or of all elements; the dim of a one-dimensional `q` comes first. nan gives nan."""
+    return _quantiles("quantile", self, q, dim, keepdim, interpolation, ignore_nan=False)
+
+
+def nanquantile(
+    self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The same of the elements that are not nan."""
+    return _quantiles("nanquantile", self, q, dim, keepdim, interpolation, ignore_nan=True)
+
+
+def quantile_scalar(
+    self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The same for one number."""
+    return quantile(self, _number("quantile", self, q), dim, keepdim, interpolation=interpolation)
+
+
+def nanquantile_scalar(
+    self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The same for one number."""
+    return nanquantile(self, _number("nanquantile", self, q), dim, keepdim, interpolation=interpolation)
+
+
+def _number(name: str, self: Tensor, q: float) -> Tensor:
+    if not 0 <= q <= 1:
+        raise ArgumentError(f"{name}: q must lie between 0 and 1, got {q}")
+    made: Tensor = aten.new_full(self, (), q)
+    return made
+
+
+def _check(name: str, self: Tensor, q: Tensor, interpolation: str) -> None:
+    if not self.numel():
+        raise ShapeError(f"{name}: 'self' must not be empty")
+    if q.ndim > 1:
+        raise ShapeError(f"{name}: q must be a number or have one dimension, got shape {list(q.shape)}")
+    if self.dtype.category != FLOAT or self.dtype.itemsize < 4:
+        raise DTypeError(f"{name}: 'self' must be float32 or float64, got {self.dtype.name}")
+    if self.dtype is not q.dtype:
+        raise DTypeError(f"{name}: q must have dtype {self.dtype.name}, got {q.dtype.name}")
+    if interpolation not in INTERPOLATIONS:
+        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+
+
+def _quantiles(
+    name: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str, *, ignore_nan: bool
+) -> Tensor:
+    _check(name, self, q, interpolation)
+    ndim = self.ndim
+    if dim is None or not ndim:
+        wrap_dim(dim or 0, ndim)
+        last, kept = aten.reshape(self, (-1,)), (1,) * ndim
+    else:
+        d = wrap_dim(dim, ndim)
+        last, kept = aten.movedim__int(self, d, -1), self.shape[:d] + (1,) + self.shape[d + 1 :]
+    ordered = aten.sort(last)[0]
+    found = _between(ordered, _ranks(ordered, aten.reshape(q, (-1,)), ignore_nan), interpolation)
+    if q.ndim:
+        found = aten.movedim__int(found, -1, 0)
+        shape = (q.shape[0], *kept) if keepdim else found.shape
+    else:
+        found = aten.squeeze__dim(found, -1)
+        shape = kept if keepdim else found.shape
+    made: Tensor = aten.reshape(found, shape)
+    return made
+
+
+def _ranks(ordered: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
+    """Positions [..., Q] among the elements [..., N], nan standing last."""
+    length = ordered.shape[-1]
+    missing = aten.isnan(ordered)
+    if ignore_nan:
+        numbers = aten.sum__dim_IntList(aten.logical_not(missing), (-1,), True)
+        ranks: Tensor = aten.mul__Tensor(q, aten.sub__Scalar(aten.to__dtype(numbers, ordered.dtype), 1))
+        made: Tensor = aten.clamp(ranks, 0)
+        return made
+    ranks = aten.expand(aten.mul__Scalar(q, length - 1), (*ordered.shape[:-1], q.shape[0]))
+    made = aten.masked_fill__Scalar(ranks, aten.any__dim(missing, -1, True), length - 1)
+    return made
+
+
+def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
+    rounding = {"higher": aten.ceil, "nearest": aten.round}.get(interpolation, aten.floor)
+    below = rounding(ranks)
+    made: Tensor = aten.gather(ordered, -1, aten.to__dtype(below, int64))
+    if interpolation not in ("linear", "midpoint"):
+        return made
+    above = aten.gather(ordered, -1, aten.to__dtype(aten.ceil(ranks), int64))
+    difference = aten.sub__Tensor(above, made)
+    if interpolation == "midpoint":
+        made = aten.add__Tensor(made, aten.mul__Scalar(difference, 0.5))
+        return made
+    part = aten.sub__Tensor(ranks, below)
+    # From the nearer end, so that a part of 1 gives the upper value exactly.
+    low = aten.add__Tensor(made, aten.mul__Tensor(difference, part))
+    high = aten.sub__Tensor(above, aten.mul__Tensor(difference, aten.rsub__Scalar(part, 1)))
+    made = aten.where__self(aten.lt__Scalar(part, 0.5), low, high)
+    return made

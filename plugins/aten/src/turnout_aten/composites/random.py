@@ -1,0 +1,258 @@
+"""Random numbers, made from a backend's random bits by operators: the same on every backend, whatever else runs meanwhile."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device
+from turnout.dtypes import COMPLEX, FLOAT, DType, bfloat16, float16, float32, float64, get_default_dtype, int64
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.keys import KEYS
+from turnout_aten.generated import operators as aten
+from turnout_aten.kernels.filling import place, strides_as
+from turnout_aten.shapes.extents import numel
+from turnout_aten.tensor.random import Generator, default_generator
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BATCHED = KEYS.bit("Batched")  # inside vmap a value is another one for each example
+
+# The bits that a floating-point dtype holds exactly.
+_PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
+
+
+def _bits(shape: Sequence[int], device: Device, generator: Generator | None) -> Tensor:
+    """int64 tensors of 63 random bits."""
+    source = default_generator(device) if generator is None else generator
+    shape = tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"a tensor cannot have shape {list(shape)}")
+    seed, offset = source.reserve(numel(shape))
+    words = wrap(device.backend.random_bits(shape, seed, offset, device), device)
+    made: Tensor = aten.bitwise_and__Scalar(aten._to_copy(words, dtype=int64), (1 << 63) - 1)
+    return made
+
+
+def drawn_uniform(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
+    """Uniform in [0, 1), a multiple of the dtype's precision; of complex numbers, both parts."""
+    if dtype.category == COMPLEX:
+        return _as_complex(drawn_uniform((*shape, 2), dtype.to_real(), device, generator), dtype)
+    if dtype not in _PRECISION:
+        raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
+    precision = _PRECISION[dtype]
+    low = aten.bitwise_and__Scalar(_bits(shape, device, generator), (1 << precision) - 1)
+    made: Tensor = aten.mul__Scalar(aten._to_copy(low, dtype=dtype), 2.0**-precision)
+    return made
+
+
+def drawn_normal(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
+    """Standard normal, after Box and Muller (1958): sqrt(-2 ln u) cos(2 pi v); of complex numbers, parts of variance 1/2."""
+    if dtype.category == COMPLEX:
+        parts = drawn_normal((*shape, 2), dtype.to_real(), device, generator)
+        return _as_complex(aten.mul__Scalar(parts, sqrt(0.5)), dtype)
+    computed = dtype if dtype in (float32, float64) else float32
+    if dtype not in _PRECISION:
+        raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
+    # 1 - u lies in (0, 1], where the logarithm is finite.
+    u = aten.rsub__Scalar(drawn_uniform(shape, computed, device, generator), 1.0)
+    v = drawn_uniform(shape, computed, device, generator)
+    radius = aten.sqrt(aten.mul__Scalar(aten.log(u), -2.0))
+    made: Tensor = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))
+    return made if dtype is computed else aten._to_copy(made, dtype=dtype)
+
+
+def _as_complex(parts: Tensor, dtype: DType) -> Tensor:
+    """A complex tensor of real and imaginary parts in the last dim."""
+    made: Tensor = aten.squeeze__dim(aten.view__dtype(parts, dtype), -1)
+    return made
+
+
+def where_to_draw(device: Device | None, generator: Generator | None) -> Device:
+    return generator.device if device is None and generator is not None else place(device)
+
+
+def rand(
+    size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Device | None = None, pin_memory: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Uniform in [0, 1)."""
+    return drawn_uniform(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
+
+
+def randn(
+    size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Device | None = None, pin_memory: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Standard normal."""
+    return drawn_normal(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
+
+
+def _like(
+    draw: Any, self: Tensor, generator: Generator | None, dtype: DType | None, device: Device | None, memory_format: Any
+) -> Tensor:
+    """Drawn in self's shape and layout."""
+    drawn = draw(self.shape, dtype or self.dtype, self.device if device is None else place(device), generator)
+    return _laid_out(drawn, self, memory_format)
+
+
+def _laid_out(drawn: Tensor, like: Tensor, memory_format: Any) -> Tensor:
+    """Row-major numbers in the layout of another tensor."""
+    if strides_as(memory_format, like.shape, like) is None:
+        return drawn
+    made: Tensor = aten.empty_like(like, dtype=drawn.dtype, device=drawn.device, memory_format=memory_format)
+    return _copied(made, drawn)
+
+
+def _copied(target: Tensor, source: Tensor) -> Tensor:
+    made: Tensor = aten.copy_(target, source)
+    return made
+
+
+def rand_like(
+    self: Tensor, *, generator: Generator | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Device | None = None, pin_memory: bool | None = None, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Uniform in [0, 1), in self's shape, dtype and device."""
+    return _like(drawn_uniform, self, generator, dtype, device, memory_format)
+
+
+def randn_like(
+    self: Tensor, *, generator: Generator | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Device | None = None, pin_memory: bool | None = None, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Standard normal, in self's shape, dtype and device."""
+    return _like(drawn_normal, self, generator, dtype, device, memory_format)
+
+
+def randint(high: int, size: Sequence[int], **options: Any) -> Tensor:
+    """Integers from 0 to high - 1."""
+    return randint_low(0, high, size, **options)
+
+
+def randint_low(
+    low: int, high: int, size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = int64,
+    layout: Any = None, device: Device | None = None, pin_memory: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Integers from low to high - 1, as the remainder of 63 bits: biased by less than (high - low) / 2**63."""
+    made = _integers(size, low, high, where_to_draw(device, generator), generator)
+    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
+
+
+def randint_like(self: Tensor, high: Any, **options: Any) -> Tensor:
+    """Integers from 0 to high - 1 in self's shape, dtype and device; `high` may be a 0-dim tensor."""
+    if isinstance(high, Tensor):
+        if high.numel() != 1:
+            raise ShapeError(f"randint_like: 'high' must be one number, got shape {list(high.shape)}")
+        high = int(aten._local_scalar_dense(high))
+    return randint_like_low(self, 0, high, **options)
+
+
+def randint_like_low(
+    self: Tensor, low: int, high: int, *, generator: Generator | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Device | None = None, pin_memory: bool | None = None, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """Integers from low to high - 1 in self's shape, dtype and device."""
+    where = self.device if device is None else place(device)
+    made: Tensor = aten._to_copy(_integers(self.shape, low, high, where, generator), dtype=dtype or self.dtype)
+    return _laid_out(made, self, memory_format)
+
+
+def _integers(shape: Sequence[int], low: int, high: int, device: Device, generator: Generator | None) -> Tensor:
+    if low >= high:
+        raise ArgumentError(f"randint: low must be less than high, got {low} and {high}")
+    made: Tensor = aten.add__Scalar(aten.remainder__Scalar(_bits(shape, device, generator), high - low), low)
+    return made
+
+
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: DType | None = int64, layout: Any = None,
+    device: Device | None = None, pin_memory: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The numbers from 0 to n - 1 in random order: the order of n random words."""
+    if n < 0:
+        raise ShapeError(f"randperm: n must not be negative, got {n}")
+    made: Tensor = aten.argsort__stable(_bits((n,), where_to_draw(device, generator), generator), stable=True)
+    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
+
+
+def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Uniform in [from, to)."""
+    if from_ > to:
+        raise ArgumentError(f"uniform_: 'from' must not be above 'to', got {from_} and {to}")
+    drawn = drawn_uniform(self.shape, self.dtype, self.device, generator)
+    aten.copy_(self, aten.add__Scalar(aten.mul__Scalar(drawn, to - from_), from_))
+    return self
+
+
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Normal of that mean and standard deviation."""
+    if std < 0:
+        raise ArgumentError(f"normal_: std must not be negative, got {std}")
+    drawn = drawn_normal(self.shape, self.dtype, self.device, generator)
+    aten.copy_(self, aten.add__Scalar(aten.mul__Scalar(drawn, std), mean))
+    return self
+
+
+def random_from_(self: Tensor, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
+    """Integers from `from` to `to` - 1; without `to`, up to the largest the dtype holds exactly."""
+    if to is None:
+        precision = _PRECISION.get(self.dtype, 8 * self.dtype.itemsize - (1 if self.dtype.is_signed else 0))
+        to = 1 << min(precision, 63)
+    aten.copy_(self, _integers(self.shape, from_, to, self.device, generator))
+    return self
+
+
+def random_to_(self: Tensor, to: int, *, generator: Generator | None = None) -> Tensor:
+    """Integers from 0 to `to` - 1."""
+    return random_from_(self, 0, to, generator=generator)
+
+
+def random_(self: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Integers from 0 to the largest that the dtype holds exactly."""
+    return random_from_(self, 0, None, generator=generator)
+
+
+def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element of `p`, broadcast, is; else 0."""
+    if p.dtype.category != FLOAT:
+        raise DTypeError(f"bernoulli_: probabilities must be floating-point, got {p.dtype.name}")
+    _check_chances(p)
+    drawn = drawn_uniform(self.shape, float64 if p.dtype is float64 else float32, self.device, generator)
+    aten.copy_(self, aten.lt__Tensor(drawn, p))
+    return self
+
+
+def _check_chances(p: Tensor) -> None:
+    """Raise ShapeError for probabilities outside of 0 to 1, where there are values to look at."""
+    if p.is_meta or p.keys & _BATCHED or not p.numel():
+        return
+    if not bool(aten.all(aten.logical_and(aten.ge__Scalar(p, 0), aten.le__Scalar(p, 1)))):
+        raise ArgumentError("bernoulli: probabilities must lie between 0 and 1")
+
+
+def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element is, else 0; in self's dtype."""
+    if self.dtype.category != FLOAT:
+        raise DTypeError(f"bernoulli: probabilities must be floating-point, got {self.dtype.name}")
+    _check_chances(self)
+    drawn = drawn_uniform(self.shape, self.dtype, self.device, generator)
+    made: Tensor = aten._to_copy(aten.lt__Tensor(drawn, self), dtype=self.dtype)
+    return _laid_out(made, self, None)
+
+
+def bernoulli_p(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """1 with probability p, else 0; in self's shape and dtype."""
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"bernoulli: p must lie between 0 and 1, got {p}")
+    drawn = drawn_uniform(self.shape, float32 if self.dtype is not float64 else float64, self.device, generator)
+    made: Tensor = aten._to_copy(aten.lt__Scalar(drawn, p), dtype=self.dtype)
+    return made
+
+
+def bernoulli_float_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """The same, written into self."""
+    aten.copy_(self, bernoulli_p(self, p, generator=generator))
+    return self

@@ -1,0 +1,163 @@
+"""Reductions by way of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, FLOAT, DType, get_default_dtype
+from turnout.errors import DTypeError
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def var(self: Tensor, unbiased: bool = True) -> Tensor:
+    """The variance of all elements; unbiased divides by n - 1."""
+    made: Tensor = aten.var__correction(self, None, correction=int(unbiased))
+    return made
+
+
+def var_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    """The same over some dims."""
+    made: Tensor = aten.var__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+    return made
+
+
+def std(self: Tensor, unbiased: bool = True) -> Tensor:
+    """The standard deviation of all elements."""
+    made: Tensor = aten.std__correction(self, None, correction=int(unbiased))
+    return made
+
+
+def std_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    """The same over some dims."""
+    made: Tensor = aten.std__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+    return made
+
+
+def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(self))) with the largest value taken out first, so that exp does not overflow."""
+    if self.dtype.category < FLOAT:
+        self = aten._to_copy(self, dtype=get_default_dtype())
+    made: Tensor
+    if 0 in self.shape:
+        made = aten.log(aten.sum__dim_IntList(aten.exp(self), dim, keepdim))
+        return made
+    largest = aten.amax(aten.real(self) if self.dtype.category == COMPLEX else self, dim, True)
+    # Where the largest is infinite, taking it out would give nan.
+    infinite = aten.eq__Scalar(aten.abs(largest), float("inf"))
+    largest = aten.where__ScalarSelf(infinite, 0.0, largest)
+    total = aten.sum__dim_IntList(aten.exp(aten.sub__Tensor(self, largest)), dim, keepdim)
+    made = aten.add__Tensor(aten.log(total), largest if keepdim else aten.reshape(largest, total.shape))
+    return made
+
+
+def special_logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
+    """logsumexp under its other name."""
+    made: Tensor = aten.logsumexp(self, dim, keepdim)
+    return made
+
+
+def var_out(
+    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
+) -> Tensor:
+    """var.dim into `out`."""
+    made: Tensor = aten.var__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
+    return made
+
+
+def std_out(
+    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
+) -> Tensor:
+    """std.dim into `out`."""
+    made: Tensor = aten.std__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
+    return made
+
+
+def var_mean_correction(
+    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(variance, mean) over some dims."""
+    made = aten.var__correction(self, dim, correction=correction, keepdim=keepdim)
+    return made, aten.mean__dim(self, dim, keepdim)
+
+
+def var_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
+    """The same of all elements."""
+    return var_mean_correction(self, None, correction=int(unbiased))
+
+
+def var_mean_dim(
+    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The same; unbiased divides by n - 1."""
+    return var_mean_correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+def std_mean_correction(
+    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(standard deviation, mean) over some dims."""
+    made = aten.std__correction(self, dim, correction=correction, keepdim=keepdim)
+    return made, aten.mean__dim(self, dim, keepdim)
+
+
+def std_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
+    """The same of all elements."""
+    return std_mean_correction(self, None, correction=int(unbiased))
+
+
+def std_mean_dim(
+    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The same; unbiased divides by n - 1."""
+    return std_mean_correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+def nansum(
+    self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The sum with nan counted as 0. Complex tensors are refused."""
+    if self.dtype.category == COMPLEX:
+        raise DTypeError(f"nansum is not defined for {self.dtype.name} tensors")
+    if self.dtype.category == FLOAT:
+        self = aten.masked_fill__Scalar(self, aten.isnan(self), 0)
+    made: Tensor = aten.sum__dim_IntList(self, dim, keepdim, dtype=dtype)
+    return made
+
+
+def nanmean(
+    self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The mean of the elements that are not nan; nan where there are none."""
+    if self.dtype.category < FLOAT:
+        raise DTypeError(f"nanmean: needs a float tensor, got {self.dtype.name}")
+    numbers = aten.sum__dim_IntList(aten.logical_not(aten.isnan(self)), dim, keepdim)
+    made: Tensor = aten.div__Tensor(nansum(self, dim, keepdim, dtype=dtype), numbers)
+    return made
+
+
+def count_nonzero_dims(self: Tensor, dim: Sequence[int]) -> Tensor:
+    """How many elements over some dims are not 0."""
+    made: Tensor = aten.sum__dim_IntList(aten.ne__Scalar(self, 0), dim)
+    return made
+
+
+def count_nonzero(self: Tensor, dim: int | None = None) -> Tensor:
+    """The same over one dim or all."""
+    return count_nonzero_dims(self, () if dim is None else (dim,))
+
+
+def max_out(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+    """maximum into `out`."""
+    made: Tensor = aten.maximum__out(self, other, out=out)
+    return made
+
+
+def min_out(self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+    """minimum into `out`."""
+    made: Tensor = aten.minimum__out(self, other, out=out)
+    return made

@@ -1,0 +1,240 @@
+"""Operators that rearrange: views by way of other views, and those that copy when no view will do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import INT
+from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.registry import find_operator
+from turnout_aten.generated import operators as aten
+from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
+from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
+from turnout_aten.shapes.specs import Out
+from turnout_aten.views.geometry import inferred_shape, viewed_strides
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
+    """Write a result into an out argument, which is resized where its shape differs."""
+    op = find_operator(op_name)
+    check_result_dtype(op, Out(value.shape, value.dtype), out)
+    resize_output(op, out.device.backend, out, value.shape)
+    aten.copy_(out, value)
+    return out
+
+
+def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
+    """A view where strides allow one, else a copy."""
+    own = self.shape
+    wanted = inferred_shape(shape, numel(own), "reshape")
+    made: Tensor
+    if self.is_contiguous() or viewed_strides(own, self.stride(), wanted) is not None:
+        made = aten.view(self, wanted)
+    else:
+        made = aten._unsafe_view(aten.clone(self, memory_format="contiguous_format"), wanted)
+    return made
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """A view in another tensor's shape."""
+    made: Tensor = aten.view(self, other.shape)
+    return made
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Expanded to another tensor's shape."""
+    made: Tensor = aten.expand(self, other.shape)
+    return made
+
+
+def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dims from start to end as one."""
+    n = self.ndim
+    start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
+    if start > end:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    shape = self.shape
+    if start == end and n:
+        return self
+    wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
+    made: Tensor = aten.reshape(self, wanted)
+    return made
+
+
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`length` indices of a dim from `start`, which may count from the end."""
+    if not self.shape:
+        raise ShapeError("narrow: a 0-dim tensor has no dimension to narrow")
+    n = self.shape[wrap_dim(dim, self.ndim)]
+    if not -n <= start <= n:
+        raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
+    first = start + n if start < 0 else start
+    if length < 0 or first + length > n:
+        raise ShapeError(f"narrow: start {start} and length {length} do not lie within dim {dim} of length {n}")
+    made: Tensor = aten.slice__Tensor(self, dim, first, first + length, 1)
+    return made
+
+
+def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ...]:
+    """The lengths of at most `chunks` equal parts, the last one shorter if need be; of a length of 0, exactly `chunks`."""
+    if not self.shape:
+        raise ShapeError(f"{name}: a 0-dim tensor has no dimension to split")
+    if chunks <= 0:
+        raise ShapeError(f"{name}: chunks must be positive, got {chunks}")
+    n = self.shape[wrap_dim(dim, self.ndim)]
+    if n == 0:
+        return (0,) * chunks
+    size = -(-n // chunks)
+    return tuple([min(size, n - i) for i in range(0, n, size)])
+
+
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
+    """At most `chunks` parts of equal length along a dim, the last one shorter if need be."""
+    made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self, chunks, dim), dim)
+    return made
+
+
+def movedim_int(self: Tensor, source: int, destination: int) -> Tensor:
+    """One dim put elsewhere."""
+    return movedim_intlist(self, (source,), (destination,))
+
+
+def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+    """Some dims put elsewhere, the others in their order."""
+    n = self.ndim
+    if len(source) != len(destination):
+        raise ShapeError(f"movedim: source {list(source)} and destination {list(destination)} must be equally long")
+    goes = dict(zip(wrap_dims(destination, n), wrap_dims(source, n), strict=True))
+    made: Tensor
+    if not source:
+        made = aten.alias(self)
+        return made
+    rest = iter([d for d in range(n) if d not in goes.values()])
+    made = aten.permute(self, [goes[d] if d in goes else next(rest) for d in range(n)])
+    return made
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape along a new dim."""
+    if not tensors:
+        raise ShapeError("stack: needs at least one tensor")
+    first = tensors[0].shape
+    for i, tensor in enumerate(tensors):
+        if tensor.shape != first:
+            raise ShapeError(f"stack: tensors[{i}] has shape {list(tensor.shape)}, tensors[0] has {list(first)}")
+    at = wrap_dim(dim, len(first) + 1)
+    made: Tensor = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
+    return made
+
+
+def stack_out(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor:
+    """stack into `out`."""
+    return write_out("aten::stack.out", out, stack(tensors, dim))
+
+
+def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
+    """The tensor laid side by side, `repeats` times along each dim; more repeats than dims add dims in front."""
+    lead = len(repeats) - self.ndim
+    if lead < 0:
+        raise ShapeError(f"repeat: repeats {list(repeats)} must name each dimension of shape {list(self.shape)}")
+    if any(times < 0 for times in repeats):
+        raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
+    own = (1,) * lead + self.shape
+    apart: list[Any] = [n for length in own for n in (1, length)]
+    laid = [n for times, length in zip(repeats, own, strict=True) for n in (times, length)]
+    spread = aten.clone(aten.expand(aten.reshape(self, apart), laid), memory_format="contiguous_format")
+    made: Tensor = aten._unsafe_view(spread, [times * n for times, n in zip(repeats, own, strict=True)])
+    return made
+
+
+# ---- other names and forms of views
+
+
+def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
+    """expand."""
+    made: Tensor = aten.expand(self, size)
+    return made
+
+
+def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dim as several of the given lengths, one of which may be -1."""
+    if not self.shape:
+        raise DimError("unflatten: a 0-dim tensor has no dimension to unflatten")
+    d = wrap_dim(dim, self.ndim)
+    if not sizes:
+        raise ShapeError("unflatten: sizes must name at least one length")
+    own = self.shape
+    lengths = inferred_shape(sizes, own[d], "unflatten")
+    made: Tensor = aten.view(self, (*own[:d], *lengths, *own[d + 1 :]))
+    return made
+
+
+def ravel(self: Tensor) -> Tensor:
+    """All elements as one dim, a view where they are contiguous."""
+    made: Tensor = aten.view(aten.contiguous(self), (-1,))
+    return made
+
+
+def adjoint(self: Tensor) -> Tensor:
+    """The last two dims exchanged, complex elements conjugated."""
+    if self.ndim < 2:
+        raise ShapeError(f"adjoint: needs at least 2 dimensions, got shape {list(self.shape)}")
+    made: Tensor = aten.transpose__int(self, -2, -1)
+    return made.conj() if made.is_complex() else made
+
+
+def swapped(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """transpose under NumPy's name."""
+    made: Tensor = aten.transpose__int(self, axis0, axis1)
+    return made
+
+
+def swapped_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """transpose_ under NumPy's name."""
+    aten.transpose_(self, axis0, axis1)
+    return self
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """reshape to another tensor's shape."""
+    made: Tensor = aten.reshape(self, other.shape)
+    return made
+
+
+def reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """Any shape and strides from the same first element."""
+    made: Tensor = aten.as_strided(self, size, stride)
+    return made
+
+
+def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    """narrow with the start in a 0-dim integer tensor."""
+    if start.ndim or start.dtype.category != INT:
+        raise DTypeError(f"narrow: 'start' must be a 0-dim integer tensor, got {start.dtype.name} {list(start.shape)}")
+    return narrow(self, dim, int(aten._local_scalar_dense(start)), length)
+
+
+def split_sizes(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """split_with_sizes."""
+    made: list[Tensor] = aten.split_with_sizes(self, split_size, dim)
+    return made
+
+
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
+    """The sum over the dims along which `size` would broadcast to self's shape."""
+    if not expands_to(tuple(size), self.shape):
+        raise ShapeError(f"sum_to_size: size {list(size)} does not expand to shape {list(self.shape)}")
+    made: Tensor = self
+    if not size:
+        made = aten.sum(self)
+        return made
+    lead = self.ndim - len(size)
+    if lead:
+        made = aten.sum__dim_IntList(made, tuple(range(lead)))
+    dims = tuple([d for d, n in enumerate(size) if n == 1 and made.shape[d] != 1])
+    return aten.sum__dim_IntList(made, dims, True) if dims else made

@@ -1,0 +1,252 @@
+"""Writing by index, by way of index_put and scatter_reduce."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.dtypes import INT, bool_, int64
+from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
+from turnout_aten.tensor.tensor import Tensor
+
+# ---- put: by place in the flattened tensor
+
+
+def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """self with `source` written at places of the flattened tensor; negative ones count from the end."""
+    _check_put(self, index, source)
+    flat = aten.reshape(self, (-1,))
+    places, values = aten.reshape(index, (-1,)), aten.reshape(source, (-1,))
+    if not places.numel():
+        made: Tensor = aten.clone(self)
+        return made
+    put_in = aten.index_put(flat, [places], values, accumulate)
+    found: Tensor = aten.reshape(put_in, self.shape)
+    return found
+
+
+def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """The same, written into self."""
+    aten.copy_(self, put(self, index, source, accumulate))
+    return self
+
+
+def _check_put(self: Tensor, index: Tensor, source: Tensor) -> None:
+    if index.dtype.category != INT:
+        raise DTypeError(f"put: 'index' must be an int64 tensor, got {index.dtype.name}")
+    if source.dtype is not self.dtype:
+        raise DTypeError(f"put: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+    if numel(index.shape) != numel(source.shape):
+        raise ShapeError(f"put: 'index' has {numel(index.shape)} elements, 'source' {numel(source.shape)}")
+    if numel(index.shape) and not numel(self.shape):
+        raise DimError("put: there is no place in an empty tensor")
+
+
+# ---- along a dim, the same for all else
+
+
+def _at(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, list[Tensor | None]]:
+    """self with at least one dim, and the indices of `index_put` that select along `dim`."""
+    d = wrap_dim(dim, self.ndim)
+    if index.dtype is not int64:
+        raise DTypeError(f"{name}: 'index' must be an int64 tensor, got {index.dtype.name}")
+    if index.ndim > 1:
+        raise DimError(f"{name}: 'index' must have one dimension, got shape {list(index.shape)}")
+    return _at_least_1d(self), [*[None] * d, _at_least_1d(index)]
+
+
+def _at_least_1d(self: Tensor) -> Tensor:
+    return self if self.shape else aten.view(self, (1,))
+
+
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """self with one value in the slices along `dim` that `index` names."""
+    target, named = _named("index_fill", self, dim, index)
+    made: Tensor = aten.masked_fill__Tensor(target, named, _filling(self, value))
+    return made if self.shape else aten.view(made, ())
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """The same, written into self."""
+    target, named = _named("index_fill_", self, dim, index)
+    aten.masked_fill___Tensor(target, named, _filling(self, value))
+    return self
+
+
+def _named(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, Tensor]:
+    """self with at least one dim, and a mask of the slices along `dim`: an index that comes twice has one gradient."""
+    target, at = _at(name, self, dim, index)
+    d = len(at) - 1
+    none = aten.new_zeros(index, (target.shape[d],), dtype=bool_)
+    mask = aten.index_put(none, at[d:], aten.new_ones(index, (), dtype=bool_))
+    return target, aten.view(mask, (*(1,) * d, target.shape[d], *(1,) * (target.ndim - d - 1)))
+
+
+def _filling(self: Tensor, value: Any) -> Tensor:
+    """A value as a 0-dim tensor of self's dtype."""
+    if not isinstance(value, Tensor):
+        if isinstance(value, complex) and not self.is_complex():
+            raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
+        made: Tensor = aten.new_full(self, (), value)
+        return made
+    if value.shape:
+        raise ShapeError(f"index_fill: 'value' must be a number or a 0-dim tensor, got shape {list(value.shape)}")
+    if value.is_complex() and not self.is_complex():
+        raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
+    found: Tensor = aten.to__dtype(value, self.dtype)
+    return found
+
+
+def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """self with the slices of `source` along `dim` written where `index` says."""
+    target, at, values = _copied("index_copy", self, dim, index, source)
+    made: Tensor = aten.index_put(target, at, values)
+    return made if self.shape else aten.view(made, ())
+
+
+def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """The same, written into self."""
+    target, at, values = _copied("index_copy_", self, dim, index, source)
+    aten.index_put_(target, at, values)
+    return self
+
+
+def _copied(
+    name: str, self: Tensor, dim: int, index: Tensor, source: Tensor
+) -> tuple[Tensor, list[Tensor | None], Tensor]:
+    target, at = _at(name, self, dim, index)
+    count = numel(index.shape)
+    if source.dtype is not self.dtype:
+        raise DTypeError(f"{name}: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+    d = len(at) - 1
+    shape = target.shape
+    if self.shape and not source.shape and count != 1:
+        raise DimError(f"{name}: a 0-dim 'source' needs an 'index' of one element, got {count}")
+    if source.ndim != self.ndim and self.shape and source.shape:
+        raise DimError(f"{name}: 'source' must have {self.ndim} dimensions, got shape {list(source.shape)}")
+    values = _at_least_1d(source)
+    wanted = (*shape[:d], count, *shape[d + 1 :])
+    if values.shape != wanted:
+        error = DimError if len(values.shape) == len(wanted) and values.shape[d] != count else ShapeError
+        raise error(f"{name}: 'source' must have shape {list(wanted)}, got {list(source.shape)}")
+    return target, at, values
+
+
+# ---- by mask
+
+
+def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """self and mask broadcast, with the elements of `source` in order where the mask is true.
+
+    Each true element takes from `source` at the number of true ones before it, so no shape depends on values.
+    """
+    self, mask = aten.broadcast_tensors([self, mask])
+    return _scattered("masked_scatter", self, mask, source)
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The same, written into self, to which the mask is broadcast."""
+    if not expands_to(mask.shape, self.shape):
+        raise ShapeError(f"masked_scatter_: 'mask' of shape {list(mask.shape)} does not expand to {list(self.shape)}")
+    aten.copy_(self, _scattered("masked_scatter_", self, aten.expand(mask, self.shape), source))
+    return self
+
+
+def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    if mask.dtype is not bool_:
+        raise DTypeError(f"{name}: 'mask' must be a bool tensor, got {mask.dtype.name}")
+    if source.dtype is not self.dtype:
+        raise DTypeError(f"{name}: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+    available = numel(source.shape)
+    made: Tensor
+    if not available or not numel(self.shape):
+        if numel(self.shape) and not self.is_meta and bool(aten.any(mask)):
+            raise ShapeError(f"{name}: 'source' has fewer elements than 'mask' has true ones: 0")
+        made = aten.clone(self, memory_format="contiguous_format")
+        return made
+    order = aten.sub__Scalar(aten.cumsum(aten.reshape(mask, (-1,)), 0), 1)
+    order = aten.clamp(order, 0)
+    try:
+        taken = aten.index_select(aten.reshape(source, (-1,)), 0, order)
+    except IndexError:
+        raise ShapeError(f"{name}: 'source' has fewer elements than 'mask' has true ones: {available}") from None
+    made = aten.where__self(mask, aten.reshape(taken, self.shape), self)
+    return made
+
+
+# ---- scattering with a reduction
+
+_SCATTER_NAMES = {"add": "sum", "multiply": "prod"}
+
+
+def scatter_with(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+    """self with the elements of `src` added or multiplied in where `index` says along `dim`."""
+    made: Tensor = aten.scatter_reduce__two(self, dim, index, src, _reduction(reduce))
+    return made
+
+
+def scatter_with_(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+    """The same, written into self."""
+    aten.scatter_reduce___two(self, dim, index, src, _reduction(reduce))
+    return self
+
+
+def scatter_value_with(self: Tensor, dim: int, index: Tensor, value: Any, *, reduce: str) -> Tensor:
+    """The same with a number."""
+    return scatter_with(self, dim, index, aten.new_full(self, index.shape, value), reduce=reduce)
+
+
+def scatter_value_with_(self: Tensor, dim: int, index: Tensor, value: Any, *, reduce: str) -> Tensor:
+    """The same with a number, written into self."""
+    return scatter_with_(self, dim, index, aten.new_full(self, index.shape, value), reduce=reduce)
+
+
+def _reduction(reduce: str) -> str:
+    found = _SCATTER_NAMES.get(reduce)
+    if found is None:
+        raise ShapeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    return found
+
+
+def index_reduce(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """self with the slices of `source` along `dim` reduced into those that `index` names."""
+    places = _spread("index_reduce", self, dim, index, source, reduce)
+    made: Tensor = aten.scatter_reduce__two(self, dim, places, source, reduce, include_self=include_self)
+    return made
+
+
+def index_reduce_(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """The same, written into self."""
+    places = _spread("index_reduce_", self, dim, index, source, reduce)
+    aten.scatter_reduce___two(self, dim, places, source, reduce, include_self=include_self)
+    return self
+
+
+def _spread(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
+    """`index` with a place for each element of `source`."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise ShapeError(f"{name}: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
+    target, at = _along(name, self, dim, index)
+    shape = target.shape
+    wanted = (*shape[:at], numel(index.shape), *shape[at + 1 :]) if self.shape else source.shape
+    if source.shape != wanted:
+        raise ShapeError(f"{name}: 'source' must have shape {list(wanted)}, got {list(source.shape)}")
+    apart = [1] * len(wanted)
+    if apart:
+        apart[at] = -1
+    made: Tensor = aten.expand(aten.view(index, apart), wanted) if numel(index.shape) else aten.new_empty(index, wanted)
+    return made
+
+
+def _along(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int]:
+    d = wrap_dim(dim, self.ndim)
+    if index.dtype.name not in ("int64", "int32"):
+        raise DTypeError(f"{name}: 'index' must be an int32 or int64 tensor, got {index.dtype.name}")
+    if index.ndim > 1:
+        raise DimError(f"{name}: 'index' must have one dimension, got shape {list(index.shape)}")
+    return _at_least_1d(self), d

@@ -1,0 +1,92 @@
+"""segment_reduce: one result for each run of elements along a dim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import FLOAT
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import wrap_dim
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+# What an empty segment gives without `initial`, and what stands for the elements of others.
+_NEUTRAL = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
+
+
+def segment_reduce(
+    data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
+    offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False, initial: Any = None,
+) -> Tensor:  # fmt: skip
+    """sum, mean, max, min or prod over segments [..., S] of data [..., N, ...], given by lengths or by S + 1 offsets.
+
+    `axis` is the last dim of the lengths. An empty segment gives `initial`, or the neutral value, for mean nan.
+    """
+    if reduce not in _NEUTRAL:
+        raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(_NEUTRAL)}, got {reduce!r}")
+    if indices is not None or (lengths is None) == (offsets is None):
+        raise ArgumentError("segment_reduce: needs either lengths or offsets, and takes no indices")
+    if data.dtype.category != FLOAT:
+        raise DTypeError(f"segment_reduce: needs a float tensor, got {data.dtype.name}")
+    given = lengths if lengths is not None else offsets
+    assert given is not None
+    d = wrap_dim(axis, data.ndim)
+    if given.ndim != d + 1 or given.shape[:-1] != data.shape[:d]:
+        raise ShapeError(
+            f"segment_reduce: lengths and offsets must have the first {d + 1} dims of data, {list(data.shape)}, "
+            f"up to the last one; got shape {list(given.shape)}"
+        )
+    starts, ends = _limits(lengths, offsets)
+    if lengths is not None and not unsafe:
+        _check_lengths(lengths, data.shape[d])
+    return _reduced(data, reduce, d, starts, ends, initial)
+
+
+def _limits(lengths: Tensor | None, offsets: Tensor | None) -> tuple[Tensor, Tensor]:
+    if lengths is not None:
+        ends = aten.cumsum(lengths, -1)
+        return aten.sub__Tensor(ends, lengths), ends
+    assert offsets is not None
+    return aten.slice__Tensor(offsets, -1, 0, -1), aten.slice__Tensor(offsets, -1, 1)
+
+
+def _check_lengths(lengths: Tensor, size: int) -> None:
+    if lengths.is_meta or not lengths.numel():
+        return
+    if aten._local_scalar_dense(aten.min(lengths)) < 0:
+        raise ArgumentError("segment_reduce: lengths must not be negative")
+    if aten._local_scalar_dense(aten.any(aten.ne__Scalar(aten.sum__dim_IntList(lengths, (-1,)), size))):
+        raise ShapeError(f"segment_reduce: the lengths must add up to {size}, the length of data's dim")
+
+
+def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, initial: Any) -> Tensor:
+    place = aten.arange(data.shape[d], dtype=ends.dtype, device=data.device)
+    inside = aten.logical_and(
+        aten.ge__Tensor(place, aten.unsqueeze(starts, -1)), aten.lt__Tensor(place, aten.unsqueeze(ends, -1))
+    )
+    inside = aten.reshape(inside, (*inside.shape, *(1,) * (data.ndim - d - 1)))
+    each = aten.where__ScalarOther(inside, aten.unsqueeze(data, d), _NEUTRAL[reduce])
+    over, base = d + 1, initial
+    made: Tensor
+    if reduce in ("max", "min"):
+        bound = aten.new_full(each, (*each.shape[:over], 1, *each.shape[over + 1 :]), _start(reduce, initial))
+        made = (aten.amax if reduce == "max" else aten.amin)(aten.cat([each, bound], over), (over,))
+        return made
+    if reduce == "prod":
+        made = aten.prod__dim_int(each, over)
+        return made if base is None else aten.mul__Scalar(made, base)
+    made = aten.sum__dim_IntList(each, (over,))
+    made = made if base is None else aten.add__Scalar(made, base)
+    if reduce == "mean":
+        counts = aten.to__dtype(aten.sub__Tensor(ends, starts), data.dtype)
+        counts = aten.reshape(counts, (*counts.shape, *(1,) * (data.ndim - d - 1)))
+        empty = aten.eq__Scalar(counts, 0)
+        made = aten.div__Tensor(made, aten.where__ScalarSelf(empty, 1, counts))
+        made = aten.masked_fill__Scalar(made, empty, float("nan")) if base is None else made
+    return made
+
+
+def _start(reduce: str, initial: Any) -> float:
+    return _NEUTRAL[reduce] if initial is None else float(initial)

@@ -1,0 +1,46 @@
+"""softmax and log_softmax with a dtype to compute in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout_aten.composites.reshaping import write_out
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """exp(self) / sum(exp(self)) along a dim, after conversion to `dtype`."""
+    made: Tensor = aten._softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
+    return made
+
+
+def log_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """The logarithm of that."""
+    made: Tensor = aten._log_softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
+    return made
+
+
+def softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor) -> Tensor:
+    """softmax into `out`."""
+    return write_out("aten::softmax.int_out", out, softmax(self, dim, dtype))
+
+
+def log_softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor) -> Tensor:
+    """log_softmax into `out`."""
+    return write_out("aten::log_softmax.int_out", out, log_softmax(self, dim, dtype))
+
+
+def special_log_softmax(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """log_softmax, the dtype by its name alone."""
+    return log_softmax(self, dim, dtype)
+
+
+def safe_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """softmax, with 0 where all elements are -inf; these are 0 before it too, for a gradient without NaN."""
+    hidden = aten.all__dim(aten.eq__Scalar(self, float("-inf")), dim, True)
+    made: Tensor = aten.masked_fill__Scalar(softmax(aten.masked_fill__Scalar(self, hidden, 0), dim, dtype), hidden, 0)
+    return made

@@ -1,0 +1,112 @@
+"""Sorting and searching by way of sort.stable, searchsorted and nonzero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import bool_
+from turnout.errors import ShapeError
+from turnout_aten.composites.reshaping import write_out
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.promotion import result_type
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def sort(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """(values, indices) in order along a dim."""
+    values, indices = aten.sort__stable(self, stable=False, dim=dim, descending=descending)
+    return values, indices
+
+
+def sort_values(
+    self: Tensor, dim: int = -1, descending: bool = False, *, values: Tensor, indices: Tensor
+) -> tuple[Tensor, Tensor]:
+    """sort into `values` and `indices`."""
+    aten.sort__values_stable(self, stable=False, dim=dim, descending=descending, values=values, indices=indices)
+    return values, indices
+
+
+def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
+    """The indices of sort."""
+    made: Tensor = aten.sort__stable(self, stable=False, dim=dim, descending=descending)[1]
+    return made
+
+
+def argsort_stable(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
+    """The same; equal elements keep their order if `stable`."""
+    made: Tensor = aten.sort__stable(self, stable=stable, dim=dim, descending=descending)[1]
+    return made
+
+
+def argsort_stable_out(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False, out: Tensor) -> Tensor:
+    """argsort into `out`."""
+    found = argsort_stable(self, stable=stable, dim=dim, descending=descending)
+    return write_out("aten::argsort.stable_out", out, found)
+
+
+def msort(self: Tensor) -> Tensor:
+    """The elements in order along the first dim."""
+    made: Tensor = aten.sort__stable(self, stable=False, dim=0)[0]
+    return made
+
+
+def bucketize(self: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The bucket of each element among one-dimensional boundaries in order."""
+    _check_boundaries(boundaries)
+    made: Tensor = aten.searchsorted__Tensor(boundaries, self, out_int32=out_int32, right=right)
+    return made
+
+
+def bucketize_scalar(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The same for a number."""
+    _check_boundaries(boundaries)
+    made: Tensor = aten.searchsorted__Scalar(boundaries, self, out_int32=out_int32, right=right)
+    return made
+
+
+def _check_boundaries(boundaries: Tensor) -> None:
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize: boundaries must have one dimension, got shape {list(boundaries.shape)}")
+
+
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of `test_elements`; with `invert`, whether it is none. nan is none."""
+    dtype = result_type(elements, test_elements)
+    among = aten.reshape(aten.to__dtype(test_elements, dtype), (-1,))
+    made: Tensor
+    if not among.numel():
+        made = aten.full_like(elements, invert, dtype=bool_)
+        return made
+    among = aten.sort(among)[0]
+    elements = aten.to__dtype(elements, dtype)
+    at = aten.clamp(aten.searchsorted__Tensor(among, elements), 0, among.numel() - 1)
+    found = aten.reshape(aten.index_select(among, 0, aten.reshape(at, (-1,))), elements.shape)
+    made = aten.ne__Tensor(found, elements) if invert else aten.eq__Tensor(found, elements)
+    return made
+
+
+def isin_scalar(elements: Tensor, test_element: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element equals a number."""
+    made: Tensor = (aten.ne__Scalar if invert else aten.eq__Scalar)(elements, test_element)
+    return made
+
+
+def scalar_isin(element: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether a number is one of `test_elements`."""
+    made: Tensor = aten.any(aten.eq__Scalar(test_elements, element))
+    return aten.logical_not(made) if invert else made
+
+
+def argwhere(self: Tensor) -> Tensor:
+    """The indices of the elements that are not 0, one row each."""
+    made: Tensor = aten.nonzero(self)
+    return made
+
+
+def nonzero_numpy(self: Tensor) -> list[Tensor]:
+    """The same as one tensor per dim; a 0-dim tensor counts as one of one dim."""
+    x = self if self.ndim else aten.unsqueeze(self, 0)
+    found: list[Tensor] = aten.unbind__int(aten.nonzero(x), 1)
+    return found

@@ -1,0 +1,71 @@
+"""Special functions written in others."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import FLOAT, get_default_dtype
+from turnout.errors import ArgumentError, DTypeError
+from turnout_aten.composites.out_variants import into_out
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """polygamma, written into self."""
+    return _written("polygamma_", self, aten.polygamma(n, aten.clone(self)))
+
+
+def mvlgamma(self: Tensor, p: int) -> Tensor:
+    """The log of the multivariate gamma function of dimension p >= 1; self is above (p - 1) / 2."""
+    if p < 1:
+        raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
+    x = self if self.dtype.category >= FLOAT else aten.to__dtype(self, get_default_dtype())
+    total: Tensor = aten.lgamma(x)
+    for i in range(1, p):
+        total = aten.add__Tensor(total, aten.lgamma(aten.sub__Scalar(x, i / 2)))
+    made: Tensor = aten.add__Scalar(total, p * (p - 1) / 4 * math.log(math.pi))
+    return made
+
+
+def mvlgamma_(self: Tensor, p: int) -> Tensor:
+    """In place."""
+    return _written("mvlgamma_", self, aten.mvlgamma(aten.clone(self), p))
+
+
+def _written(name: str, self: Tensor, value: Tensor) -> Tensor:
+    """`value` copied into self. Raises DTypeError for whole numbers."""
+    if self.dtype.category < FLOAT:
+        raise DTypeError(
+            f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}"
+        )
+    made: Tensor = aten.copy_(self, value)
+    return made
+
+
+mvlgamma_out = into_out(mvlgamma, "mvlgamma.out")
+
+
+def special_ndtr(self: Tensor) -> Tensor:
+    """The distribution function of the normal distribution; by erfc, which keeps its digits far to the left."""
+    made: Tensor = aten.mul__Scalar(aten.erfc(aten.mul__Scalar(self, -math.sqrt(0.5))), 0.5)
+    return made
+
+
+special_ndtr_out = into_out(special_ndtr, "special_ndtr.out")
+
+
+def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None = None) -> Tensor:
+    """grad / (x (1 - x)): NaN outside of [0, 1], or 0 outside of the limits where there is an eps."""
+    low, high, other = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
+    inside = aten.logical_and(aten.ge__Scalar(self, low), aten.le__Scalar(self, high))
+    x = aten.where__ScalarOther(inside, self, 0.5)  # elsewhere no quotient is infinite, whose derivatives would be NaN
+    slope = aten.reciprocal(aten.mul__Tensor(x, aten.rsub__Scalar(x, 1)))
+    made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarOther(inside, slope, other))
+    return made
+
+
+logit_backward_grad_input = into_out(logit_backward, "logit_backward.grad_input")

@@ -1,0 +1,211 @@
+"""Medians of everything, differences, integrals, covariances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.shapes.extents import wrap_dim
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def _flat(self: Tensor) -> Tensor:
+    made: Tensor = aten.reshape(self, (-1,))
+    return made
+
+
+def median(self: Tensor) -> Tensor:
+    """The median of all elements, the lower of two; nan where one is nan, and of no elements."""
+    return _median_of_all(self, aten.median__dim)
+
+
+def nanmedian(self: Tensor) -> Tensor:
+    """The same of the elements that are not nan."""
+    return _median_of_all(self, aten.nanmedian__dim)
+
+
+def _median_of_all(self: Tensor, find: Any) -> Tensor:
+    made: Tensor
+    if not self.numel():
+        lowest = -(1 << (8 * self.dtype.itemsize - 1)) if self.dtype.is_signed else 0
+        made = aten.new_full(self, (), float("nan") if self.dtype.category == FLOAT else lowest)
+        return made
+    made = find(_flat(self), 0)[0]
+    return made
+
+
+def diff(
+    self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The n-th differences of neighbours along a dim; of bools, whether they differ."""
+    if not self.ndim:
+        raise ShapeError("diff: 'self' must have at least one dimension")
+    if n < 0:
+        raise ArgumentError(f"diff: n must not be negative, got {n}")
+    d = wrap_dim(dim, self.ndim)
+    for name, other in (("prepend", prepend), ("append", append)):
+        _check_joined(self, other, name, d)
+    made: Tensor
+    if not n:
+        made = aten.clone(self)
+        return made
+    joined = [t for t in (prepend, self, append) if t is not None]
+    made = aten.cat(joined, d) if len(joined) > 1 else self
+    for _ in range(min(n, made.shape[d])):
+        later, earlier = aten.slice__Tensor(made, d, 1), aten.slice__Tensor(made, d, 0, made.shape[d] - 1)
+        made = (aten.logical_xor if made.dtype.category == BOOL else aten.sub__Tensor)(later, earlier)
+    return made
+
+
+def _check_joined(self: Tensor, other: Tensor | None, name: str, d: int) -> None:
+    if other is None:
+        return
+    own = self.shape
+    if other.ndim != self.ndim or any(i != d and n != own[i] for i, n in enumerate(other.shape)):
+        raise ShapeError(
+            f"diff: shapes {list(own)} and {list(other.shape)} of '{name}' must be equal apart from dim {d}"
+        )
+
+
+# ---- integrals
+
+
+def _refuse_bools(name: str, *tensors: Tensor) -> None:
+    if any(t.dtype.category == BOOL for t in tensors):
+        raise DTypeError(f"{name} is not defined for bool tensors")
+
+
+def _both(y: Tensor, d: int) -> Tensor:
+    """The sums of neighbours along a dim."""
+    made: Tensor = aten.add__Tensor(aten.slice__Tensor(y, d, 1), aten.slice__Tensor(y, d, 0, y.shape[d] - 1))
+    return made
+
+
+def _steps(y: Tensor, x: Tensor, d: int, name: str) -> Tensor:
+    """The distances of neighbours in x, ready to be multiplied with what lies along `d` of y."""
+    _refuse_bools(name, y, x)
+    if x.ndim == 1:
+        if x.shape[0] != y.shape[d]:
+            raise ShapeError(f"{name}: x has {x.shape[0]} points, y has {y.shape[d]} along dim {d}")
+        x = aten.reshape(x, (*(1,) * d, -1, *(1,) * (y.ndim - d - 1)))
+    elif x.ndim < y.ndim:
+        x = aten.reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
+    return diff(x, 1, d)
+
+
+def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+    """The integral of y over the points x along a dim, by the trapezoidal rule."""
+    d = wrap_dim(dim, y.ndim)
+    made: Tensor
+    if not y.shape[d]:
+        made = aten.new_zeros(y, (*y.shape[:d], *y.shape[d + 1 :]))
+        return made
+    areas = aten.mul__Tensor(_both(y, d), _steps(y, x, d, "trapezoid"))
+    made = aten.div__Scalar(aten.sum__dim_IntList(areas, (d,)), 2.0)
+    return made
+
+
+def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The same for points at equal distances."""
+    _refuse_bools("trapezoid", y)
+    d = wrap_dim(dim, y.ndim)
+    made: Tensor
+    if not y.shape[d]:
+        made = aten.new_zeros(y, (*y.shape[:d], *y.shape[d + 1 :]))
+        return made
+    ends = aten.mul__Scalar(aten.add__Tensor(aten.select__int(y, d, 0), aten.select__int(y, d, -1)), 0.5)
+    made = aten.mul__Scalar(aten.sub__Tensor(aten.sum__dim_IntList(y, (d,)), ends), dx)
+    return made
+
+
+def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+    """The integrals up to each point."""
+    d = wrap_dim(dim, y.ndim)
+    areas = aten.mul__Tensor(_both(y, d), _steps(y, x, d, "cumulative_trapezoid"))
+    made: Tensor = aten.div__Scalar(aten.cumsum(areas, d), 2.0)
+    return made
+
+
+def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The same for points at equal distances."""
+    _refuse_bools("cumulative_trapezoid", y)
+    d = wrap_dim(dim, y.ndim)
+    made: Tensor = aten.mul__Scalar(aten.cumsum(_both(y, d), d), dx / 2)
+    return made
+
+
+# ---- covariances
+
+
+def _weights(name: str, given: Tensor | None, observations: int, category: int) -> Tensor | None:
+    if given is None:
+        return None
+    if given.ndim > 1:
+        raise ShapeError(f"cov: {name} must have at most one dimension, got shape {list(given.shape)}")
+    if given.numel() != observations:
+        raise ShapeError(
+            f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}"
+        )
+    if given.dtype.category != category:
+        raise DTypeError(f"cov: {name} must be {'integers' if category == INT else 'floats'}, got {given.dtype.name}")
+    if observations and not given.is_meta and aten._local_scalar_dense(aten.min(given)) < 0:
+        raise ArgumentError(f"cov: {name} must not be negative")
+    return _flat(given)
+
+
+def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariances of the rows of [variables, observations], or the variance of [observations]."""
+    if self.ndim > 2:
+        raise ShapeError(f"cov: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
+    if self.dtype.category == BOOL:
+        raise DTypeError("cov is not defined for bool tensors")
+    rows = self if self.ndim == 2 else aten.reshape(self, (1, -1))
+    observations = rows.shape[1]
+    times = _weights("fweights", fweights, observations, INT)
+    weights = _weights("aweights", aweights, observations, FLOAT)
+    total = weights if times is None else times if weights is None else aten.mul__Tensor(times, weights)
+    weighted = rows if total is None else aten.mul__Tensor(rows, total)
+    count = observations if total is None else aten.sum(total)
+    mean = _divided(aten.sum__dim_IntList(weighted, (1,), True), count)
+    centred = aten.sub__Tensor(rows, mean)
+    scaled = centred if total is None else aten.mul__Tensor(centred, total)
+    made: Tensor = aten.mm(centred, _conj(aten.t(aten.to__dtype(scaled, centred.dtype))))
+    if total is None:
+        made = aten.div__Scalar(made, max(observations - correction, 0))
+    else:
+        lost: Any = correction
+        if weights is not None and correction:
+            lost = aten.mul__Scalar(aten.div__Tensor(aten.sum(aten.mul__Tensor(total, weights)), count), correction)
+        freedom = aten.sub__Tensor(count, lost) if lost is not correction else aten.sub__Scalar(count, correction)
+        made = aten.div__Tensor(made, aten.clamp(freedom, 0))
+    return aten.squeeze(made)  # type: ignore[no-any-return]
+
+
+def _divided(x: Tensor, by: Any) -> Tensor:
+    made: Tensor = aten.div__Scalar(x, by) if isinstance(by, int) else aten.div__Tensor(x, by)
+    return made
+
+
+def _conj(x: Tensor) -> Tensor:
+    made: Tensor = aten.conj(x) if x.dtype.category == COMPLEX else x
+    return made
+
+
+def corrcoef(self: Tensor) -> Tensor:
+    """The correlations of the rows of [variables, observations]."""
+    if self.ndim > 2:
+        raise ShapeError(f"corrcoef: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
+    made: Any = cov(self)
+    if not made.ndim:
+        ones: Tensor = aten.div__Tensor(made, made)
+        return ones
+    variances = aten.diagonal(made)
+    if made.dtype.category == COMPLEX:
+        variances = aten.real(variances)
+    spread = aten.sqrt(variances)
+    made = aten.div__Tensor(aten.div__Tensor(made, aten.unsqueeze(spread, 1)), aten.unsqueeze(spread, 0))
+    return made if made.dtype.category == COMPLEX else aten.clamp(made, -1, 1)  # type: ignore[no-any-return]

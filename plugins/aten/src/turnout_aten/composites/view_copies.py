@@ -1,0 +1,103 @@
+"""The operators that copy what a view shows, and those that write over it in a copy.
+
+A `*_copy` is its view and a row-major clone; both are differentiable, so nothing else is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Copy = Callable[..., Any]
+
+
+def _copy_of(view: Callable[..., Any]) -> Copy:
+    """The kernel that copies what `view` gives; of several, each."""
+
+    def copy(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        made = view(self, *args, **kwargs)
+        if isinstance(made, list):
+            return [aten.clone(each, memory_format="contiguous_format") for each in made]
+        return aten.clone(made, memory_format="contiguous_format")
+
+    copy.__name__ = copy.__qualname__ = f"{view.__name__}_copy"
+    return copy
+
+
+view_copy = _copy_of(aten.view)
+view_copy_dtype = _copy_of(aten.view__dtype)
+reshape_alias_copy = _copy_of(aten._reshape_alias)
+as_strided_copy = _copy_of(aten.as_strided)
+alias_copy = _copy_of(aten.alias)
+detach_copy = _copy_of(aten.detach)
+diagonal_copy = _copy_of(aten.diagonal)
+expand_copy = _copy_of(aten.expand)
+permute_copy = _copy_of(aten.permute)
+transpose_copy = _copy_of(aten.transpose__int)
+t_copy = _copy_of(aten.t)
+select_copy = _copy_of(aten.select__int)
+slice_copy = _copy_of(aten.slice__Tensor)
+squeeze_copy = _copy_of(aten.squeeze)
+squeeze_copy_dim = _copy_of(aten.squeeze__dim)
+squeeze_copy_dims = _copy_of(aten.squeeze__dims)
+unsqueeze_copy = _copy_of(aten.unsqueeze)
+unfold_copy = _copy_of(aten.unfold)
+narrow_copy = _copy_of(aten.narrow)
+split_copy = _copy_of(aten.split__Tensor)
+split_with_sizes_copy = _copy_of(aten.split_with_sizes)
+unbind_copy = _copy_of(aten.unbind__int)
+
+
+# ---- written over in a copy
+
+
+def _over(name: str, made: Tensor, view: Tensor, src: Tensor) -> Tensor:
+    """`made`, of which `view` shows a part, with `src` written there."""
+    if view.shape != src.shape:
+        raise ShapeError(
+            f"{name}: 'src' must have the shape of what it replaces, {list(view.shape)}, got {list(src.shape)}"
+        )
+    aten.copy_(view, src)
+    return made
+
+
+def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of self with `src` at one index of a dim."""
+    made = _writable_copy(self)
+    return _over("select_scatter", made, aten.select__int(made, dim, index), src)
+
+
+def slice_scatter(
+    self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy of self with `src`, expanded, at start:end:step of a dim."""
+    made = _writable_copy(self)
+    view = aten.slice__Tensor(made, dim, start, end, step)
+    return _over("slice_scatter", made, view, src if view.shape == src.shape else aten.expand(src, view.shape))
+
+
+def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of self with `src` on a diagonal."""
+    made = _writable_copy(self)
+    return _over("diagonal_scatter", made, aten.diagonal(made, offset, dim1, dim2), src)
+
+
+def as_strided_scatter(
+    self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """A copy of self's memory with `src` written by shape and strides."""
+    made = _writable_copy(self)
+    return _over("as_strided_scatter", made, aten.as_strided(made, size, stride, storage_offset), src)
+
+
+def _writable_copy(self: Tensor) -> Tensor:
+    """self's elements in dense memory of their own, in its layout where that is dense."""
+    made: Tensor = aten.clone(self)
+    return made

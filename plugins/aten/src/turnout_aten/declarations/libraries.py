@@ -1,0 +1,218 @@
+"""A third party's native function file at run time: operators defined, kernel names resolved to functions of its
+module.
+
+Entries are those of core's own file. Kernels at composite keys take tensors. Kernels at backend keys take tensors too,
+or, with `arrays=True` and for structured operators always, the backend's own arrays: then core unwraps and wraps. A
+kernel for a backend that is not there yet waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from os import PathLike, fspath
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from turnout.operators.kernels import ARRAY, INTERNAL
+from turnout.registry import REGISTRY
+from turnout_aten.declarations import variants as autogen
+from turnout_aten.declarations.entries import NOT_DENSE
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions, load
+from turnout_aten.errors.declarations import DeclarationError, Problem, near
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+    from turnout.registry import Registrations
+
+    Call = Callable[..., Any]
+
+META = "Meta"
+
+
+def load_yaml(
+    path: str | PathLike[str],
+    *,
+    module: ModuleType | str,
+    library: Registrations,
+    arrays: bool = False,
+    shapes: Mapping[str, Call] | None = None,
+    tags: Iterable[str] = (),
+) -> NativeFunctions:
+    """Define the operators of a yaml file and register the kernels that it names.
+
+    path     the file; entries without a namespace get the library's name as theirs
+    module   where kernels are looked up; `dispatch: CPU: ops.f` is the attribute path ops.f of it
+    library  takes the registrations; undoing it undoes them
+    arrays   kernels of dense backends are functions on the backend's arrays, not on tensors
+    shapes   structured out operator -> its shape function; without it, the kernel that the entry names for Meta
+    tags     allowed besides the standard ones
+
+    Raises DeclarationError for all problems of the file together, wrong kernel names among them, KernelSignatureError
+    for a kernel that cannot take the schema's arguments; in either case nothing stays registered.
+    """
+    if isinstance(module, str):
+        module = import_module(module)
+    functions = load(path, namespace=library.name, tags=tags)
+    kernels = resolve_kernels(functions, module)
+    shapes = _shape_functions(functions, kernels, shapes or {}, fspath(path))
+    with library.registry.lock:
+        before = library.mark()
+        try:
+            for function in functions:
+                op = library.define(function.schema_text, namespace=function.namespace, tags=sorted(function.tags))
+                op.device_check = function.device_check == "ExactSame"
+                op.device_guard = function.device_guard
+            for function in functions:
+                _register(function, functions, kernels, shapes, library, arrays)
+        except BaseException:
+            library.undo_to(before)
+            raise
+    return functions
+
+
+def resolve_kernels(functions: NativeFunctions, module: ModuleType) -> dict[tuple[str, str], Call]:
+    """(operator, key) -> function of `module`. Raises DeclarationError with every name that leads to no function."""
+    found: dict[tuple[str, str], Call] = {}
+    problems: list[Problem] = []
+    for f in functions:
+        for key, name in () if f.is_generated else f.dispatch.items():
+            value: Any = module
+            for part in name.split("."):
+                value = getattr(value, part, None)
+            if callable(value):
+                found[f.qualified_name, key] = value
+                continue
+            fact = f"{module.__name__} has no function '{name}'{near(name, dir(module))}"
+            if value is not None:
+                fact = f"{module.__name__}.{name} is no function: {value!r}"
+            problems.append(Problem(f.source, f.line, f.name, f"dispatch: {key}: {fact}"))
+    if problems:
+        raise DeclarationError(problems)
+    return found
+
+
+def _shape_functions(
+    functions: NativeFunctions, kernels: Mapping[tuple[str, str], Call], given: Mapping[str, Call], source: str
+) -> dict[str, Call]:
+    shapes: dict[str, Call] = {}
+    problems: list[Problem] = []
+    for f in functions:
+        if not f.structured:
+            continue
+        shape = given.get(f.name) or given.get(f.qualified_name) or kernels.get((f.qualified_name, META))
+        if shape is None:
+            fact = "structured: there is no shape function; name it as `dispatch: Meta: f`, or give it in shapes="
+            problems.append(Problem(source, f.line, f.name, fact))
+        else:
+            shapes[f.qualified_name] = shape
+    if problems:
+        raise DeclarationError(problems)
+    return shapes
+
+
+def _register(
+    f: NativeFunction,
+    functions: NativeFunctions,
+    kernels: Mapping[tuple[str, str], Call],
+    shapes: Mapping[str, Call],
+    library: Registrations,
+    arrays: bool,
+) -> None:
+    name = f.qualified_name
+    if f.is_generated:
+        source = autogen.source_of(f, functions.by_name, functions.group_of(f)).qualified_name
+        kind = "out" if f.schema.kind == "out" else "functional"
+        for key in f.dispatch:
+            library.impl(
+                name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant"
+            )
+        return
+    delegate = functions.delegate_of(f)
+    if delegate is not None:
+        _register_structured(f, delegate, kernels, shapes[delegate.qualified_name], library)
+    for key in f.dispatch:
+        if f.structured and is_dense(key):
+            continue
+        if arrays and is_dense(key):
+            library.impl(name, key, kernels[name, key], form=ARRAY, binder=_plain_binder, waits=True)
+        else:
+            library.impl(name, key, kernels[name, key], waits=True)
+
+
+def _register_structured(
+    f: NativeFunction,
+    delegate: NativeFunction,
+    kernels: Mapping[tuple[str, str], Call],
+    shape: Call,
+    library: Registrations,
+) -> None:
+    """The delegate's array kernels for one of the variants they serve; at Meta the shape function alone."""
+    precomputed = {} if delegate.precomputed is None else delegate.precomputed.names
+    for key in {META: None, **dict.fromkeys(k for k in delegate.dispatch if is_dense(k))}:
+        fn = _no_values if key == META else kernels[delegate.qualified_name, key]
+        library.impl(
+            f.qualified_name,
+            key,
+            fn,
+            form=ARRAY,
+            binder=_structured_binder(f.schema.kind, shape, precomputed),
+            waits=True,
+        )
+
+
+def is_dense(key: str) -> bool:
+    """Whether a dispatch key is that of a backend's dense tensors."""
+    return not key.startswith(NOT_DENSE)
+
+
+def _no_values(*arrays: Any) -> None:
+    """The kernel of tensors that have no values."""
+
+
+def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[str, ...]]) -> Any:
+    def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
+        from turnout_aten.kernels import wrapping as wrappers
+
+        wrap = {"functional": wrappers.functional, "inplace": wrappers.inplace, "out": wrappers.out}[kind]
+        return wrap(wrappers.Structured(op, shape, dict(precomputed)), REGISTRY.backends[key], wrappers.Row(kernel.fn))
+
+    return bind_structured
+
+
+def _plain_binder(op: Operator, kernel: Kernel, key: str) -> Call:
+    from turnout_aten.kernels import wrapping as wrappers
+
+    return wrappers.plain(op, REGISTRY.backends[key], kernel.fn)
+
+
+def _autogen_binder(kind: str, source: str) -> Any:
+    def bind_autogen(op: Operator, kernel: Kernel, key: str) -> Call:
+        return autogen.kernel(op, kind, op.registry.find(source))
+
+    return bind_autogen
+
+
+def install_tables(library: Registrations, operators: Iterable[Any], kernels: Iterable[tuple[str, str, str]]) -> None:
+    """What a generated third-party file does in its `install`: define and register everything, or nothing."""
+    from turnout.operators.kernels import LazyFunction
+
+    with library.registry.lock:
+        before = library.mark()
+        try:
+            for schema, stub, cache, tags, device_check, device_guard in operators:
+                op = library.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
+                op.device_check = device_check
+                op.device_guard = device_guard
+            for name, key, path in kernels:
+                if path.startswith("autogen:"):
+                    _, kind, source = path.split(":", 2)
+                    library.impl(
+                        name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant"
+                    )
+                else:
+                    library.impl(name, key, LazyFunction(path).__wrapped__, waits=True)
+        except BaseException:
+            library.undo_to(before)
+            raise

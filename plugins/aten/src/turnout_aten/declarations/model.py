@@ -1,0 +1,226 @@
+"""Native functions: the entries of a `native_functions.yaml`, checked, grouped, and completed by what they
+autogenerate.
+
+`load(path)` or `parse(text)` give a `NativeFunctions`. Reading goes in three steps, each of which collects all problems
+it finds: `nodes` reads yaml with lines, `entries` makes one `NativeFunction` per entry, `checks` looks at entries
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from types import MappingProxyType
+
+from turnout.schema.model import Argument, FunctionSchema
+
+VARIANTS = ("function", "method")
+DEVICE_CHECKS = ("ExactSame", "NoCheck")
+
+# Tags an entry may carry: PyTorch's, and `shares_storage` for a result that is an alias but no differentiable view
+# (detach). `generated` is given to what autogen makes; the kind of the schema says what PyTorch's tags inplace and out
+# say.
+TAGS = (
+    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout", "generated",
+    "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
+    "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out", "out_variant",
+    "pointwise", "pt2_compliant_tag", "reduction", "shares_storage", "view_copy",
+)  # fmt: skip
+
+
+def _empty() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """What a shape function computes for the kernel.
+
+    `replace` maps an argument to the arguments the kernel gets in its place, `add` are further ones behind all others.
+    """
+
+    replace: Mapping[str, tuple[Argument, ...]]
+    add: tuple[Argument, ...] = ()
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Argument -> names of what replaces it; added ones under ""."""
+        found = {name: tuple(a.name for a in arguments) for name, arguments in self.replace.items()}
+        if self.add:
+            found[""] = tuple(a.name for a in self.add)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class NativeFunction:
+    """One entry.
+
+    schema      the declaration; its namespace is that of `namespace` or of the file
+    dispatch    dispatch key -> name of the kernel function. Without a `dispatch` field it is CompositeImplicitAutograd
+    and the
+                operator's own name; `dispatch: {}` says that kernels come from elsewhere
+    autogen     names of the variants to make from this one
+    notes       one line for each historic field or spelling that was accepted
+    base        for a generated variant, the entry it was made from
+    """
+
+    schema: FunctionSchema
+    namespace: str
+    source: str = "<text>"
+    line: int = 0
+    variants: frozenset[str] = frozenset({"function"})
+    dispatch: Mapping[str, str] = field(default_factory=_empty)
+    device_guard: bool = True
+    device_check: str = "ExactSame"
+    manual_kernel_registration: bool = False
+    manual_cpp_binding: bool = False
+    use_const_ref_for_mutable_tensors: bool = False
+    autogen: tuple[str, ...] = ()
+    structured: bool = False
+    structured_delegate: str | None = None
+    structured_inherits: str | None = None
+    precomputed: Precomputed | None = None
+    category_override: str | None = None
+    python_module: str | None = None
+    tags: frozenset[str] = frozenset()
+    cpp_no_default_args: frozenset[str] = frozenset()
+    ufunc_inner_loop: Mapping[str, str] = field(default_factory=_empty)
+    notes: tuple[str, ...] = ()
+    base: NativeFunction | None = field(default=None, repr=False)
+
+    @cached_property
+    def name(self) -> str:
+        """`add.Tensor`, without the namespace."""
+        name = self.schema.name
+        return f"{name.name}.{name.overload}" if name.overload else name.name
+
+    @property
+    def qualified_name(self) -> str:
+        """`aten::add.Tensor`."""
+        return f"{self.namespace}::{self.name}"
+
+    @property
+    def schema_text(self) -> str:
+        """The declaration with its namespace."""
+        text = str(self.schema)
+        return text if self.schema.name.namespace else f"{self.namespace}::{text}"
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether autogen made it."""
+        return self.base is not None
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether it is a structured operator or delegates to one."""
+        return self.structured or self.structured_delegate is not None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it returns, or makes self, a view."""
+        reshapes = "inplace_view" in self.tags and self.name not in ("resize_", "resize_as_")
+        wildcard = any(a.annotation is not None and "*" in a.annotation.after for a in self.schema.arguments)
+        return self.schema.is_view or reshapes or wildcard
+
+    @property
+    def is_factory(self) -> bool:
+        """Whether it makes tensors from none, or says so in `category_override`."""
+        if self.category_override is not None:
+            return self.category_override == "factory"
+        return self.schema.is_factory
+
+    def __str__(self) -> str:
+        return self.qualified_name
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The variants of one operator: those entries whose schemas have one signature."""
+
+    functional: NativeFunction | None = None
+    inplace: NativeFunction | None = None
+    mutable: NativeFunction | None = None
+    out: NativeFunction | None = None
+
+    def __iter__(self) -> Iterator[NativeFunction]:
+        return iter([f for f in (self.functional, self.inplace, self.mutable, self.out) if f is not None])
+
+    @property
+    def is_structured(self) -> bool:
+        return self.out is not None and self.out.structured
+
+    @property
+    def name(self) -> str:
+        """The name of the first variant there is, functional first."""
+        return next(iter(self)).name
+
+
+class NativeFunctions:
+    """All functions of a file, those written first, then those that autogen made. Iterates over them in that order."""
+
+    def __init__(self, functions: Iterable[NativeFunction], groups: Iterable[Group], source: str) -> None:
+        self.functions = tuple(functions)
+        self.groups = tuple(groups)
+        self.source = source
+        self.by_name = {f.qualified_name: f for f in self.functions}
+        self._group_of = {f.qualified_name: group for group in self.groups for f in group}
+
+    def __iter__(self) -> Iterator[NativeFunction]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __getitem__(self, name: str) -> NativeFunction:
+        """The function `namespace::name.overload`; the namespace may be left out where the file has one only."""
+        if "::" in name:
+            return self.by_name[name]
+        found = [f for f in self.functions if f.name == name]
+        if len(found) != 1:
+            raise KeyError(name)
+        return found[0]
+
+    def group_of(self, function: NativeFunction) -> Group:
+        """The group a function is a variant of."""
+        return self._group_of[function.qualified_name]
+
+    def delegate_of(self, function: NativeFunction) -> NativeFunction | None:
+        """The structured out function that serves a function: itself, the one it delegates to, or None."""
+        if function.structured:
+            return function
+        if function.structured_delegate is None:
+            return None
+        return self.by_name[f"{function.namespace}::{function.structured_delegate}"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was accepted for historic reasons, `file:line: entry: note`."""
+        return [f"{f.source}:{f.line}: {f.name}: {note}" for f in self.functions for note in f.notes]
+
+
+def load(path: str | PathLike[str], *, namespace: str = "aten", tags: Iterable[str] = ()) -> NativeFunctions:
+    """The native functions of a yaml file; see `parse`."""
+    return parse(Path(path).read_text(encoding="utf-8"), source=fspath(path), namespace=namespace, tags=tags)
+
+
+def parse(text: str, *, source: str = "<text>", namespace: str = "aten", tags: Iterable[str] = ()) -> NativeFunctions:
+    """The native functions that a yaml text declares.
+
+    `namespace` is that of entries which name none; `tags` are allowed besides the standard ones. Raises
+    DeclarationError with all problems of the text, ImportError where PyYAML is missing.
+    """
+    from turnout_aten.declarations.checks import checked
+    from turnout_aten.declarations.entries import read_entries
+    from turnout_aten.declarations.yaml_nodes import read
+    from turnout_aten.errors.declarations import DeclarationError, Problem
+
+    problems: list[Problem] = []
+    root = read(text, source)
+    functions = read_entries(root, source, namespace, frozenset(TAGS).union(tags), problems)
+    found = checked(functions, source, problems)
+    if problems:
+        raise DeclarationError(problems)
+    return found

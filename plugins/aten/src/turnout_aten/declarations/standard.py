@@ -1,0 +1,75 @@
+"""The standard operators: defined, with their kernels, when their names are first asked for.
+
+Activating the plugin only says where the operators are. Defining one parses no schema and imports no kernel module.
+"""
+
+from __future__ import annotations
+
+from turnout.operators.kernels import INTERNAL, LazyFunction
+from turnout_aten.functions import parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+    from turnout.registry import Registrations
+
+# Modules whose kernels are of the internal convention and call no operators.
+_CALL_THE_BACKEND = (
+    "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.filling:",
+)  # fmt: skip
+
+
+class GeneratedVariant(LazyFunction):
+    """The kernel of a variant that autogen made, `autogen:KIND:OPERATOR`: it calls the variant that was written."""
+
+    @property
+    def kernel_source(self) -> str:
+        return f"calls {self.path.split(':', 2)[2]}"
+
+
+class StandardOperators:
+    """Defines the operators of the namespace aten, one packet at a time. See `turnout.registry.Source`."""
+
+    def __init__(self, library: Registrations) -> None:
+        self.defining: set[str] = set()
+        self._library = library
+
+    def define(self, name: str) -> None:
+        """Define the overloads of one name."""
+        module = parts.part(name)
+        for row in () if module is None else module.OPERATORS.get(name, ()):
+            self._define(row)
+
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Packet -> overloads."""
+        from turnout_aten.generated.names import OPERATORS
+
+        return OPERATORS
+
+    def _define(self, row: tuple[Any, ...]) -> None:
+        """Define one operator from its row, and register the kernels that the yaml names."""
+        schema, stub, cache, tags, device_check, device_guard, kernels = row
+        library = self._library
+        op = library.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
+        op.device_check = device_check
+        op.device_guard = device_guard
+        for key, path in kernels:
+            if path.startswith("autogen:"):
+                library.impl(
+                    op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant"
+                )
+            elif path.startswith(_CALL_THE_BACKEND):
+                library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
+            else:
+                library.impl(op.qualified_name, key, LazyFunction(path))
+
+
+def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    from turnout_aten.declarations import variants
+
+    _, kind, source = kernel.fn.path.split(":", 2)
+    return variants.kernel(op, kind, op.registry.find(source))

@@ -1,0 +1,1 @@
+"""Texts of errors: of declarations in yaml, and of tensors."""

@@ -1,0 +1,158 @@
+"""Products and factorizations whose arguments are sorted out in Python: `einsum`, `tensordot`, `lu`, low-rank approximations.
+
+PyTorch writes these in Python too.
+"""
+
+from __future__ import annotations
+
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.generated import operators as _operators
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def einsum(*args: Any) -> Tensor:
+    """The sum of products that an equation describes.
+
+    einsum("ij,jk->ik", x, y), also with one list of operands; or each operand with the list of its labels, numbers from 0 to
+    51 and Ellipsis: einsum(x, [0, 1], y, [1, 2], [0, 2]). Raises ShapeError for an equation that does not fit, ArgumentError
+    for a label that is none.
+    """
+    if len(args) < 2:
+        raise ArgumentError("einsum: needs an equation and an operand, or an operand and its labels")
+    if isinstance(args[0], str):
+        equation, operands = args[0], args[1:]
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = tuple(operands[0])
+    else:
+        operands = args[0 : len(args) // 2 * 2 : 2]
+        equation = ",".join(_written(labels) for labels in args[1 : len(args) // 2 * 2 : 2])
+        if len(args) % 2:
+            equation += "->" + _written(args[-1])
+    made: Tensor = _operators.einsum(equation, list(operands))
+    return made
+
+
+def _written(labels: Sequence[Any]) -> str:
+    for label in labels:
+        if label is not Ellipsis and not (isinstance(label, int) and 0 <= label < len(_LETTERS)):
+            raise ArgumentError(f"einsum: labels are Ellipsis and numbers from 0 to {len(_LETTERS) - 1}, got {label!r}")
+    return "".join("..." if label is Ellipsis else _LETTERS[label] for label in labels)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """Sums of products along dims of both.
+
+    dims    a number n, for the last n of `a` with the first n of `b`; or two lists, of dims of `a` and of `b`
+    out     what the result is written into
+
+    Raises ArgumentError for a negative number or one that is too large, ShapeError for lengths that differ.
+    """
+    if hasattr(dims, "tolist"):
+        dims = dims.tolist()
+    left: Sequence[int]
+    right: Sequence[int]
+    if isinstance(dims, (list, tuple)) and len(dims) == 2:
+        left, right = ([d] if isinstance(d, int) else d for d in dims)
+    else:
+        count = dims[0] if isinstance(dims, (list, tuple)) else dims
+        if not isinstance(count, int) or not 0 <= count <= min(a.ndim, b.ndim):
+            shapes = f"{list(a.shape)} and {list(b.shape)}"
+            raise ArgumentError(f"tensordot: dims must be a number of dimensions of both shapes {shapes}, got {dims!r}")
+        left, right = range(a.ndim - count, a.ndim), range(count)
+    made: Tensor
+    if out is None:
+        made = _operators.tensordot(a, b, list(left), list(right))
+    else:
+        made = _operators.tensordot__out(a, b, list(left), list(right), out=out)
+    return made
+
+
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of matrices in the cheapest order."""
+    made: Tensor
+    if out is None:
+        made = _operators.chain_matmul(list(matrices))
+    else:
+        made = _operators.chain_matmul__out(list(matrices), out=out)
+    return made
+
+
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, ...]:
+    """(LU, pivots), or with `get_infos` (LU, pivots, info), where info says which pivot is zero instead of an error.
+
+    Raises LinAlgError for a singular matrix otherwise.
+    """
+    found: tuple[Tensor, ...] = _operators._lu_with_info(A, pivot, not get_infos)
+    found = found if get_infos else found[:2]
+    if out is not None:
+        if len(out) != len(found):
+            raise ArgumentError(f"lu: out must hold {len(found)} tensors, got {len(out)}")
+        for target, value in zip(out, found, strict=True):
+            target.resize_(value.shape)
+            target.copy_(value)
+        return tuple(out)
+    return found
+
+
+# ---- approximations of low rank
+
+
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(U, S, V) with U diag(S) V^H close to A - M, where q is a little more than the rank; random.
+
+    The range of A is found by `niter` rounds of products with random vectors.
+    Source: Halko, Martinsson, Tropp, "Finding structure with randomness" (2009), algorithm 5.1.
+    """
+    count = 6 if q is None else q
+    rows, columns = A.shape[-2:]
+    if not 0 <= count <= min(rows, columns):
+        raise ArgumentError(f"svd_lowrank: q must lie between 0 and {min(rows, columns)}, got {q}")
+    away = A if M is None else A - M.expand(A.shape)
+    wide = rows < columns
+    tall = _adjoint(away) if wide else away
+    basis = _range(tall, count, 2 if niter is None else niter)
+    U, S, Vh = _operators.linalg_svd(_adjoint(basis).matmul(tall), False)
+    left, right = basis.matmul(U), _adjoint(Vh)
+    return (right, S, left) if wide else (left, S, right)
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """svd_lowrank of the rows of A less their mean, where `center`; q is min(6, rows, columns) unless given."""
+    rows, columns = A.shape[-2:]
+    count = min(6, rows, columns) if q is None else q
+    if not 0 <= count <= min(rows, columns):
+        raise ArgumentError(f"pca_lowrank: q must lie between 0 and {min(rows, columns)}, got {q}")
+    if niter < 0:
+        raise ArgumentError(f"pca_lowrank: niter must not be negative, got {niter}")
+    if A.ndim < 2:
+        raise ShapeError(f"pca_lowrank: expected matrices, got shape {list(A.shape)}")
+    return svd_lowrank(A - A.mean((-2,), True) if center else A, count, niter)
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    turned: Tensor = x.transpose(-2, -1)
+    return turned.conj() if x.dtype.is_complex else turned
+
+
+def _range(A: Tensor, count: int, rounds: int) -> Tensor:
+    """Orthonormal columns that span nearly what the columns of A do."""
+    shape = (A.shape[-1], count)
+    start = _operators.randn(shape, dtype=A.dtype.to_real(), device=A.device)
+    start = start.to(A.dtype) if A.dtype.is_complex else start
+    basis: Tensor = _operators.linalg_qr(A.matmul(start))[0]
+    for _ in range(rounds):
+        other = _operators.linalg_qr(_adjoint(A).matmul(basis))[0]
+        basis = _operators.linalg_qr(A.matmul(other))[0]
+    return basis

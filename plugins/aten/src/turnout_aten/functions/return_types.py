@@ -1,0 +1,82 @@
+"""`turnout.return_types`: what functions and methods with several named results return, tuples whose elements have names.
+
+`x.max(1)` is a `return_types.max` with `.values` and `.indices`. Only public functions and methods make them, around what
+the operator returned: operators return plain tuples, so what stands below a call never meets one.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from turnout.errors import CallError
+from turnout.errors import calls as texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, ClassVar, Self
+
+    from turnout_aten.generated.return_types import *  # noqa: F403 - a class for each operator with named results
+
+_STANDARD: dict[str, type[ReturnType]] = {}
+
+new_tuple = tuple.__new__  # what generated functions call: they know the number of results
+
+
+class ReturnType(tuple):  # type: ignore[type-arg]
+    """A tuple with names for its elements. Made from a sequence of as many values as there are names."""
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __new__(cls, values: Iterable[Any]) -> Self:
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise CallError(texts.wrong_result_count(cls.__qualname__, cls._fields, len(made)))
+        return made
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Self:
+        return cls(values)
+
+    def __repr__(self) -> str:
+        elements = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__module__}.{type(self).__qualname__}(\n{elements})"
+
+
+def return_type(name: str, fields: tuple[str, ...], module: str = "") -> type[ReturnType]:
+    """The class of a function's results; of `turnout.return_types` unless it says in which module it is."""
+    members: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
+    members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module or __name__)
+    made = type(name, (ReturnType,), members)
+    return made if module else _STANDARD.setdefault(name, made)
+
+
+def named(kind: type[ReturnType], result: Any) -> Any:
+    """The result of an overload: with names where there are several, the tensor itself where there is one."""
+    return new_tuple(kind, result) if result.__class__ is tuple else result
+
+
+def standard(name: str) -> type[ReturnType]:
+    """The class of the results of the standard operator of that name. Raises AttributeError where results have no names."""
+    from turnout_aten.functions import parts
+
+    if name not in _STANDARD and not name.startswith("__"):
+        parts.part(name)  # loading it makes the classes of its functions
+    if name not in _STANDARD:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _STANDARD[name]
+
+
+def is_standard(kind: type) -> bool:
+    """Whether a class is that of a standard operator's results, which its name leads back to."""
+    return issubclass(kind, ReturnType) and _STANDARD.get(kind.__name__) is kind
+
+
+__getattr__ = standard
+
+
+def __dir__() -> list[str]:
+    from turnout_aten.generated.names import RETURN_TYPES
+
+    return [*globals(), *RETURN_TYPES]

@@ -1,0 +1,135 @@
+"""Which files the generator writes, with their texts, and the comparison with what is there."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import tomllib
+from pathlib import Path
+
+from turnout_aten.declarations.model import NativeFunctions, load
+from turnout_aten.errors.declarations import Problem, near
+from turnout_aten.generation.catalogue import HOMES, MODULES, function_packets
+from turnout_aten.generation.functions import functions_text
+from turnout_aten.generation.operators import groups_text, operators_text
+from turnout_aten.generation.parts import methods_text, names_text, parts_texts, return_types_text
+from turnout_aten.generation.typestubs import functions_stub, methods_stub, return_types_stub, tables_stub
+
+PACKAGE = Path(__file__).resolve().parent.parent
+STANDARD = PACKAGE / "declarations" / "native_functions.yaml"
+GENERATED = PACKAGE / "generated"
+
+
+def standard_files() -> tuple[dict[Path, str], list[Problem]]:
+    """Every generated file of core, path -> text, and the kernels that the yaml names but nobody wrote yet.
+
+    Raises DeclarationError for what is wrong in the yaml itself.
+    """
+    functions = load(STANDARD)
+    source = STANDARD.name
+    problems = missing_kernels(functions)
+    parts = parts_texts(functions, source, lambda _, kernel: reference(kernel))
+    texts = {f"parts/{name}.py": text for name, text in parts.items()} | {
+        "operators.py": operators_text(source),
+        "groups.py": groups_text(functions, source),
+        "methods.py": methods_text(functions, source),
+        "names.py": names_text(functions, source),
+        "return_types.py": return_types_text(source),
+    }
+    texts |= tables_stub(source)
+    texts["return_types.pyi"] = return_types_stub(functions, source)
+    texts["methods.pyi"] = methods_stub(functions, source)
+    for module, file in MODULES.items():
+        texts[f"{file}.py"] = functions_text(module, source)
+        texts[f"{file}.pyi"] = functions_stub(functions, module, source, hidden=hidden_names(HOMES[module]))
+    public = [p.public_name for p in function_packets(functions, "")]
+    by_hand = hand_written_names()
+    names = "".join(f"{name}\n" for name in public if name not in by_hand)
+    return {GENERATED / name: text for name, text in texts.items()} | {
+        PACKAGE / "public_functions.txt": names
+    }, problems
+
+
+def hand_written_names() -> set[str]:
+    """The public names that the manifest lists itself."""
+    provides = tomllib.loads((PACKAGE / "plugin.toml").read_text(encoding="utf-8"))["provides"]
+    listed = (names for names in provides["names"].values() if not isinstance(names, str))
+    return {name for names in listed for name in names} | set(provides["modules"])
+
+
+def reference(kernel: str) -> str:
+    """A kernel name of core's yaml, a path under turnout_aten, as `module:function`."""
+    path, _, name = kernel.rpartition(".")
+    return f"turnout_aten.{path}:{name}"
+
+
+def hidden_names(home: str) -> set[str]:
+    """What a public module has under names of its own: there the generated functions of these names are not seen."""
+    if home == "turnout":
+        return hand_written_names()
+    path = PACKAGE.joinpath(*home.split(".")[1:])
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return defined_names(file) if "generated" not in file.parts else set()
+
+
+def missing_kernels(functions: NativeFunctions) -> list[Problem]:
+    """Kernel names that lead nowhere. Modules are read, not imported: generating needs no kernel to load."""
+    problems: list[Problem] = []
+    defined: dict[str, set[str] | None] = {}
+    for f in functions:
+        for key, kernel in () if f.is_generated else f.dispatch.items():
+            path, _, name = kernel.rpartition(".")
+            if path not in defined:
+                file = PACKAGE / (path.replace(".", "/") + ".py")
+                defined[path] = defined_names(file) if path and file.is_file() else None
+            names = defined[path]
+            if names is None:
+                fact = f"dispatch: {key}: no module turnout_aten.{path or '?'} for {kernel}"
+            elif name not in names:
+                fact = f"dispatch: {key}: turnout_aten.{path} has no function '{name}'{near(name, names)}"
+            else:
+                continue
+            problems.append(Problem(f.source, f.line, f.name, fact))
+    return problems
+
+
+def defined_names(file: Path) -> set[str]:
+    """The names that a module defines at its top level: functions, assignments and imports."""
+    names: set[str] = set()
+    statements = list(ast.parse(file.read_text(encoding="utf-8")).body)
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            statements += [*statement.body, *statement.orelse]
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            names.add(statement.name)
+        elif isinstance(statement, ast.Assign):
+            names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            names.add(statement.target.id)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            names.update(a.asname or a.name for a in statement.names)
+    return names
+
+
+def stale(files: dict[Path, str]) -> str:
+    """A diff from what is on disk to what would be generated, "" when nothing differs."""
+    lines: list[str] = []
+    for path, text in files.items():
+        old = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if old != text:
+            name = str(path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path)
+            lines += difflib.unified_diff(
+                old.splitlines(), text.splitlines(), f"{name} (committed)", f"{name} (generated)", lineterm="", n=1
+            )
+    return "\n".join(lines)
+
+
+def write(files: dict[Path, str]) -> list[Path]:
+    """Write the files that differ; returns them."""
+    changed = []
+    for path, text in files.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    return changed

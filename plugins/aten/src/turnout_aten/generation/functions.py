@@ -1,0 +1,280 @@
+"""The text of the public functions: `turnout.add(input, other, *, alpha=1, out=None)` from one packet's overloads.
+
+Three forms: one overload is its stub with `out=` added; several where one takes tensors only have that one's stub
+inline and go to the packet when it misses; the rest call the packet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from turnout.operators.stubs import default_source, python_name
+from turnout.schema.model import Argument, FunctionSchema
+from turnout_aten.declarations.model import NativeFunction
+from turnout_aten.functions.binding import SECOND_NAMES
+from turnout_aten.generation.catalogue import (
+    HOMES,
+    Packet,
+    has_more_positional,
+    identifier,
+    int_list_spreads,
+    lead,
+    result_fields,
+    same_inputs,
+    takes_requires_grad,
+)
+from turnout_aten.generation.source import call, header, imports, indented, inlined, public_schema
+
+_BINDINGS = (
+    "NUMBERS", "all_ints", "binary", "check_options", "first_names", "number_dtype", "out_tuple", "packet", "spread",
+    "with_requires_grad",
+)  # fmt: skip
+
+_TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
+
+
+def functions_text(module: str, source: str) -> str:
+    """The module that has the functions of one python_module; they stand in the parts."""
+    title = _TITLES.get(module, f"The functions of `turnout.{module}`.")
+    lines = [header(title, source), "from turnout_aten.functions.parts import functions_of", ""]
+    return "\n".join([*lines, f"__getattr__, __dir__ = functions_of(globals(), {HOMES[module]!r})"]) + "\n"
+
+
+def functions_lines(packets: list[Packet]) -> list[str]:
+    """Functions, one after the other."""
+    return [line for packet in packets for line in ["", "", *function_source(packet)]]
+
+
+def preamble(packets: Iterable[Packet], body: list[str]) -> list[str]:
+    """Imports of what functions and methods use besides stubs, and the packets they call."""
+    used = set(re.findall(r"\w+", "\n".join(body)))
+    called = {packet_name(p): p for p in packets if packet_name(p) in used}
+    names = [n for n in _BINDINGS if n in used or (n == "packet" and called)]
+    packets_called = [f"{name} = packet({p.namespace!r}, {p.name!r})" for name, p in called.items()]
+    missing = ["MISSING"] if "MISSING" in used else []
+    return [
+        *imports("turnout.operators.arguments", missing),
+        *imports("turnout_aten.functions.binding", names),
+        *([""] if called else []),
+        *packets_called,
+    ]
+
+
+def stub_name(function: NativeFunction) -> str:
+    """What the stub is called where public functions of the same name stand."""
+    return "op_" + identifier(function)
+
+
+def packet_name(packet: Packet) -> str:
+    """The variable that holds a packet."""
+    return "P_" + packet.name
+
+
+def function_source(packet: Packet) -> list[str]:
+    """One public function; those that make tensors from options take `requires_grad` as well."""
+    lines = with_named_results(packet, _function_source(packet))
+    if takes_requires_grad(packet, method=False):
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
+        lines.insert(at, "@with_requires_grad")
+    return lines
+
+
+def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
+    """The lines of a function or method with names given to what it returns, where its operators' results have names."""
+    if not result_fields(packet):
+        return lines
+    kind = return_type_name(packet)
+    main = lead(packet)
+    one_result = [] if main is None or len(main.schema.returns) > 1 else ["return kernel("]
+    new = "new_tuple" if all(len(f.schema.returns) > 1 for f in packet.all) else "named"
+    made = []
+    for line in lines:
+        code = line.lstrip()
+        if code.startswith("return ") and not code.startswith(tuple(one_result)):
+            line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
+        made.append(line)
+    return made
+
+
+def return_type_name(packet: Packet) -> str:
+    """The variable that holds the class of a packet's results."""
+    return "R_" + packet.name
+
+
+def return_types_lines(packets: Iterable[Packet], module: str = "") -> list[str]:
+    """Imports of what gives results their names, and the classes; `module` is the source of their module's name."""
+    named = {return_type_name(p): p for p in packets if result_fields(p)}
+    if not named:
+        return []
+    lines = [*imports("turnout_aten.functions.return_types", ["named", "new_tuple", "return_type"]), ""]
+    for variable, packet in named.items():
+        name, more = (variable, f", {module}") if module else (packet.name, "")
+        lines.append(f"{variable} = return_type({name!r}, {result_fields(packet)!r}{more})")
+    return lines
+
+
+def _function_source(packet: Packet) -> list[str]:
+    bases, outs = packet.bases, packet.outs
+    if len(bases) == 1 and len(outs) <= 1 and all(same_inputs(bases[0], out) for out in outs):
+        return _single(packet, bases[0], outs[0] if outs else None)
+    main = lead(packet)
+    if main is not None:
+        return _with_lead(packet, main)
+    return _general(packet)
+
+
+def _doc(packet: Packet) -> str:
+    names = ", ".join(f.qualified_name for f in packet.all)
+    return (
+        f'"""{names}"""'
+        if len(names) < 100
+        else f'"""{packet.all[0].qualified_name} and {len(packet.all) - 1} other overloads"""'
+    )
+
+
+def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) -> list[str]:
+    name = packet.public_name
+    schema = public_schema(base.schema)
+    prologue = [_doc(packet)]
+    signature = None
+    second = has_second_names(schema.arguments)
+    if second:
+        signature = second_signature(schema)
+        prologue += second_names(name, name, [a.name for a in schema.arguments], out=out is not None)
+        prologue += (
+            [] if out is None else [f"    {line}" for line in ["if out is not None:", *indented(_out_call(base, out))]]
+        )
+    elif out is not None:
+        parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.positional]
+        keywords = [
+            f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name)
+            for a in schema.kwarg_only
+        ]
+        signature = ", ".join([*parts, "*", *keywords, "out=None"])
+        prologue += ["if out is not None:", *("    " + line for line in _out_call(base, out))]
+    spreads = int_list_spreads(packet, method=False) if schema.self_argument is None else ""
+    if spreads == "only" and base.schema.self_argument is None:
+        return _spread(packet, base, signature, prologue)
+    return inlined(base, name, schema, signature=signature, prologue=prologue)
+
+
+def has_second_names(arguments: Iterable[Argument]) -> bool:
+    """Whether some argument can be given under PyTorch's second name for it."""
+    return any(a.name in SECOND_NAMES.values() for a in arguments)
+
+
+def second_signature(schema: FunctionSchema) -> str:
+    """The parameters of a function whose arguments have second names, which come in `more`, like `out`.
+
+    What may come under a second name, and what stands behind that, can be left out as far as Python is concerned. One
+    dict for all keywords that are rarely given costs 5 ns where `out=None` as a parameter cost 12.
+    """
+    return ", ".join([*_leading(schema.positional), *_keywords(schema), "**more"])
+
+
+def _leading(arguments: Iterable[Argument]) -> list[str]:
+    parts = []
+    missing = False
+    for a in arguments:
+        missing = missing or (a.name in SECOND_NAMES.values() and not a.has_default)
+        default = f"={default_source(a)}" if a.has_default else "=MISSING" if missing else ""
+        parts.append(python_name(a.name) + default)
+    return parts
+
+
+def _keywords(schema: FunctionSchema) -> list[str]:
+    parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.kwarg_only]
+    return ["*", *parts] if parts else []
+
+
+def second_names(function: str, again: str, names: Iterable[str], *, out: bool) -> list[str]:
+    """Lines in front that call the function again with first names: `function` is itself, `again` what is called."""
+    given = ", ".join(f"{python_name(n)!r}: {python_name(n)}" for n in names)
+    call_again = f"return {again}(**first_names({function}, more, {{{given}}})"
+    if not out:
+        return ["if more:", f"    {call_again})"]
+    return ["if more:", '    out = more.pop("out", None)', "    if more:", f"        {call_again}, out=out)"]
+
+
+def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
+    """Lines that call the out variant with the public function's arguments and `out`."""
+    schema = public_schema(out.schema)
+    names = [python_name(a.name) for a in out.schema.out_arguments]
+    lines = []
+    options = {a.name for a in base.schema.tensor_options}
+    if options:
+        lines.append(f"check_options({out.qualified_name!r}, out, dtype, device)")
+    if len(names) > 1 or names != ["out"]:
+        given = f"out_tuple({out.qualified_name!r}, out, {len(names)})" if len(names) > 1 else "out"
+        lines.append(f"{', '.join(names)} = {given}")
+    return [*lines, f"return {call(stub_name(out), out.schema, schema)}"]
+
+
+def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologue: list[str]) -> list[str]:
+    """zeros(2, 3): the one positional argument is an int list."""
+    size = python_name(base.schema.positional[0].name)
+    name = packet.public_name
+    lines = inlined(base, "_" + name, base.schema, signature=signature, prologue=prologue)
+    return [
+        *lines,
+        "",
+        "",
+        f"def {name}(*{size}, **kwargs):",
+        f"    {_doc(packet)}",
+        f"    if {size}:",
+        f"        return _{name}(spread({size}), **kwargs)",
+        f"    return _{name}(**kwargs)",
+    ]
+
+
+def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
+    schema = public_schema(main.schema)
+    prologue, signature, miss = lead_parts(packet, main, schema)
+    fixes = ["    " + line for line in _keyword_fixes(packet)]
+    prologue = [_doc(packet), prologue[0], *fixes, *prologue[1:]]
+    return inlined(
+        main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
+    )
+
+
+def lead_parts(packet: Packet, main: NativeFunction, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:
+    """For a function with the lead's stub inline: the lines in front, the signature, and the way out of a miss.
+
+    `schema` is the lead's with arguments named as the function's parameters.
+    """
+    given = ", ".join(python_name(a.name) for a in schema.positional)
+    more = "*args, " if has_more_positional(packet, main) else ""
+    condition = "if args or kwargs:" if more else "if kwargs:"
+    call = f"return {packet_name(packet)}({given}"
+    signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
+    return [condition, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+
+
+def _general(packet: Packet) -> list[str]:
+    lines = [f"def {packet.public_name}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
+    fixes = _keyword_fixes(packet)
+    lines += ["        " + line for line in fixes] if fixes else []
+    if not fixes:
+        lines.pop()
+    if int_list_spreads(packet, method=False) == "only" and all(f.schema.self_argument is None for f in packet.bases):
+        lines += ["    if all_ints(args):", "        args = (args,)"]
+    return [*lines, f"    return {packet_name(packet)}(*args, **kwargs)"]
+
+
+def _keyword_fixes(packet: Packet) -> list[str]:
+    """Lines that bring `out=` into the form of the out overloads: absent, or their own names."""
+    if not packet.outs:
+        return []
+    lines = ['if kwargs.get("out", 0) is None:', '    del kwargs["out"]']
+    names = {tuple(a.name for a in f.schema.out_arguments) for f in packet.outs}
+    own = next(iter(names - {("out",)}), None)
+    if own is None or len(names - {("out",)}) > 1:
+        return lines
+    targets = ", ".join(f'kwargs["{n}"]' for n in own)
+    # A packet such as max has out variants of both kinds: one tensor for max(x), two for max(x, dim).
+    several = 'kwargs.get("out").__class__ in (tuple, list)' if ("out",) in names else '"out" in kwargs'
+    given = 'kwargs.pop("out")'
+    if len(own) > 1:
+        given = f"out_tuple({packet.outs[0].qualified_name!r}, {given}, {len(own)})"
+    return [*lines, f"elif {several}:", f"    {targets} = {given}"]

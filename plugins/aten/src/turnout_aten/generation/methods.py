@@ -1,0 +1,238 @@
+"""The source of methods: one for each operator with a method variant, and Python's operators.
+
+`x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `bindings.binary` looks at what `y` is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from turnout.operators.stubs import default_source, python_name
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.generation.catalogue import (
+    Packet,
+    identifier,
+    int_list_spreads,
+    lead,
+    result_fields,
+    takes_requires_grad,
+)
+from turnout_aten.generation.functions import (
+    has_second_names,
+    lead_parts,
+    packet_name,
+    second_names,
+    second_signature,
+    with_named_results,
+)
+from turnout_aten.generation.source import call, indented, inlined
+
+# Python's operator -> names of operators, the first that exists is taken.
+# fmt: off
+BINARY: dict[str, tuple[str, ...]] = {
+    "__add__": ("add",), "__sub__": ("sub",), "__mul__": ("mul",), "__truediv__": ("div",),
+    "__floordiv__": ("floor_divide",), "__mod__": ("remainder",), "__pow__": ("pow",), "__matmul__": ("matmul",),
+    "__and__": ("bitwise_and", "__and__"), "__or__": ("bitwise_or", "__or__"), "__xor__": ("bitwise_xor", "__xor__"),
+    "__lshift__": ("bitwise_left_shift", "__lshift__"), "__rshift__": ("bitwise_right_shift", "__rshift__"),
+    "__eq__": ("eq",), "__ne__": ("ne",), "__lt__": ("lt",), "__le__": ("le",), "__gt__": ("gt",), "__ge__": ("ge",),
+    "__iadd__": ("add_",), "__isub__": ("sub_",), "__imul__": ("mul_",), "__itruediv__": ("div_",),
+    "__ifloordiv__": ("floor_divide_",), "__imod__": ("remainder_",), "__ipow__": ("pow_",),
+    "__iand__": ("bitwise_and_", "__iand__"), "__ior__": ("bitwise_or_", "__ior__"),
+    "__ixor__": ("bitwise_xor_", "__ixor__"),
+    "__ilshift__": ("bitwise_left_shift_", "__ilshift__"), "__irshift__": ("bitwise_right_shift_", "__irshift__"),
+}
+# Reflected: operator that takes (self, other) in this order.
+COMMUTATIVE: dict[str, tuple[str, ...]] = {
+    "__radd__": ("add",), "__rmul__": ("mul",), "__rsub__": ("rsub",), "__rand__": ("bitwise_and", "__and__"),
+    "__ror__": ("bitwise_or", "__or__"), "__rxor__": ("bitwise_xor", "__xor__"),
+}
+# Reflected: operator that takes (other, self), and what stands in for a missing (Scalar, Tensor) overload: an operator
+# that self goes through before it is multiplied, or "tensor", which makes a tensor of the number.
+REFLECTED: dict[str, tuple[str, str]] = {
+    "__rtruediv__": ("div", "reciprocal"), "__rpow__": ("pow", ""), "__rmod__": ("remainder", ""),
+    "__rfloordiv__": ("floor_divide", "tensor"), "__rmatmul__": ("matmul", ""),
+    "__rlshift__": ("bitwise_left_shift", ""), "__rrshift__": ("bitwise_right_shift", ""),
+}
+UNARY: dict[str, tuple[str, ...]] = {
+    "__neg__": ("neg",), "__pos__": ("positive",), "__abs__": ("abs",), "__invert__": ("bitwise_not",),
+}
+# fmt: on
+
+
+@dataclass(frozen=True)
+class OperatorMethod:
+    """A special method: the operator it stands beside, and its source."""
+
+    operator: str
+    lines: list[str]
+
+
+def method_source(packet: Packet) -> list[str]:
+    """One method; those that make new tensors from options take `requires_grad` as well."""
+    lines = with_named_results(packet, _method_source(packet))
+    if not takes_requires_grad(packet, method=True):
+        return lines
+    blank, first, *rest = lines
+    if first.startswith("def "):
+        return [blank, "@with_requires_grad", first, *rest]
+    name, function = first.split(" = ")
+    return [blank, f"{name} = with_requires_grad({function})"]
+
+
+def _method_source(packet: Packet) -> list[str]:
+    name = packet.public_name
+    spreads = int_list_spreads(packet, method=True)
+    if len(packet.bases) == 1:
+        function = packet.bases[0]
+        if spreads == "only":
+            return _spread_method(name, function)
+        if function.schema.positional[0] is function.schema.self_argument and not spreads:
+            if has_second_names(function.schema.arguments):
+                return _with_second_names(name, function)
+            if result_fields(packet):
+                return ["", *inlined(function, name, function.schema)]
+            return ["", f"{name} = op_{identifier(function)}"]
+        if not spreads:
+            return _reordered(name, function)
+    main = lead(packet)
+    if main is not None and main.schema.positional[0] is main.schema.self_argument:
+        prologue, signature, miss = lead_parts(packet, main, main.schema)
+        if spreads:
+            prologue = [prologue[0], *indented(_spread_lines(spreads)), *prologue[1:]]
+        return ["", *inlined(
+            main, name, main.schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
+        )]  # fmt: skip
+    return _general(packet, name, spreads)
+
+
+def _general(packet: Packet, name: str, spreads: str) -> list[str]:
+    lines = ["", f"def {name}(self, *args, **kwargs):"]
+    if spreads:
+        lines += indented(_spread_lines(spreads))
+    named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
+    if named == {0}:
+        return [*lines, f"    return {packet_name(packet)}(self, *args, **kwargs)"]
+    # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
+    if len(named) == 1:
+        at = next(iter(named))
+        return [*lines, f"    return {packet_name(packet)}(*args[:{at}], self, *args[{at}:], **kwargs)"]
+    return [*lines, f"    return {packet_name(packet)}(*args, self=self, **kwargs)"]
+
+
+def _spread_lines(spreads: str) -> list[str]:
+    # Where flags may follow, a single int is not yet a list: `int[1] dim` takes it as it is.
+    return [f"if len(args) > {1 if spreads == 'leading' else 0} and all_ints(args):", "    args = (args,)"]
+
+
+def _spread_method(name: str, function: NativeFunction) -> list[str]:
+    """x.reshape(2, 3) and x.reshape((2, 3))."""
+    size = python_name(next(a for a in function.schema.positional if a is not function.schema.self_argument).name)
+    stub = f"op_{identifier(function)}"
+    return [
+        "",
+        f"def {name}(self, *{size}, **kwargs):",
+        f"    if {size}:",
+        f"        return {stub}(self, spread({size}), **kwargs)",
+        f"    return {stub}(self, **kwargs)",
+    ]
+
+
+def _with_second_names(name: str, function: NativeFunction) -> list[str]:
+    """A method with arguments that PyTorch has second names for: x.softmax(axis=0)."""
+    schema = function.schema
+    names = [a.name for a in schema.arguments if a is not schema.self_argument]
+    prologue = second_names(f"methods.{name}", f"self.{name}", names, out=False)
+    return ["", *inlined(function, name, schema, signature=second_signature(schema), prologue=prologue)]
+
+
+def _reordered(name: str, function: NativeFunction) -> list[str]:
+    """A method whose self is not the first argument: x.where(condition, other)."""
+    schema = function.schema
+    own = schema.self_argument
+    assert own is not None
+    rest = [a for a in schema.arguments if a is not own]
+    parts = ["self"]
+    keyword = False
+    for a in rest:
+        if a.kwarg_only and not keyword:
+            parts.append("*")
+            keyword = True
+        parts.append(python_name(a.name) + (f"={default_source(a)}" if a.has_default else ""))
+    return ["", f"def {name}({', '.join(parts)}):", f"    return {call('op_' + identifier(function), schema)}"]
+
+
+# ---- Python's operators
+
+
+def operator_methods(functions: NativeFunctions) -> dict[str, OperatorMethod]:
+    """The special methods for which there are operators."""
+    by_name: dict[str, list[NativeFunction]] = {}
+    for f in functions:
+        if not f.is_generated and f.schema.kind != "out":
+            by_name.setdefault(f.schema.name.name, []).append(f)
+
+    def first(names: tuple[str, ...]) -> str:
+        return next((n for n in names if n in by_name), "")
+
+    found: dict[str, OperatorMethod] = {}
+    for name, operators in UNARY.items():
+        operator = first(operators)
+        if operator:
+            lines = ["", f"{name} = op_{identifier(by_name[operator][0])}"]
+            found[name] = OperatorMethod(operator, lines)
+    for name, operators in {**BINARY, **COMMUTATIVE}.items():
+        overloads = by_name.get(first(operators), [])
+        tensors = _overload(overloads, "Tensor", "Tensor")
+        if tensors is not None:
+            lines = _binary(name, tensors, _overload(overloads, "Tensor", "Scalar"))
+            found[name] = OperatorMethod(first(operators), lines)
+    for name, (operator, instead) in REFLECTED.items():
+        tensors = _overload(by_name.get(operator, []), "Tensor", "Tensor")
+        if tensors is not None:
+            found[name] = OperatorMethod(operator, _reflected(name, tensors, by_name[operator], by_name, instead))
+    return found
+
+
+def _overload(overloads: list[NativeFunction], first: str, second: str) -> NativeFunction | None:
+    """The overload that takes just these two types, further arguments having defaults."""
+    for f in overloads:
+        required = [str(a.type) for a in f.schema.arguments if not a.has_default]
+        if required == [first, second]:
+            return f
+    return None
+
+
+def _binary(name: str, tensors: NativeFunction, scalar: NativeFunction | None) -> list[str]:
+    schema = tensors.schema
+    arguments = tuple(
+        replace(a, name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
+    ) + tuple(replace(a, kwarg_only=True) for a in schema.arguments[2:])  # fmt: skip
+    own = replace(schema, arguments=arguments, text=None)
+    number = "None" if scalar is None else f"op_{identifier(scalar)}"
+    miss = [f"return binary(self, other, op_{identifier(tensors)}, {number})"]
+    # Asked first: it saves a number the 650 ns of a failed look-up. Two tensors of one class do not reach the set: 14 ns.
+    is_number = "other.__class__ is not self.__class__ and other.__class__ in NUMBERS"
+    prologue = [] if scalar is None else [f"if {is_number}:", f"    return {number}(self, other)"]
+    return ["", *inlined(tensors, name, own, prologue=prologue, miss=miss, drop_keywords=True)]
+
+
+def _reflected(
+    name: str,
+    tensors: NativeFunction,
+    overloads: list[NativeFunction],
+    by_name: dict[str, list[NativeFunction]],
+    instead: str,
+) -> list[str]:
+    swapped = f"lambda a, b: op_{identifier(tensors)}(b, a)"
+    scalar = _overload(overloads, "Scalar", "Tensor")
+    number = "None"
+    if scalar is not None:
+        number = f"lambda a, b: op_{identifier(scalar)}(b, a)"
+    elif instead == "reciprocal" and instead in by_name and _overload(by_name["mul"], "Tensor", "Scalar") is not None:
+        mul = _overload(by_name["mul"], "Tensor", "Scalar")
+        assert mul is not None
+        number = f"lambda a, b: aten.{identifier(mul)}(aten.{identifier(by_name[instead][0])}(a), b)"
+    elif instead == "tensor" and "scalar_tensor" in by_name:
+        made = f"aten.{identifier(by_name['scalar_tensor'][0])}(b, dtype=number_dtype(b), device=a.device)"
+        number = f"lambda a, b: op_{identifier(tensors)}({made}, a)"
+    return ["", f"def {name}(self, other):", f"    return binary(self, other, {swapped}, {number})"]

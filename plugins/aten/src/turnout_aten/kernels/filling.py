@@ -1,0 +1,211 @@
+"""Factories and fills as kernels that call the backend's methods, not operators: one hop instead of three.
+
+They are of the internal convention and serve every backend, at CompositeExplicitAutograd. A factory is reached with its
+device resolved, by BackendSelect; `new_*` and `*_like` take what is not given from a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device, default_device
+from turnout.dtypes import COMPLEX, DType, get_default_dtype
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.registry import find_operator
+from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
+from turnout_aten.shapes.promotion import number_dtype
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Sizes = Sequence[int]
+
+
+def place(device: Device | None) -> Device:
+    """A device as tensors have it: the default one for None, with its index where the backend has several."""
+    wanted = default_device() if device is None else device
+    return wanted.backend.resolve_device(wanted)
+
+
+def check_layout(layout: Any) -> None:
+    """Raise for any layout but the strided one."""
+    if layout is not None and layout != "strided":
+        raise ArgumentError(f"layout must be turnout.strided, got {layout!r}")
+
+
+def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
+    """The strides that a memory format gives a new tensor of this shape, None for row-major ones.
+
+    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises ArgumentError for a format
+    that does not exist or that is for another number of dimensions.
+    """
+    if memory_format is None or memory_format == "preserve_format":
+        return None if tensor is None else preserved_strides(tensor)
+    if memory_format == "contiguous_format":
+        return None
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
+    if ndim is None:
+        raise ArgumentError(
+            "memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, "
+            f"got {memory_format!r}"
+        )
+    if len(shape) != ndim:
+        raise ArgumentError(f"{memory_format} is for {ndim} dimensions, this shape is {list(shape)}")
+    batch, *places, channels = contiguous_strides((shape[0], *shape[2:], shape[1]))
+    return (batch, channels, *places)
+
+
+def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None) -> Tensor:
+    """An uninitialised tensor."""
+    if layout is not None:
+        check_layout(layout)
+    for length in size:
+        if length < 0:
+            raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is no length")
+    where = place(device)
+    wanted = None if strides is None else tuple(strides)
+    return wrap(where.backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
+
+
+def _filled(made: Tensor, value: Any) -> Tensor:
+    """`made` with one value everywhere."""
+    if value.__class__ is complex and made.dtype.category != COMPLEX:
+        raise DTypeError(f"a complex number cannot be written into a {made.dtype.name} tensor")
+    made.device.backend.fill(made.array, value)
+    return made
+
+
+# ---- uninitialised
+
+
+def empty(
+    ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
+) -> Tensor:
+    """A tensor of unspecified contents. `pin_memory` is accepted and has no effect."""
+    return _make(size, dtype, layout, device, strides_as(memory_format, size))
+
+
+def empty_permuted(
+    ks: int,
+    size: Sizes,
+    physical_layout: Sizes,
+    dtype: DType | None,
+    layout: Any,
+    device: Device | None,
+    pin_memory: Any,
+) -> Tensor:
+    """A tensor of unspecified contents whose dims lie in memory in the given order, from the slowest."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ShapeError(
+            f"empty_permuted: physical_layout {list(physical_layout)} must name each of the {len(size)} dimensions once"
+        )
+    strides = [0] * len(size)
+    step = 1
+    for d in reversed(physical_layout):
+        strides[d] = step
+        step *= max(size[d], 1)
+    return _make(size, dtype, layout, device, strides)
+
+
+def empty_strided(
+    ks: int, size: Sizes, stride: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+) -> Tensor:
+    """The same with strides in elements."""
+    if len(size) != len(stride):
+        raise ShapeError(f"empty_strided: size {list(size)} and stride {list(stride)} must be equally long")
+    return _make(size, dtype, layout, device, stride)
+
+
+def empty_like(
+    ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
+) -> Tensor:
+    """A tensor of self's shape, layout, dtype and device, as far as nothing else is asked for."""
+    strides = strides_as(memory_format, self.array.shape, self)
+    return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
+
+
+def new_empty(
+    ks: int, self: Tensor, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+) -> Tensor:
+    """A tensor of another shape, of self's dtype and device unless told otherwise."""
+    return _make(size, dtype or self.dtype, layout, device or self.device)
+
+
+def new_empty_strided(
+    ks: int, self: Tensor, size: Sizes, stride: Sizes, dtype: DType | None, layout: Any, device: Device | None,
+    pin_memory: Any,
+) -> Tensor:  # fmt: skip
+    """The same with strides in elements."""
+    return empty_strided(ks, size, stride, dtype or self.dtype, layout, device or self.device, pin_memory)
+
+
+# ---- filled with one value
+
+
+def zeros(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
+    """Zeros."""
+    return _filled(_make(size, dtype, layout, device), 0)
+
+
+def ones(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
+    """Ones."""
+    return _filled(_make(size, dtype, layout, device), 1)
+
+
+def full(
+    ks: int, size: Sizes, fill_value: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+) -> Tensor:
+    """One value everywhere; its Python type gives the dtype."""
+    return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value)
+
+
+def scalar_tensor(ks: int, s: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
+    """A 0-dim tensor of one value, in the default dtype unless told otherwise."""
+    return _filled(_make((), dtype, layout, device), s)
+
+
+def zeros_like(ks: int, self: Tensor, *options: Any) -> Tensor:
+    """Zeros like self."""
+    return _filled(empty_like(ks, self, *options), 0)
+
+
+def ones_like(ks: int, self: Tensor, *options: Any) -> Tensor:
+    """Ones like self."""
+    return _filled(empty_like(ks, self, *options), 1)
+
+
+def full_like(ks: int, self: Tensor, fill_value: Any, *options: Any) -> Tensor:
+    """One value everywhere, like self: in its dtype, whatever the value's type."""
+    return _filled(empty_like(ks, self, *options), fill_value)
+
+
+def new_zeros(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
+    """Zeros of another shape."""
+    return _filled(new_empty(ks, self, size, *options), 0)
+
+
+def new_ones(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
+    """Ones of another shape."""
+    return _filled(new_empty(ks, self, size, *options), 1)
+
+
+def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any) -> Tensor:
+    """One value in another shape."""
+    return _filled(new_empty(ks, self, size, *options), fill_value)
+
+
+# ---- in place
+
+
+def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
+    """A number everywhere, converted to self's dtype."""
+    if self.array.shape:
+        check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
+    return _filled(self, value)
+
+
+def zero_(ks: int, self: Tensor) -> Tensor:
+    """0 everywhere."""
+    return fill_scalar_(ks, self, 0)

@@ -1,0 +1,89 @@
+"""A backend's table of array kernels, registered.
+
+Left side the operator, right side a plain function on arrays (or a `Row` with options). The row of a structured out operator
+serves all variants that share its shape function: functional, in-place, out, and the overloads that delegate to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import RegistrationError
+from turnout.operators.kernels import ARRAY, Kernel
+from turnout.registry import REGISTRY
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels import wrapping as wrappers
+from turnout_aten.kernels.wrapping import Row, Structured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from turnout.operators import Operator
+    from turnout.registry import Registrations
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+_VARIANTS = {"functional": wrappers.functional, "inplace": wrappers.inplace, "out": wrappers.out}
+
+
+def register_kernels(
+    library: Registrations,
+    backend: TensorBackend,
+    table: Mapping[str, Any],
+    *,
+    namespace: str = "aten",
+    structured: Any = None,
+) -> None:
+    """Register a backend's table at its key.
+
+    `structured` maps a structured out operator to (variant -> kind, precomputed names) as the generated tables do; the
+    standard operators' by default. Rows that name no operator are reported all together, as RegistrationError, before
+    anything is registered.
+    """
+    groups = STRUCTURED if structured is None else structured
+    rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
+    unknown = [name for name in rows if not REGISTRY.knows(name)]
+    if unknown:
+        raise RegistrationError(
+            f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}"
+        )
+    for name, value in rows.items():
+        row = value if isinstance(value, Row) else Row(value)
+        if name in groups:
+            served, precomputed = groups[name]
+            for variant, kind in served.items():
+                _register(library, backend, variant, row, _structured_binder(backend, row, kind, name, precomputed))
+        else:
+            _register(library, backend, name, row, _plain_binder(backend, row))
+
+
+def _register(library: Registrations, backend: TensorBackend, name: str, row: Row, binder: Any) -> None:
+    library.impl(name, backend.name, row.fn, form=ARRAY, binder=binder)
+
+
+def _structured_binder(backend: TensorBackend, row: Row, kind: str, group: str, precomputed: Mapping[str, Any]) -> Any:
+    def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
+        return _VARIANTS[kind](Structured(op, shape_function(group), precomputed), backend, row)
+
+    return bind_structured
+
+
+def _plain_binder(backend: TensorBackend, row: Row) -> Any:
+    def bind_plain(op: Operator, kernel: Kernel, key: str) -> Call:
+        return wrappers.plain(op, backend, row.fn)
+
+    return bind_plain
+
+
+def shape_function(group: str) -> Call:
+    """The shape function of a standard structured operator, by its out variant's name."""
+    from turnout_aten.shapes import SHAPES
+
+    function: Call = SHAPES[group.removeprefix("aten::")]
+    return function
+
+
+def structured_operators() -> list[str]:
+    """The structured out operators among the standard ones, qualified: what a backend's table should have rows for."""
+    return list(STRUCTURED)

@@ -1,0 +1,459 @@
+"""Wrappers: from a backend's plain function on arrays to a callable of the internal convention on tensors.
+
+One array kernel of a structured operator serves its functional, in-place and out variants. Each variant has a *general path*
+(ask the shape function, allocate or check outputs, call the kernel) and the functional one, where the row allows it, a
+generated *fast path* in front: same dtypes, the kernel allocates. If that raises, the general path runs, so that the
+error is the usual one.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, FLOAT, can_cast
+from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.operators.stubs import compile_function, python_name
+from turnout_aten.shapes.specs import Out, Result, as_result
+from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from turnout.devices import Device
+    from turnout.operators import Operator
+    from turnout.schema import Argument
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+    ShapeFunction = Callable[..., Any]
+
+ALWAYS = "always"  # tensors of one dtype in, that dtype out, for every dtype the kernel takes
+SAME = "same"  # the result counts only if it has the inputs' dtype; otherwise the general path converts
+BOOL = "bool"  # tensors of one dtype in, bool out (comparisons)
+
+
+class Row:
+    """An array kernel with options.
+
+    allocates  ALWAYS, SAME or BOOL: opts in to the fast path
+    pointwise  an output may be the very array of an input
+    simple     the kernel as a function of the required arguments, for the fast path when the others have their defaults: it
+               saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
+    limit      `simple` serves arrays of up to this many elements (0: any); beyond, `fn` may share the work among threads
+    bools      False: a bool in place of a number goes the general way, for the shape function may refuse it
+    refuses    dtypes, as NumPy's kinds, that go the general way, where the shape function refuses what the kernel would take
+    ranks      of the tensors in order, None for any: others go the general way likewise
+    """
+
+    __slots__ = ("allocates", "bools", "fn", "limit", "pointwise", "ranks", "refuses", "simple")
+
+    def __init__(
+        self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
+        bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (),
+    ) -> None:  # fmt: skip
+        self.limit = limit
+        self.fn = fn
+        self.allocates = allocates
+        self.pointwise = pointwise
+        self.simple = simple
+        self.bools = bools
+        self.refuses = refuses
+        self.ranks = ranks
+
+
+class Structured:
+    """What the wrapper of one variant needs to know of its operator.
+
+    op          the variant
+    shape       the group's shape function, called with the functional arguments
+    precomputed argument name -> names that replace it for the kernel; under "" those that are added
+    """
+
+    __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
+
+    def __init__(self, op: Operator, shape: ShapeFunction, precomputed: Mapping[str, tuple[str, ...]]) -> None:
+        self.op = op
+        self.shape = shape
+        self.precomputed = precomputed
+        schema = op.schema
+        outs = {a.name for a in schema.out_arguments}
+        self.names = [a.name for a in schema.arguments if a.name not in outs]
+        self.outs = len(outs)
+        self.tensors = [
+            a.name for a in schema.arguments if a.name not in outs and a.type.canonical.rstrip("?") == "Tensor"
+        ]
+
+    def kernel_arguments(self, backend: TensorBackend, args: Sequence[Any], result: Result) -> list[Any]:
+        """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
+        casts = result.casts
+        if not casts and not result.precomputed:
+            return [
+                value.array
+                if value.__class__ is Tensor
+                else value
+                if value.__class__ in _AS_IS
+                else to_array(backend, value)
+                for value in args
+            ]
+        values: list[Any] = []
+        for name, value in zip(self.names, args, strict=False):
+            if name in self.precomputed:
+                values += [result.precomputed[n] for n in self.precomputed[name]]
+                continue
+            if name in result.precomputed:
+                value = result.precomputed[name]
+            values.append(to_array(backend, value, casts.get(name)))
+        values += [result.precomputed[n] for n in self.precomputed.get("", ())]
+        return values
+
+
+_AS_IS = frozenset({type(None), bool, float, int})
+
+
+def to_array(backend: TensorBackend, value: Any, dtype: Any = None) -> Any:
+    """An argument as a kernel gets it: tensors and lists of tensors as arrays of this backend, converted to `dtype`."""
+    if isinstance(value, Tensor):
+        array = value.array
+        if dtype is not None and backend.dtype_of(array) is not dtype:
+            converted = backend.empty(array.shape, dtype, value.device)
+            backend.copy(converted, array)
+            return converted
+        return array
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [to_array(backend, v, dtype) for v in value]
+    return value
+
+
+def first_device(args: Sequence[Any]) -> Device:
+    """The device of the first tensor of a call, looking into lists."""
+    for value in args:
+        if isinstance(value, Tensor):
+            return value.device
+        if isinstance(value, (list, tuple)):
+            for element in value:
+                if isinstance(element, Tensor):
+                    return element.device
+    raise AssertionError("a backend's structured kernel was called without a tensor")
+
+
+# ---- structured operators
+
+
+def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of the functional variant."""
+    fn = row.fn
+    empty = backend.empty
+
+    def general(ks: int, *args: Any) -> Any:
+        result = as_result(s.shape(*args))
+        device = args[0].device if args[0].__class__ is Tensor else first_device(args)
+        arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+        with backend.kernel_context() or nullcontext():
+            fn(*s.kernel_arguments(backend, args, result), *arrays)
+        if len(arrays) == 1:
+            return wrap(arrays[0], device)
+        return tuple([wrap(array, device) for array in arrays])
+
+    if row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
+        return _fast_functional(s, backend, row, general)
+    return general
+
+
+def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+    """The functional variant with the fast path in front of `general`, as generated source."""
+    arguments = [python_name(n) for n in s.names]
+    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
+    tensors = [python_name(n) for n in s.tensors if n not in optional]
+    first = f"{tensors[0]}_a"
+    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
+    applies = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
+    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
+    numbers = _numbers(others)
+    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
+    applies += _admitted(row, tensors)
+    unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
+    source = f"""\
+def wrapped({", ".join(["ks", *arguments])}):
+    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    array = None
+    {f"if {' and '.join(applies)}:" if applies else "if True:"}
+        try:
+            array = {_kernel_call(row, arguments, tensors, others)}
+        except Exception:
+            pass  # the general path says what is wrong, or converts and succeeds
+    if array.__class__ is not ARRAY:
+        if array is None:
+            return general(ks, {", ".join(arguments)})
+        array = as_array(array)
+    {f"if array.dtype is not {first}.dtype: return general(ks, {', '.join(arguments)})" if unsure else ""}
+    t = Tensor()
+    t.array = array
+    t.keys = KEYS
+    t.device = {tensors[0]}.device
+    t.gmask = 0
+    t.node = None
+    t.ver = CLOCK.epoch
+    t.storage = None
+    t.view_of = None
+    t.extra = None
+    return t
+"""
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
+        "as_array": backend.as_array, "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
+        **_defaults(others),
+    }  # fmt: skip
+    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _admitted(row: Row, tensors: list[str]) -> list[str]:
+    """The conditions that `refuses` and `ranks` are."""
+    kinds = [f"{tensors[0]}_a.dtype.kind not in {row.refuses!r}"] if row.refuses else []
+    return kinds + [f"{t}_a.ndim == {n}" for t, n in zip(tensors, row.ranks, strict=False) if n is not None]
+
+
+def _numbers(others: list[Argument]) -> list[str]:
+    """The arguments that stand where another overload has a tensor."""
+    return [python_name(a.name) for a in others if a.type.canonical == "Scalar" and not a.has_default]
+
+
+def _defaults(others: list[Argument]) -> dict[str, Any]:
+    """The globals that `_kernel_call` compares with."""
+    return {f"DEFAULT_{python_name(a.name)}": a.default for a in others if a.has_default}
+
+
+def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
+    """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
+    given = {a: f"{a}_a" if a in tensors else a for a in arguments}
+    kernel = f"kernel({', '.join(given.values())})"
+    if row.simple is None:
+        return kernel
+    defaulted = {python_name(a.name): a for a in others if a.has_default}
+    # By identity: 15 ns less than ==, and an equal value that is another object takes the row's kernel, which knows it too.
+    when = [f"{name} is DEFAULT_{name}" for name in defaulted]
+    if row.limit:
+        when.append(f"{given[tensors[0]]}.size <= {row.limit}")
+    simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
+    return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple
+
+
+def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of the in-place variant: writes into self's own array where the kernel may, else copies back."""
+    fn = row.fn
+
+    def general(ks: int, *args: Any) -> Any:
+        target: Tensor = args[0]
+        result = as_result(s.shape(*args))
+        out = result.outs[0]
+        if out.shape != target.shape:
+            raise ShapeError(
+                f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+            )
+        check_result_dtype(s.op, out, target)
+        if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
+            raise DTypeError(
+                f"{s.op.qualified_name}: the result is real; a complex tensor does not become real in place"
+            )
+        check_writable(s.op, backend, target, args[1:])
+        array = target.array
+        direct = (
+            row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
+        )
+        written = array if direct else backend.empty(out.shape, out.dtype, target.device)
+        with backend.kernel_context() or nullcontext():
+            fn(*s.kernel_arguments(backend, args, result), written)
+            if written is not array:
+                backend.copy(array, written)
+        return target
+
+    if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
+        return _fast_inplace(s, backend, row, general)
+    return general
+
+
+# Up to this many elements an in-place call computes aside and copies: the kernel may raise after it has written (where
+# floating-point warnings are errors), and the general path must then find self as it was.
+_ASIDE = 4096
+
+
+def _fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+    """The in-place variant with a fast path for small tensors, and one for large ones that differ in nothing but their values."""
+    arguments = [python_name(n) for n in s.names]
+    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
+    tensors = [python_name(n) for n in s.tensors if n not in optional]
+    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
+    first, rest = tensors[0], tensors[1:]
+    # Elements of an aliased self must not share memory with each other, nor with other arguments: the general path refuses that.
+    apart = "".join(f" and {t}.storage is not {first}.storage" for t in rest)
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})"]
+    applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
+    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in _numbers(others)]
+    applies += _admitted(row, tensors)
+    source = f"""\
+def wrapped({", ".join(["ks", *arguments])}):
+    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    array = None
+    if {" and ".join(applies)}:
+        if {first}_a.size <= {_ASIDE}:
+            try:
+                array = {_kernel_call(row, arguments, tensors, others)}
+            except Exception:
+                pass  # the general path says what is wrong, or converts and succeeds
+{_large_inplace(row, arguments, tensors, others) if row.pointwise and row.allocates == ALWAYS else ""}
+    if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
+        return general(ks, {", ".join(arguments)})
+    {first}_a[...] = array
+    return {first}
+"""
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple,
+        "context": lambda: backend.kernel_context() or nullcontext(), **_defaults(others),
+    }  # fmt: skip
+    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
+    """The branch that lets the kernel write into self: it cannot raise once the operands are alike and warnings are off."""
+    first, rest = tensors[0], tensors[1:]
+    alike = [f"{first}_a.dtype.kind == 'f'", f"{first}_a.flags.c_contiguous"]
+    alike += [f"{t}_a.shape == {first}_a.shape" for t in rest]
+    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in others if a.type.canonical == "Scalar"]
+    given = ", ".join([f"{a}_a" if a in tensors else a for a in arguments])
+    return f"""\
+        elif {" and ".join(alike)}:
+            with context():
+                kernel({given}, {first}_a)
+            return {first}"""
+
+
+def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
+    """The wrapper of the out variant: outputs are resized with a warning, written directly or through a proxy."""
+    fn = row.fn
+    count = s.outs
+
+    def wrapped(ks: int, *args: Any) -> Any:
+        inputs, targets = args[: len(args) - count], args[len(args) - count :]
+        result = as_result(s.shape(*inputs))
+        written = []
+        for spec, target in zip(result.outs, targets, strict=True):
+            check_result_dtype(s.op, spec, target)
+            check_writable(s.op, backend, target, ())
+            resize_output(s.op, backend, target, spec.shape)
+            check_writable(s.op, backend, target, inputs)
+            direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
+            direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
+            written.append(
+                target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
+            )
+        with backend.kernel_context() or nullcontext():
+            fn(*s.kernel_arguments(backend, inputs, result), *written)
+            for array, target in zip(written, targets, strict=True):
+                if array is not target.array:
+                    backend.copy(target.array, array)
+        return targets[0] if count == 1 else targets
+
+    return wrapped
+
+
+def shares(target: Tensor, value: Any) -> bool:
+    """Whether an argument may share memory with an output, by storage."""
+    if isinstance(value, (list, tuple)):
+        return any(shares(target, v) for v in value)
+    return isinstance(value, Tensor) and value.is_alias_of(target)
+
+
+def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
+    """Raise DTypeError when the result's category is above the output's."""
+    if not can_cast(out.dtype, target.dtype) or (out.exact and out.dtype is not target.dtype):
+        raise DTypeError(
+            f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
+        )
+
+
+def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs: Sequence[Any]) -> None:
+    """Raise AliasError for an output whose own elements overlap, or that overlaps an input without being the same."""
+    array = target.array
+    for length, stride in zip(array.shape, backend.strides(array), strict=True):
+        if length > 1 and stride == 0:
+            raise AliasError(
+                f"{op.qualified_name}: cannot write into an expanded tensor: several of its elements are one memory "
+                "location; clone() it first"
+            )
+    if target.storage is None:
+        return
+    for value in inputs:
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            aliased = isinstance(element, Tensor) and element is not target and element.is_alias_of(target)
+            if aliased and backend.partly_overlap(array, element.array):
+                raise AliasError(
+                    f"{op.qualified_name}: the output and an input share part of their memory; clone() one of them first"
+                )
+
+
+def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...]) -> None:
+    """Give an output the result's shape; a warning when it had elements of another shape."""
+    if target.shape == shape:
+        return
+    if target.numel():
+        import warnings
+
+        warnings.warn(
+            f"{op.qualified_name}: an output with {target.numel()} elements of shape {list(target.shape)} was resized to "
+            f"{list(shape)}; pass an empty tensor or one of the right shape",
+            UserWarning,
+            stacklevel=2,
+        )
+    target.resize_(shape)
+
+
+# ---- other array kernels
+
+
+def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
+    """The wrapper of a kernel without a shape function: tensors in become arrays, arrays out become tensors.
+
+    In-place and out variants write into the arrays they are given; the mutated tensors are returned, whatever `fn` returns.
+    """
+    schema = op.schema
+    mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
+
+    def wrapped(ks: int, *args: Any) -> Any:
+        for i in mutated:
+            if isinstance(args[i], Tensor):
+                check_writable(op, backend, args[i], ())
+        with backend.kernel_context() or nullcontext():
+            made = fn(*[to_array(backend, value) for value in args])
+        if mutated:
+            targets = tuple(args[i] for i in mutated)
+            return targets[0] if len(schema.returns) == 1 else targets if schema.returns else None
+        return wrap_result(backend, made, args)
+
+    return wrapped
+
+
+def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
+    """What a kernel returned, with arrays as tensors on the call's device; numbers stay numbers."""
+    if isinstance(made, (tuple, list)):
+        return type(made)(wrap_result(backend, m, args) for m in made)
+    if hasattr(made, "shape"):
+        array = made if backend.array_type is None or made.__class__ is backend.array_type else backend.as_array(made)
+        return wrap(array, call_device(backend, args))
+    return made
+
+
+def call_device(backend: TensorBackend, args: Sequence[Any]) -> Device:
+    """The device of the first tensor, else a Device among the arguments, else the backend's current one."""
+    from turnout.devices import Device as DeviceType
+
+    for value in args:
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(element, Tensor):
+                return element.device
+    for value in args:
+        if isinstance(value, DeviceType):
+            return backend.resolve_device(value)
+    return backend.current_device()

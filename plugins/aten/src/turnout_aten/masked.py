@@ -1,0 +1,257 @@
+"""`turnout.masked`: reductions and softmaxes of the elements that a mask lets through.
+
+A mask is a bool tensor that broadcasts to the input; True lets an element through, None lets all. What it holds back is
+replaced by the value that does not change the result, so that a result of no elements is that value. Everything here is
+written in operators.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, bool_, get_default_dtype, int64
+from turnout.errors import DTypeError, ShapeError
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import operators as _operators
+from turnout_aten.shapes.extents import wrap_dim
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Dims = int | Sequence[int] | None
+
+
+def _masked(input: Tensor, mask: Tensor | None, fill: Any) -> Tensor:
+    """The input with `fill` where the mask is False."""
+    if mask is None:
+        return input
+    return _operators.where__ScalarOther(_expanded(input, mask), input, fill)  # type: ignore[no-any-return]
+
+
+def _expanded(input: Tensor, mask: Tensor) -> Tensor:
+    if mask.dtype is not bool_:
+        raise DTypeError(f"masked: the mask must be a bool tensor, got {mask.dtype.name}")
+    if mask.ndim > input.ndim:
+        raise ShapeError(
+            f"masked: a mask of shape {list(mask.shape)} has more dims than the input, {list(input.shape)}"
+        )
+    return _operators.expand(mask, input.shape)  # type: ignore[no-any-return]
+
+
+def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """Dims counted from 0, all of them for None and ()."""
+    if dim is None or (not isinstance(dim, int) and not len(dim)):
+        return tuple(range(ndim))
+    return tuple([wrap_dim(d, ndim) for d in ([dim] if isinstance(dim, int) else dim)])
+
+
+def _summed_dtype(input: Tensor, dtype: DType | None) -> DType:
+    return dtype or (input.dtype if input.dtype.category >= FLOAT else int64)
+
+
+def _lowest(dtype: DType) -> Any:
+    """The value below or equal to all of a dtype."""
+    if dtype.category >= FLOAT:
+        return float("-inf")
+    return False if dtype.category == BOOL else -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
+
+
+def _highest(dtype: DType) -> Any:
+    if dtype.category >= FLOAT:
+        return float("inf")
+    return True if dtype.category == BOOL else (1 << (8 * dtype.itemsize - dtype.is_signed)) - 1
+
+
+def _as(x: Tensor, dtype: DType | None) -> Tensor:
+    return x if dtype is None else _operators.to__dtype(x, dtype)
+
+
+# ---- reductions
+
+
+def sum(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The sum over some dims; integers and bools in int64."""
+    kept = _masked(_as(input, _summed_dtype(input, dtype)), mask, 0)
+    return _functions.sum(kept, _dims(dim, input.ndim), keepdim)
+
+
+def prod(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The product over some dims; integers and bools in int64."""
+    made = _masked(_as(input, _summed_dtype(input, dtype)), mask, 1)
+    for d in sorted(_dims(dim, input.ndim), reverse=True):
+        made = _functions.prod(made, d, keepdim)
+    return made
+
+
+def amax(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The largest element over some dims."""
+    kept = _masked(_as(input, dtype), mask, _lowest(dtype or input.dtype))
+    return _functions.amax(kept, _dims(dim, input.ndim), keepdim)
+
+
+def amin(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The smallest element over some dims."""
+    kept = _masked(_as(input, dtype), mask, _highest(dtype or input.dtype))
+    return _functions.amin(kept, _dims(dim, input.ndim), keepdim)
+
+
+def argmax(
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Where the largest element is: in the flattened tensor for None; as a number of the input's dtype."""
+    x = _as(input, dtype)
+    return _as(_functions.argmax(_masked(x, mask, _lowest(x.dtype)), dim, keepdim), x.dtype)
+
+
+def argmin(
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Where the smallest element is."""
+    x = _as(input, dtype)
+    return _as(_functions.argmin(_masked(x, mask, _highest(x.dtype)), dim, keepdim), x.dtype)
+
+
+def _count(input: Tensor, mask: Tensor | None, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """How many elements each result stands for: a number without a mask."""
+    if mask is not None:
+        return _functions.sum(_expanded(input, mask), dims, keepdim)
+    count = 1
+    for d in dims if input.ndim else ():
+        count *= input.shape[d]
+    return count
+
+
+def mean(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The mean over some dims; nan where there are no elements. Raises DTypeError for bools."""
+    dtype = dtype or input.dtype
+    if dtype.category == BOOL:
+        raise DTypeError("masked.mean is not defined for bool tensors")
+    dims = _dims(dim, input.ndim)
+    total = _functions.sum(_masked(_as(input, dtype), mask, 0), dims, keepdim)
+    return _functions.div(total, _count(input, mask, dims, keepdim))
+
+
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The median along a dim, the lower of two; floats, nan where there are no elements."""
+    if input.dtype.category != FLOAT:
+        raise DTypeError(f"masked.median needs a float tensor, got {input.dtype.name}")
+    kept = _masked(_as(input, dtype), mask, float("nan"))
+    return _functions.nanmedian(kept, dim, keepdim)[0]
+
+
+def norm(
+    input: Tensor, ord: float | None = 2.0, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The vector norm over some dims."""
+    order = 2.0 if ord is None else ord
+    kept = _masked(input, mask, float("inf") if order == float("-inf") else 0)
+    made: Tensor = _operators.linalg_vector_norm(kept, order, _dims(dim, input.ndim), keepdim, dtype=dtype)
+    return made
+
+
+def var(
+    input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The variance over some dims; `correction` is what is taken from the count, 1 by default, 0 for unbiased=False."""
+    taken = correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    dtype = dtype or (input.dtype if input.dtype.category >= FLOAT else get_default_dtype())
+    x = _as(input, dtype)
+    dims = _dims(dim, input.ndim)
+    middle = _functions.div(_functions.sum(_masked(x, mask, 0), dims, True), _count(input, mask, dims, True))
+    distance = _masked(_functions.sub(x, middle), mask, 0)
+    squares = _operators.mul__Tensor(distance, _operators.conj(distance) if dtype.category == COMPLEX else distance)
+    total = _functions.sum(_operators.real(squares) if dtype.category == COMPLEX else squares, dims, keepdim)
+    count = _count(input, mask, dims, keepdim)
+    freedom = max(count - taken, 0) if isinstance(count, int) else _functions.clamp(_functions.sub(count, taken), 0)
+    return _as(_functions.div(total, freedom), dtype)
+
+
+def std(
+    input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The standard deviation: the root of `var`."""
+    found = var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask)
+    return _functions.sqrt(found)
+
+
+def logsumexp(
+    input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """log(sum(exp(input))) over some dims."""
+    kept = _masked(_as(input, dtype), mask, _lowest(dtype or input.dtype))
+    return _as(_functions.logsumexp(kept, _dims(dim, input.ndim), keepdim), dtype or input.dtype)
+
+
+# ---- along a dim
+
+
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
+    """The running sum along a dim."""
+    return _functions.cumsum(_masked(_as(input, _summed_dtype(input, dtype)), mask, 0), dim)
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
+    """The running product along a dim."""
+    return _functions.cumprod(_masked(_as(input, _summed_dtype(input, dtype)), mask, 1), dim)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
+    """softmax along a dim: 0 where the mask is False, nan where it is False everywhere."""
+    x = _as(input, dtype)
+    return _functions.softmax(_masked(x, mask, _lowest(x.dtype)), dim)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
+    """Its logarithm."""
+    x = _as(input, dtype)
+    return _functions.log_softmax(_masked(x, mask, _lowest(x.dtype)), dim)
+
+
+def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
+    """softmax of the negated input."""
+    x = _as(input, dtype)
+    return _functions.softmax(_functions.neg(_masked(x, mask, _highest(x.dtype))), dim)
+
+
+def normalize(
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The input over its vector norm along a dim, which counts as at least `eps`; 0 where the mask is False."""
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    x = _masked(_as(input, dtype), mask, 0)
+    return _functions.div(x, _functions.clamp(size, eps))
+
+
+def logaddexp(
+    input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """log(exp(input) + exp(other)), elements without a mask's leave counting as exp(-inf)."""
+    a, b = _as(input, dtype), _as(other, dtype)
+    made: Tensor = _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
+    return made
+
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
+    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip

@@ -1,0 +1,172 @@
+"""Activation functions of `turnout.nn.functional`.
+
+Each takes a tensor and returns one of its shape and dtype; with `inplace` the result is written into the tensor. Integers are
+refused where a result would not be one (DTypeError).
+"""
+
+from __future__ import annotations
+
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(0, x)."""
+    return _functions.relu_(input) if inplace else _functions.relu(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(0, x), 6)."""
+    return _generated.relu6_(input) if inplace else _generated.relu6(input)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x above 0, alpha (exp(x) - 1) below."""
+    return _generated.elu_(input, alpha) if inplace else _generated.elu(input, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """elu with the constants of self-normalising networks."""
+    return _functions.selu_(input) if inplace else _functions.selu(input)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0."""
+    return _functions.celu_(input, alpha) if inplace else _functions.celu(input, alpha)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x above 0, negative_slope * x below."""
+    return _generated.leaky_relu_(input, negative_slope) if inplace else _generated.leaky_relu(input, negative_slope)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x between the limits, which may not cross (ArgumentError), and the nearer limit outside."""
+    return _generated.hardtanh_(input, min_val, max_val) if inplace else _generated.hardtanh(input, min_val, max_val)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(0, x + 3), 6) / 6."""
+    return _generated.hardsigmoid_(input) if inplace else _generated.hardsigmoid(input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x hardsigmoid(x)."""
+    return _generated.hardswish_(input) if inplace else _generated.hardswish(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x sigmoid(x)."""
+    return _generated.silu_(input) if inplace else _generated.silu(input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x tanh(softplus(x))."""
+    return _generated.mish_(input) if inplace else _generated.mish(input)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x above the threshold, `value` elsewhere."""
+    chosen = _functions.threshold_ if inplace else _functions.threshold
+    return chosen(input, threshold, value)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length."""
+    return _generated.glu(input, dim)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """leaky_relu with a slope for each channel (dim 1), or one for all; both of one dtype."""
+    return _functions.prelu(input, weight)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """leaky_relu with slopes drawn from [lower, upper) while training, else with the one between."""
+    return (_functions.rrelu_ if inplace else _functions.rrelu)(input, lower, upper, training)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(x)), without its cancellation."""
+    return _generated.log_sigmoid(input)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x outside of [-lambd, lambd], 0 inside."""
+    return _functions.hardshrink(input, lambd)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, which is not negative (ArgumentError); 0 where it would pass it."""
+    return _generated.softshrink(input, lambd)
+
+
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x where beta x is above the threshold."""
+    return _generated.softplus(input, beta, threshold)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return input - input.tanh()
+
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|)."""
+    return input / (input.abs() + 1)
+
+
+relu_ = _functions.relu_
+elu_ = _generated.elu_
+selu_ = _functions.selu_
+celu_ = _functions.celu_
+leaky_relu_ = _generated.leaky_relu_
+hardtanh_ = _generated.hardtanh_
+rrelu_ = _functions.rrelu_
+threshold_ = _functions.threshold_
+
+
+def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """softmax of the negated input along a dim, computed in `dtype`."""
+    return _functions.softmax(_functions.neg(input), dim, dtype)
+
+
+__all__ = [
+    "celu",
+    "celu_",
+    "elu",
+    "elu_",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "silu",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]

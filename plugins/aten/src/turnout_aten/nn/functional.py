@@ -1,0 +1,82 @@
+"""`turnout.nn.functional`: functions for neural networks under PyTorch's names.
+
+Operators stand here as they are; what PyTorch writes in Python around them is in the modules beside this one, one per concern.
+"""
+
+from __future__ import annotations
+
+from turnout_aten.generated.functions import (
+    adaptive_avg_pool1d,
+    avg_pool1d,
+    bilinear,
+    channel_shuffle,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    cosine_similarity,
+    log_softmax,
+    pairwise_distance,
+    pdist,
+    pixel_shuffle,
+    pixel_unshuffle,
+    sigmoid,
+    softmax,
+    tanh,
+)
+from turnout_aten.generated.nn_functional import (
+    avg_pool2d,
+    avg_pool3d,
+    gelu,
+    linear,
+    one_hot,
+    scaled_dot_product_attention,
+)
+from turnout_aten.nn import activations as _activations
+from turnout_aten.nn import images as _images
+from turnout_aten.nn import layers as _layers
+from turnout_aten.nn import losses as _losses
+from turnout_aten.nn import normalisation as _normalisation
+from turnout_aten.nn import pooling as _pooling
+from turnout_aten.nn.activations import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.nn.images import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.nn.layers import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.nn.losses import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.nn.normalisation import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.nn.pooling import *  # noqa: F403 - a module of public functions with its own __all__
+
+__all__ = [
+    *_activations.__all__,
+    *_images.__all__,
+    *_layers.__all__,
+    *_losses.__all__,
+    *_normalisation.__all__,
+    *_pooling.__all__,
+    "adaptive_avg_pool1d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "bilinear",
+    "channel_shuffle",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cosine_similarity",
+    "gelu",
+    "linear",
+    "log_softmax",
+    "one_hot",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "scaled_dot_product_attention",
+    "sigmoid",
+    "softmax",
+    "tanh",
+]

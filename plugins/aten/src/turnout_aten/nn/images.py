@@ -1,0 +1,196 @@
+"""Functions of `turnout.nn.functional` that resize, pad and sample images."""
+
+from __future__ import annotations
+
+from math import floor
+
+from turnout.errors import ArgumentError
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
+from turnout_aten.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
+
+__all__ = [
+    "affine_grid",
+    "fold",
+    "grid_sample",
+    "interpolate",
+    "pad",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+# mode -> the operators for one, two and three spatial dims
+_COPYING = {"nearest": "upsample_nearest{}d", "nearest-exact": "_upsample_nearest_exact{}d"}
+_MIXING = {
+    ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("trilinear", 3): "upsample_trilinear3d",
+    ("bicubic", 2): "upsample_bicubic2d",
+}  # fmt: skip
+_SMOOTH = {
+    ("bilinear", 2): "_upsample_bilinear2d_aa", ("bicubic", 2): "_upsample_bicubic2d_aa",
+    ("lanczos", 2): "_upsample_lanczos2d_aa",
+}  # fmt: skip
+_MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area", "lanczos")
+
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
+    """[N, C, *S] resized to `size`, or by `scale_factor`, numbers or one for each spatial dim.
+
+    The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps
+    the centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the rounded
+    sizes; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
+    """
+    ndim = input.ndim - 2
+    align = _alignment(mode, align_corners)
+    size, scales = _size_and_scales(input, ndim, size, scale_factor)
+    if recompute_scale_factor:
+        if scales is None:
+            raise ArgumentError("interpolate: recompute_scale_factor needs scale_factor")
+        size = [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
+        scales = None
+    if antialias and (mode, ndim) not in _SMOOTH:
+        raise ArgumentError(f"interpolate: antialias takes mode bilinear or bicubic with 4 dimensions, got {mode!r}")
+    if mode in _COPYING and 1 <= ndim <= 3:
+        return _upsampled(_COPYING[mode].format(ndim), input, size, scales)
+    if mode == "area" and 1 <= ndim <= 3:
+        return _area(input, ndim, size, scales)
+    name = (_SMOOTH if antialias else _MIXING).get((mode, ndim))
+    if name is None:
+        if mode not in _MODES:
+            raise NotImplementedError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        raise NotImplementedError(f"interpolate: mode {mode!r} does not resize {input.ndim} dimensions")
+    return _upsampled(name, input, size, align, scales)
+
+
+def _alignment(mode: str, align_corners: bool | None) -> bool:
+    if mode in ("nearest", "nearest-exact", "area"):
+        if align_corners is not None:
+            raise ArgumentError(
+                f"interpolate: align_corners belongs to linear, bilinear, bicubic and trilinear, not to {mode!r}"
+            )
+        return False
+    return bool(align_corners)
+
+
+def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> tuple[Any, Any]:
+    found: list[Any] = []
+    for name, value in (("size", size), ("scale_factor", scale_factor)):
+        if isinstance(value, (tuple, list)):
+            if len(value) != ndim:
+                raise ArgumentError(
+                    f"interpolate: '{name}' must be one number or {ndim} for 'input' of shape {list(input.shape)}, got "
+                    f"{list(value)}"
+                )
+            found.append(list(value))
+        else:
+            found.append(None if value is None else [value] * ndim)
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError("interpolate: give one of size and scale_factor")
+    return found[0], found[1]
+
+
+def _upsampled(name: str, *args: Any) -> Tensor:
+    from turnout.operators.namespaces import ops
+
+    made: Tensor = getattr(ops.aten, name).vec(*args)
+    return made
+
+
+def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
+    if size is None:
+        size = [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
+    if ndim == 1:
+        return _functions.adaptive_avg_pool1d(input, size)
+    return adaptive_avg_pool2d(input, size) if ndim == 2 else adaptive_avg_pool3d(input, size)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """`interpolate` under its old name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode nearest."""
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode bilinear and aligned corners."""
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """The tensor with more elements at both ends of its last dims: `pad` holds (before, after) from the last dim on.
+
+    The mode is constant (`value`, 0 by default; negative numbers cut off), reflect, replicate or circular. Raises ShapeError
+    for a padding that does not fit, NotImplementedError for a mode that does not take so many dims.
+    """
+    return _generated.pad(input, pad, mode, value)
+
+
+_SAMPLING = ("bilinear", "nearest", "bicubic")
+_OUTSIDE = ("zeros", "border", "reflection")
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """[N, C, H, W] read at the coordinates of a grid [N, *out, 2] in [-1, 1], x first; three dims likewise.
+
+    The mode is bilinear, nearest or bicubic (two dims only), what is outside zeros, border or reflection. Raises ArgumentError
+    for other words, ShapeError for shapes that do not fit.
+    """
+    for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
+        if value not in words:
+            raise ArgumentError(f"grid_sample: {name} must be one of {', '.join(words)}, got {value!r}")
+    return _functions.grid_sampler(
+        input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners)
+    )
+
+
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The grid for `grid_sample` of the affine maps theta [N, 2, 3] or [N, 3, 4] and an output size [N, C, *out].
+
+    Raises ArgumentError for a theta that is not floating-point or does not fit the size.
+    """
+    if not theta.is_floating_point():
+        raise ArgumentError(f"affine_grid: 'theta' must be floating-point, got {theta.dtype.name}")
+    ndim = len(size) - 2
+    if ndim not in (1, 2, 3) or theta.ndim != 3 or theta.shape[-2:] != (ndim, ndim + 1):
+        raise ArgumentError(f"affine_grid: 'theta' of shape {list(theta.shape)} does not fit size {list(size)}")
+    if min(size) <= 0:
+        raise ArgumentError(f"affine_grid: size must be positive, got {list(size)}")
+    return _functions.affine_grid_generator(theta, size, bool(align_corners))
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]; without N too."""
+    return _generated.im2col(input, *[_pair(v) for v in (kernel_size, dilation, padding, stride)])
+
+
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """Columns added up where their windows lie: [N, C * kernel, windows] to [N, C, *output_size]; without N too."""
+    return _generated.col2im(input, *[_pair(v) for v in (output_size, kernel_size, dilation, padding, stride)])
+
+
+def _pair(value: Any) -> list[int]:
+    if isinstance(value, (tuple, list)):
+        if len(value) not in (1, 2):
+            raise ArgumentError(f"fold and unfold take one number or two, got {list(value)}")
+        return list(value) * (2 // len(value))
+    return [value, value]

@@ -1,0 +1,263 @@
+"""Layers of `turnout.nn.functional` without parameters of their own: dropout, embeddings and attention.
+
+Dropout functions raise ArgumentError for a probability outside [0, 1].
+"""
+
+from __future__ import annotations
+
+from turnout.errors import ArgumentError
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
+
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "multi_head_attention_forward",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+_BAGS = ("sum", "mean", "max")
+
+
+def _dropped(
+    name: str,
+    input: Tensor,
+    p: float,
+    training: bool,
+    inplace: bool,
+    plain: Callable[..., Any],
+    writing: Callable[..., Any],
+) -> Tensor:
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError(f"{name}: p must lie between 0 and 1, got {p}")
+    made: Tensor = (writing if inplace else plain)(input, p, training)
+    return made
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeros a fraction `p` of the elements at random and scales the others by 1 / (1 - p); the input where not `training`."""
+    return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """For selu: dropped elements take its lowest value, and mean and variance stay."""
+    return _dropped("alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """The same for whole channels of [N, C, ...]."""
+    return _dropped(
+        "feature_alpha_dropout", input, p, training, inplace, _functions.feature_alpha_dropout,
+        _functions.feature_alpha_dropout_,
+    )  # fmt: skip
+
+
+def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Tensor:
+    if input.ndim not in (ndim + 1, ndim + 2):
+        import warnings
+
+        warnings.warn(
+            f"{name}: 'input' should have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}; channels are dim 1",
+            UserWarning,
+            stacklevel=3,
+        )
+    lone = single and input.ndim == ndim + 1
+    x = input.unsqueeze_(0) if lone and inplace else input.unsqueeze(0) if lone else input
+    made = _dropped(name, x, p, training, inplace, _functions.feature_dropout, _functions.feature_dropout_)
+    return made if not lone else made.squeeze_(0) if inplace else made.squeeze(0)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """dropout of whole channels of [N, C, L] or [C, L]."""
+    return _channels("dropout1d", 1, input, p, training, inplace, True)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """dropout of whole channels of [N, C, H, W]; with three dims, dim 1 are the channels too."""
+    return _channels("dropout2d", 2, input, p, training, inplace, False)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """dropout of whole channels of [N, C, D, H, W] or [C, D, H, W]."""
+    return _channels("dropout3d", 3, input, p, training, inplace, True)
+
+
+# ---- embeddings
+
+
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The rows of weight [n, d] that the indices name; row `padding_idx` gets no gradient.
+
+    With `max_norm` the named rows of `weight` are scaled down to it first, in place. Raises ArgumentError for a padding_idx
+    that is no row.
+    """
+    padding = _padding(padding_idx, weight)
+    if max_norm is not None:
+        _functions.embedding_renorm_(weight.detach(), input.contiguous(), max_norm, norm_type)
+    return _functions.embedding(weight, input, padding, scale_grad_by_freq, sparse)
+
+
+def _padding(padding_idx: int | None, weight: Tensor) -> int:
+    if padding_idx is None:
+        return -1
+    n = weight.shape[0]
+    if not -n <= padding_idx < n:
+        raise ArgumentError(f"embedding: padding_idx must name one of {n} rows, got {padding_idx}")
+    return padding_idx % n
+
+
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The sum, mean or max of the rows of weight that each bag of indices names.
+
+    Bags are the rows of a 2-dim input, or start at `offsets` in a 1-dim one. Raises ArgumentError for arguments that do not fit
+    each other.
+    """
+    if mode not in _BAGS:
+        raise ArgumentError(f"embedding_bag: mode must be one of {', '.join(_BAGS)}, got {mode!r}")
+    if per_sample_weights is not None and (input.shape != per_sample_weights.shape):
+        raise ArgumentError(
+            f"embedding_bag: per_sample_weights must have the shape of input, {list(input.shape)}, got "
+            f"{list(per_sample_weights.shape)}"
+        )
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}")
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError("embedding_bag: a 2-dim input has its bags in rows; leave offsets out")
+        count, length = input.shape
+        offsets = _functions.arange(0, count * length, length or 1, dtype=input.dtype, device=input.device)
+        if not length:
+            offsets = _functions.zeros(count, dtype=input.dtype, device=input.device)
+        input = input.reshape((-1,))
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape((-1,))
+    elif input.ndim != 1:
+        raise ArgumentError(f"embedding_bag: input must have 1 or 2 dimensions, got shape {list(input.shape)}")
+    elif offsets is None or offsets.ndim != 1:
+        raise ArgumentError("embedding_bag: a 1-dim input needs offsets of one dimension")
+    if max_norm is not None:
+        _functions.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    made = _functions.embedding_bag(
+        weight, input, offsets, scale_grad_by_freq, _BAGS.index(mode), sparse, per_sample_weights, include_last_offset,
+        padding_idx,
+    )  # fmt: skip
+    return made[0]
+
+
+# ---- attention
+
+
+def _projected(
+    query: Tensor, key: Tensor, value: Tensor, in_proj_weight: Tensor | None, separate: tuple[Any, Any, Any],
+    use_separate: bool, bias: Tensor | None,
+) -> list[Tensor]:  # fmt: skip
+    """query, key and value times their parts of the input projection."""
+    width = query.shape[-1]
+    weights: Any = separate if use_separate else None if in_proj_weight is None else in_proj_weight.split(width)
+    if weights is None or any(w is None for w in weights):
+        raise ArgumentError("multi_head_attention_forward: the weights of the input projection are missing")
+    biases: Any = (None, None, None) if bias is None else bias.split(width)
+    return [_generated.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
+
+
+def _as_summand(mask: Tensor | None, like: Tensor) -> Tensor | None:
+    """A mask that is added: minus infinity where a bool mask is true."""
+    from turnout.dtypes import bool_
+
+    if mask is None or mask.dtype is not bool_:
+        return mask
+    return _functions.zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))
+
+
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Attention in several heads, Vaswani et al. (2017): (output [L, N, E], weights [N, L, S] or None).
+
+    query is [L, N, E] or [L, E], key and value [S, N, E] or [S, E]. Masks are true where attention is not allowed, or are added:
+    `attn_mask` [L, S] or [N * heads, L, S], `key_padding_mask` [N, S] or [S]. Weights are averaged over heads unless told.
+    Raises ArgumentError and ShapeError for arguments that do not fit each other.
+    """
+    single = query.ndim == 2
+    if single:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, n, width = query.shape
+    if width != embed_dim_to_check or width % num_heads:
+        raise ArgumentError(
+            f"multi_head_attention_forward: the width {width} must be {embed_dim_to_check} and a multiple of {num_heads} heads"
+        )
+    if is_causal and attn_mask is None:
+        raise ArgumentError("multi_head_attention_forward: is_causal needs the mask in attn_mask, too")
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+    q, k, v = _projected(query, key, value, in_proj_weight, separate, use_separate_proj_weight, in_proj_bias)
+    mask, padding = _as_summand(attn_mask, q), _as_summand(key_padding_mask, q)
+    if is_causal and key_padding_mask is None and not need_weights:
+        mask = _functions.triu(_functions.full_like(q.new_empty((length, k.shape[0])), float("-inf")), 1)
+    added = 0
+    if bias_k is not None and bias_v is not None:
+        k, v = (_functions.cat([x, b.expand((1, n, -1))]) for x, b in ((k, bias_k), (v, bias_v)))
+        added += 1
+    head = width // num_heads
+
+    def heads(x: Tensor, static: Tensor | None) -> Tensor:
+        return x.reshape((x.shape[0], n * num_heads, head)).transpose(0, 1) if static is None else static
+
+    q, k, v = heads(q, None), heads(k, static_k), heads(v, static_v)
+    if add_zero_attn:
+        k, v = (_functions.cat([x, x.new_zeros((x.shape[0], 1, head))], 1) for x in (k, v))
+        added += 1
+    if added:
+        mask, padding = (None if m is None else _generated.pad(m, (0, added)) for m in (mask, padding))
+    source = k.shape[1]
+    if mask is not None and mask.ndim == 2:
+        mask = mask.unsqueeze(0)
+    if padding is not None:
+        padding = padding.view((n, 1, 1, source)).expand((-1, num_heads, -1, -1)).reshape((n * num_heads, 1, source))
+        mask = padding if mask is None else mask + padding
+    output, weights = _attended(q, k, v, mask, dropout_p if training else 0.0, need_weights)
+    output = output.transpose(0, 1).reshape((length * n, width))
+    output = _generated.linear(output, out_proj_weight, out_proj_bias).view((length, n, -1))
+    if weights is not None:
+        weights = weights.view((n, num_heads, length, source))
+        weights = weights.mean(1) if average_attn_weights else weights
+    if single:
+        return output.squeeze(1), None if weights is None else weights.squeeze(0)
+    return output, weights
+
+
+def _attended(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, need_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """(attention of [N * heads, L, head], its weights where they are needed)."""
+    if not need_weights:
+        return _generated.scaled_dot_product_attention(q, k, v, mask, dropout_p), None
+    scores = _functions.matmul(q * (1 / q.shape[-1]) ** 0.5, k.transpose(-2, -1))
+    weights = _functions.softmax(scores if mask is None else scores + mask, -1)
+    if dropout_p:
+        weights = _functions.dropout(weights, dropout_p, True)
+    return _functions.matmul(weights, v), weights

@@ -1,0 +1,347 @@
+"""Losses of `turnout.nn.functional`: their reduction is a word, "none", "mean" or "sum"; they raise ArgumentError for another."""
+
+from __future__ import annotations
+
+from math import log, pi
+
+from turnout.errors import ArgumentError
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "linear_cross_entropy",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _reduction(name: str, reduction: str) -> int:
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{name}: argument 'reduction' must be one of {', '.join(REDUCTIONS)}, got {reduction!r}")
+    return REDUCTIONS[reduction]
+
+
+def _reduced(losses: Tensor, number: int) -> Tensor:
+    return losses if number == 0 else losses.mean() if number == 1 else losses.sum()
+
+
+# ---- classes
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross entropy of logits [N, C, ...] and targets: class indices [N, ...] (int64) or probabilities of input's shape.
+
+    weight [C] scales classes; targets equal to `ignore_index` count nothing. Returns a 0-dim tensor, or one loss per target
+    with reduction "none". Raises ArgumentError for an unknown reduction.
+    """
+    number = _reduction("cross_entropy", reduction)
+    return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+
+
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:  # fmt: skip
+    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
+
+    linear_weight is [C, in], or [C, d_1, ..., d_K, in] for K-dimensional targets. `options`, which chooses how the work is cut
+    into chunks elsewhere, changes nothing here.
+    """
+    own = linear_weight.shape[1:-1]
+    if own and input.ndim != 2:
+        raise ArgumentError(
+            f"linear_cross_entropy: a weight of {linear_weight.ndim} dimensions takes 'input' [N, in], got {list(input.shape)}"
+        )
+    if own:
+        flat = linear_weight.reshape((-1, linear_weight.shape[-1]))
+        bias = None if linear_bias is None else linear_bias.reshape((-1,))
+        logits = _generated.linear(input, flat, bias)
+        logits = logits.reshape((*logits.shape[:-1], linear_weight.shape[0], *own))
+    else:
+        logits = _generated.linear(input, linear_weight, linear_bias)
+    if ignore_index is not None and target.is_floating_point():
+        raise ArgumentError(
+            "linear_cross_entropy: ignore_index belongs to targets that are class indices, not to probabilities"
+        )
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(logits, target, weight, ignored, reduction, label_smoothing)
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """Negative log-likelihood of log-probabilities [N, C, ...] and class indices [N, ...]; see `cross_entropy`."""
+    return _generated.nll_loss_nd(input, target, weight, _reduction("nll_loss", reduction), ignore_index)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over the other classes i of max(0, margin - x[t] + x[i]) ** p, for [N, C] and class indices [N]; p is 1 or 2.
+
+    Raises ArgumentError for another p.
+    """
+    if p not in (1, 2):
+        raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+    number = _reduction("multi_margin_loss", reduction)
+    return _generated.multi_margin_loss(input, target, p, margin, weight, number)
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """max(0, 1 - x[t] + x[i]) added up over labels t and other classes i; a row's labels end at the first negative one."""
+    return _generated.multilabel_margin_loss(input, target, _reduction("multilabel_margin_loss", reduction))
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """The mean over classes of the binary cross entropy of logits [N, C] and targets of the same shape."""
+    number = _reduction("multilabel_soft_margin_loss", reduction)
+    losses = _functions.binary_cross_entropy_with_logits(input, target, weight, None, 0)
+    return _reduced(losses.mean(-1), number)
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """Connectionist temporal classification of log-probabilities [T, N, C] or [T, C].
+
+    Targets are [N, S], or all in one row; lengths are lists or tensors of integers. `zero_infinity` takes 0 for targets that
+    cannot be reached. The mean divides each loss by its target's length first.
+    """
+    number = _reduction("ctc_loss", reduction)
+    return _functions.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+
+
+# ---- differences
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """The mean (or sum, or none) of the squared differences of two tensors that broadcast, weighted where weights are given."""
+    number = _reduction("mse_loss", reduction)
+    if weight is None:
+        return _generated.mse_loss(input, target, number)
+    return _weighted(_generated.mse_loss(input, target, 0), weight, number)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """The same of the absolute differences."""
+    number = _reduction("l1_loss", reduction)
+    if weight is None:
+        return _generated.l1_loss(input, target, number)
+    return _weighted(_generated.l1_loss(input, target, 0), weight, number)
+
+
+def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
+    """Losses times weights; their mean is divided by the sum of the weights."""
+    weight = weight.expand_as(losses)
+    total = losses * weight
+    return total.sum() / weight.sum() if number == 1 else _reduced(total, number)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Quadratic for differences below beta, then linear: 0.5 d^2 / beta, d - 0.5 beta."""
+    return _generated.smooth_l1_loss(input, target, _reduction("smooth_l1_loss", reduction), beta)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """0.5 d^2 for differences up to delta, then delta (d - 0.5 delta)."""
+    number = _reduction("huber_loss", reduction)
+    if weight is None:
+        return _generated.huber_loss(input, target, number, delta)
+    return _weighted(_generated.huber_loss(input, target, 0, delta), weight, number)
+
+
+# ---- likelihoods
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are not below -100.
+
+    Raises ArgumentError where input and target have other shapes.
+    """
+    number = _reduction("binary_cross_entropy", reduction)
+    if input.shape != target.shape:
+        raise ArgumentError(
+            f"binary_cross_entropy: 'target' must have the shape of 'input', {list(input.shape)}, got {list(target.shape)}"
+        )
+    return _generated.binary_cross_entropy(input, target, weight, number)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """The same of sigmoid(input), without overflow; `pos_weight` counts positive targets so many times.
+
+    Raises ArgumentError where input and target have other shapes.
+    """
+    number = _reduction("binary_cross_entropy_with_logits", reduction)
+    if input.shape != target.shape:
+        raise ArgumentError(
+            f"binary_cross_entropy_with_logits: 'target' must have the shape of 'input', {list(input.shape)}, got "
+            f"{list(target.shape)}"
+        )
+    return _functions.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """t (log t - x) for log-probabilities x; "batchmean" divides the sum by the length of dim 0."""
+    if reduction == "batchmean":
+        made = _functions.kl_div(input, target, 2, log_target=log_target)
+        return made / input.shape[0] if input.ndim else made
+    return _functions.kl_div(input, target, _reduction("kl_div", reduction), log_target=log_target)
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """exp(x) - t x, or x - t log(x + eps) without `log_input`; `full` adds Stirling's approximation of log(t!)."""
+    number = _reduction("poisson_nll_loss", reduction)
+    return _functions.poisson_nll_loss(input, target, log_input, full, eps, number)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """0.5 (log var + (x - t)^2 / var), the variance not below eps; `full` adds 0.5 log(2 pi).
+
+    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another
+    shape or a negative number.
+    """
+    number = _reduction("gaussian_nll_loss", reduction)
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ArgumentError(f"gaussian_nll_loss: var must not be negative, got {var}")
+        var = _functions.full_like(input, var)
+    elif var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)
+        elif input.ndim != var.ndim or any(v not in (1, n) for v, n in zip(var.shape, input.shape, strict=True)):
+            raise ArgumentError(
+                f"gaussian_nll_loss: 'var' of shape {list(var.shape)} does not fit 'input' of shape {list(input.shape)}"
+            )
+    if not var.is_meta and bool((var < 0).any()):
+        raise ArgumentError("gaussian_nll_loss: 'var' has negative elements")
+    # The limit is a constant: gradients reach the variance as it is.
+    limited = var + (var.detach().clamp(min=eps) - var.detach())
+    difference = input - target
+    losses = (limited.log() + difference * difference / limited) * 0.5
+    return _reduced(losses + 0.5 * log(2 * pi) if full else losses, number)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-t x)) for targets 1 and -1."""
+    return _generated.soft_margin_loss(input, target, _reduction("soft_margin_loss", reduction))
+
+
+# ---- margins
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """x where the target is 1, max(0, margin - x) where it is -1."""
+    return _functions.hinge_embedding_loss(input, target, margin, _reduction("hinge_embedding_loss", reduction))
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
+) -> Tensor:
+    """max(0, margin - t (x1 - x2)) for targets 1 and -1."""
+    number = _reduction("margin_ranking_loss", reduction)
+    return _functions.margin_ranking_loss(input1, input2, target, margin, number)
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
+) -> Tensor:
+    """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1."""
+    number = _reduction("cosine_embedding_loss", reduction)
+    return _functions.cosine_embedding_loss(input1, input2, target, margin, number)
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+    swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """max(0, margin + |a - p| - |a - n|) in the p-norm; with `swap`, n is compared with the nearer of a and p.
+
+    Raises ArgumentError for a margin that is not positive.
+    """
+    number = _reduction("triplet_margin_loss", reduction)
+    if margin <= 0:
+        raise ArgumentError(f"triplet_margin_loss: margin must be positive, got {margin}")
+    return _functions.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The same with any distance, the Euclidean one by default. Raises ArgumentError for a margin that is not positive."""
+    number = _reduction("triplet_margin_with_distance_loss", reduction)
+    distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
+    if margin <= 0:
+        raise ArgumentError(f"triplet_margin_with_distance_loss: margin must be positive, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ArgumentError(
+            f"triplet_margin_with_distance_loss: all tensors must have as many dimensions, got shapes {list(anchor.shape)}, "
+            f"{list(positive.shape)} and {list(negative.shape)}"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _functions.minimum(far, distance(positive, negative))
+    return _reduced((margin + near - far).clamp(min=0), number)

@@ -1,0 +1,122 @@
+"""Normalisations of `turnout.nn.functional`."""
+
+from __future__ import annotations
+
+from turnout.errors import ArgumentError
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Mean 0 and variance 1 over the last dims, of shape `normalized_shape`; then times weight plus bias."""
+    return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divided by the root of the mean square over the last dims; then times weight. eps is the dtype's by default."""
+    return _functions.rms_norm(input, normalized_shape, weight, eps)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Mean 0 and variance 1 over groups of the channels of [N, C, ...]; then times weight plus bias, both [C].
+
+    Raises RuntimeError (ShapeError) where groups do not divide channels, ValueError for one element per group.
+    """
+    if input.ndim >= 2 and num_groups > 0:
+        _more_than_one("group_norm", [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]])
+    return _functions.group_norm(input, num_groups, weight, bias, eps)
+
+
+def _more_than_one(name: str, shape: Sequence[int]) -> None:
+    count = shape[0]
+    for n in shape[2:]:
+        count *= n
+    if count == 1:
+        raise ArgumentError(f"{name}: more than one element per channel is needed in training, got shape {list(shape)}")
+
+
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Mean 0 and variance 1 of each channel over the batch, or by the running statistics where not `training`.
+
+    In training the running statistics move on by `momentum`. Raises ArgumentError for one element per channel in training.
+    """
+    if training and input.ndim >= 2:
+        _more_than_one("batch_norm", input.shape)
+    return _functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Mean 0 and variance 1 of each channel of each image; see `batch_norm`."""
+    if use_input_stats:
+        count = 1
+        for n in input.shape[2:]:
+            count *= n
+        if count == 1:
+            raise ArgumentError(
+                f"instance_norm: more than one element per channel is needed in training, got shape {list(input.shape)}"
+            )
+    return _functions.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
+    )
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta. Krizhevsky et al. (2012).
+
+    Raises ArgumentError for fewer than 3 dimensions.
+    """
+    if input.ndim < 3:
+        raise ArgumentError(f"local_response_norm: 'input' must have at least 3 dimensions, got {input.ndim}")
+    if not input.numel():
+        return input
+    square = (input * input).unsqueeze(1)
+    behind, before = (size - 1) // 2, size // 2
+    made: Any
+    if input.ndim == 3:
+        padded = _generated.pad(square, (0, 0, before, behind))
+        made = _generated.avg_pool2d(padded, (size, 1), stride=1).squeeze(1)
+    else:
+        shape = input.shape
+        square = square.view((shape[0], 1, shape[1], shape[2], -1))
+        padded = _generated.pad(square, (0, 0, 0, 0, before, behind))
+        made = _generated.avg_pool3d(padded, (size, 1, 1), stride=1).squeeze(1).view(shape)
+    done: Tensor = input / (made * alpha + k).pow(beta)
+    return done
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """Divided by the p-norm along a dim, or by eps where that is larger."""
+    from turnout_aten import linalg
+
+    norm = linalg.vector_norm(input, p, dim, keepdim=True).clamp(min=eps).expand_as(input)
+    return _functions.div(input, norm, out=out)

@@ -1,0 +1,301 @@
+"""Pooling functions of `turnout.nn.functional`: window sizes by number or tuple, and indices on request."""
+
+from __future__ import annotations
+
+from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
+
+__all__ = [
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Size = int | Sequence[int]
+
+
+def _each(value: Any, ndim: int) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
+
+
+def max_pool1d(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, and their places in the line.
+
+    The stride is the kernel where it is None. Raises ShapeError for windows that do not fit.
+    """
+    made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return made if return_indices else made[0]
+
+
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """max_pool1d that always returns the indices."""
+    return _functions.max_pool1d_with_indices(
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
+
+
+def max_pool2d(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The same over [N, C, H, W] or [C, H, W]; places count in the flattened image."""
+    made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return made if return_indices else made[0]
+
+
+def max_pool2d_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """max_pool2d that always returns the indices."""
+    return _generated.max_pool2d_with_indices(
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
+
+
+def max_pool3d(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The same over [N, C, D, H, W] or [C, D, H, W]."""
+    made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return made if return_indices else made[0]
+
+
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """max_pool3d that always returns the indices."""
+    return _generated.max_pool3d_with_indices(
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
+
+
+def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
+    """An output size with None replaced by the input's length."""
+    lengths = input.shape[-ndim:]
+    return [n if o is None else o for n, o in zip(lengths, _each(output_size, ndim), strict=False)]
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of windows that cover the image evenly; None keeps a length."""
+    return _generated.adaptive_avg_pool2d(input, _filled(input, output_size, 2))
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The same with three dims."""
+    return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
+    """The largest elements of windows that cover the line evenly, with `return_indices` and their places."""
+    made = adaptive_max_pool1d_with_indices(input, output_size)
+    return made if return_indices else made[0]
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool1d that always returns the indices."""
+    return _functions.adaptive_max_pool1d(input, output_size)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The same with two dims; None keeps a length."""
+    made = adaptive_max_pool2d_with_indices(input, output_size)
+    return made if return_indices else made[0]
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool2d that always returns the indices."""
+    return _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The same with three dims."""
+    made = adaptive_max_pool3d_with_indices(input, output_size)
+    return made if return_indices else made[0]
+
+
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool3d that always returns the indices."""
+    return _generated.adaptive_max_pool3d(input, _filled(input, output_size, 3))
+
+
+def _fractional(
+    name: str, ndim: int, input: Tensor, kernel_size: Size, output_size: Any, output_ratio: Any,
+    random_samples: Tensor | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    if output_size is None:
+        if output_ratio is None:
+            raise ArgumentError(f"{name}: give output_size or output_ratio")
+        ratios = _each(output_ratio, ndim)
+        output_size = [int(n * r) for n, r in zip(input.shape[-ndim:], ratios, strict=True)]
+    if random_samples is None:
+        batch = 1 if input.ndim == ndim + 1 else input.shape[0]
+        random_samples = _functions.rand(batch, input.shape[-ndim - 1], ndim, dtype=input.dtype, device=input.device)
+    made: tuple[Tensor, Tensor] = getattr(_generated, name)(input, kernel_size, output_size, random_samples)
+    return made
+
+
+def fractional_max_pool2d(
+    input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:  # fmt: skip
+    """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
+
+    Raises ArgumentError where neither is given.
+    """
+    made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return made if return_indices else made[0]
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """fractional_max_pool2d that always returns the indices."""
+    return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+def fractional_max_pool3d(
+    input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:  # fmt: skip
+    """The same with three dims."""
+    made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return made if return_indices else made[0]
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """fractional_max_pool3d that always returns the indices."""
+    return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+# ---- back to the input of max_pool
+
+
+def _unpooled_size(
+    name: str, ndim: int, input: Tensor, kernel_size: Size, stride: Size | None, padding: Size, output_size: Any
+) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
+    kernel = _each(kernel_size, ndim)
+    steps, pads = kernel if stride is None else _each(stride, ndim), _each(padding, ndim)
+    usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-ndim:], steps, kernel, pads, strict=True)]
+    if output_size is None:
+        return usual, steps, pads
+    wanted = list(output_size)[-ndim:]
+    for n, u, s in zip(wanted, usual, steps, strict=True):
+        if not u - s < n < u + s:
+            raise ShapeError(f"{name}: output_size {wanted} must lie within one stride of {usual}")
+    return wanted, steps, pads
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Zeros with the elements at the places that max_pool1d took them from.
+
+    `output_size` chooses among the lengths that pool to the input's. Raises ShapeError where it is none of them.
+    """
+    size, _, _ = _unpooled_size("max_unpool1d", 1, input, kernel_size, stride, padding, output_size)
+    made = _generated.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1])
+    return made.squeeze(-1)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """The same with two dims."""
+    size, _, _ = _unpooled_size("max_unpool2d", 2, input, kernel_size, stride, padding, output_size)
+    return _generated.max_unpool2d(input, indices, size)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """The same with three dims."""
+    size, steps, pads = _unpooled_size("max_unpool3d", 3, input, kernel_size, stride, padding, output_size)
+    return _generated.max_unpool3d(input, indices, size, steps, pads)
+
+
+# ---- powers
+
+
+def _lp_pool(
+    name: str, ndim: int, input: Tensor, norm_type: float, kernel_size: Size, stride: Any, ceil_mode: bool
+) -> Tensor:
+    kernel = _each(kernel_size, ndim)
+    area = 1
+    for k in kernel:
+        area *= k
+    pool: Any = _functions.avg_pool1d if ndim == 1 else getattr(_generated, f"avg_pool{ndim}d")
+    mean = pool(input.pow(norm_type), kernel, [] if stride is None else stride, 0, ceil_mode)
+    made: Tensor = (mean.sign() * mean.abs().relu() * area).pow(1.0 / norm_type)
+    return made
+
+
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The p-norm of the elements of each window, (sum x^p)^(1/p)."""
+    return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The same with two dims."""
+    return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The same with three dims."""
+    return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -1,0 +1,112 @@
+"""Shapes of activation functions and of their backwards: one tensor in, the same shape out; few take integers."""
+
+from __future__ import annotations
+
+from turnout.dtypes import BOOL, COMPLEX, INT
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.shapes.extents import broadcast, layout, wrap_dim
+from turnout_aten.shapes.pointwise import one_tensor, refuse, refuse_complex
+from turnout_aten.shapes.promotion import result_type
+from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def rectified(self: Tensor) -> Out | Result:
+    """relu of a real tensor."""
+    dtype = self.dtype
+    refuse(dtype, "relu", BOOL, COMPLEX)
+    return one_tensor(self, dtype, dtype)
+
+
+def gelu(self: Tensor, approximate: str = "none") -> Out | Result:
+    """Floating point only; `approximate` is 'none' or 'tanh'."""
+    _approximation(approximate)
+    dtype = self.dtype
+    refuse(dtype, "gelu", BOOL, INT, COMPLEX)
+    return one_tensor(self, dtype, dtype)
+
+
+def _approximation(word: str) -> None:
+    if word not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {word!r}")
+
+
+def silu(self: Tensor) -> Out | Result:
+    """Floating point or complex."""
+    dtype = self.dtype
+    refuse(dtype, "silu", BOOL, INT)
+    return one_tensor(self, dtype, dtype)
+
+
+def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
+    """Real tensors; min_val may not lie above max_val."""
+    dtype = self.dtype
+    refuse(dtype, "hardtanh", BOOL, COMPLEX)
+    refuse_complex(dtype, "hardtanh", min_val, max_val)
+    if not dtype.is_signed and (min_val < 0 or max_val < 0):
+        raise DTypeError(f"hardtanh: {dtype.name} has no negative limits, got {min_val} and {max_val}")
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
+    return one_tensor(self, dtype, dtype)
+
+
+def softshrink(self: Tensor, lambd: Any = 0.5) -> Out | Result:
+    """Floating point only; lambd is not negative."""
+    dtype = self.dtype
+    refuse(dtype, "softshrink", BOOL, INT, COMPLEX)
+    refuse_complex(dtype, "softshrink", lambd)
+    if lambd < 0:
+        raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
+    return one_tensor(self, dtype, dtype)
+
+
+def threshold(self: Tensor, threshold: Any, value: Any) -> Out | Result:
+    """Real tensors."""
+    dtype = self.dtype
+    refuse(dtype, "threshold", BOOL, COMPLEX)
+    refuse_complex(dtype, "threshold", threshold, value)
+    return one_tensor(self, dtype, dtype)
+
+
+def glu(self: Tensor, dim: int = -1) -> Out:
+    """Half the length along `dim`, which is even."""
+    dtype = self.dtype
+    refuse(dtype, "glu", BOOL, INT, COMPLEX)
+    shape = self.array.shape
+    if not shape:
+        raise ShapeError("glu: a tensor without dimensions cannot be halved")
+    at = wrap_dim(dim, len(shape))
+    if shape[at] % 2:
+        raise ShapeError(f"glu: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")
+    return Out((*shape[:at], shape[at] // 2, *shape[at + 1 :]), dtype)
+
+
+# ---- backward formulas
+
+
+def _backward(grad_output: Tensor, other: Tensor, name: str) -> Out | Result:
+    computed = result_type(grad_output, other)
+    shape = broadcast(grad_output.array.shape, other.array.shape)
+    operands = {"grad_output": grad_output, name: other}
+    casts = {n: computed for n, t in operands.items() if t.dtype is not computed}
+    return Result(Out(shape, computed, layout(shape, grad_output, other)), casts)
+
+
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Out | Result:
+    """grad_output where self is above the threshold, else 0."""
+    return _backward(grad_output, self, "self")
+
+
+def output_backward(grad_output: Tensor, output: Tensor) -> Out | Result:
+    """Gradients that are a function of the output: sigmoid, tanh."""
+    return _backward(grad_output, output, "output")
+
+
+def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") -> Out | Result:
+    """The gradient of gelu."""
+    _approximation(approximate)
+    return _backward(grad_output, self, "self")

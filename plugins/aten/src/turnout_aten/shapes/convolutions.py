@@ -1,0 +1,168 @@
+"""Shapes of convolutions and of the columns that their windows make.
+
+Along each spatial dim a window of `kernel` elements, `dilation` apart, is moved by `stride` over the input with `padding` zeros
+at both ends: `positions` says how often it fits.
+"""
+
+from __future__ import annotations
+
+from turnout.errors import DTypeError, ShapeError
+from turnout_aten.shapes.specs import Out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Ints = tuple[int, ...]
+
+
+def spread(name: str, argument: str, value: Sequence[int], ndim: int) -> Ints:
+    """One number per spatial dim; one stands for all."""
+    if len(value) == ndim:
+        return tuple(value)
+    if len(value) == 1:
+        return tuple(value) * ndim
+    raise ShapeError(f"{name}: '{argument}' must be one number or {ndim}, got {list(value)}")
+
+
+def at_least(name: str, argument: str, values: Ints, low: int) -> None:
+    """Raise unless every number is at least `low`."""
+    if any(v < low for v in values):
+        raise ShapeError(f"{name}: '{argument}' must be at least {low}, got {list(values)}")
+
+
+def positions(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit into one dim; 0 or less where none does."""
+    return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Out:
+    """[N, C, *S] with weights [O, C / groups, *K], or [C, O / groups, *K] transposed."""
+    shape, kernel = input.array.shape, weight.array.shape
+    ndim = len(shape) - 2
+    if ndim < 1 or len(kernel) != len(shape):
+        raise ShapeError(
+            f"convolution: 'input' [N, C, ...] and 'weight' must have the same number of dims, at least 3; got shapes "
+            f"{list(shape)} and {list(kernel)}"
+        )
+    steps = spread("convolution", "stride", stride, ndim)
+    pads = spread("convolution", "padding", padding, ndim)
+    gaps = spread("convolution", "dilation", dilation, ndim)
+    extra = spread("convolution", "output_padding", output_padding, ndim)
+    at_least("convolution", "stride", steps, 1)
+    at_least("convolution", "padding", pads, 0)
+    at_least("convolution", "dilation", gaps, 1)
+    at_least("convolution", "output_padding", extra, 0)
+    _check_channels(shape, kernel, bias, transposed, groups)
+    for operand in (weight, bias):
+        if operand is not None and operand.dtype is not input.dtype:
+            raise DTypeError(
+                f"convolution: 'input', 'weight' and 'bias' must have one dtype, got {input.dtype.name} and {operand.dtype.name}"
+            )
+    found = []
+    for n, k, s, p, d, e in zip(shape[2:], kernel[2:], steps, pads, gaps, extra, strict=True):
+        if transposed:
+            if e >= s and e >= d:
+                raise ShapeError(f"convolution: output_padding {e} must be smaller than stride {s} or dilation {d}")
+            length = (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        else:
+            length = positions(n, k, s, p, d)
+        if length < (1 if not transposed or n else 0) or k < 1:
+            raise ShapeError(
+                f"convolution: a kernel of {list(kernel[2:])} with dilation {list(gaps)} does not fit the padded input, "
+                f"{[m + 2 * q for m, q in zip(shape[2:], pads, strict=True)]}"
+            )
+        found.append(length)
+    channels = kernel[1] * groups if transposed else kernel[0]
+    return Out((shape[0], channels, *found), input.dtype)
+
+
+def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: bool, groups: int) -> None:
+    if groups < 1:
+        raise ShapeError(f"convolution: groups must be positive, got {groups}")
+    if kernel[0] % groups or kernel[0] < groups:
+        raise ShapeError(
+            f"convolution: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}"
+        )
+    wanted = kernel[0] if transposed else kernel[1] * groups
+    if shape[1] != wanted:
+        raise ShapeError(
+            f"convolution: 'weight' of shape {list(kernel)} with {groups} groups takes {wanted} channels, 'input' has shape "
+            f"{list(shape)}"
+        )
+    channels = kernel[1] * groups if transposed else kernel[0]
+    if bias is not None and bias.array.shape != (channels,):
+        raise ShapeError(f"convolution: 'bias' must have shape [{channels}], got {list(bias.array.shape)}")
+
+
+def im2col(
+    self: Tensor, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+) -> Out:
+    """[N, C, H, W] -> [N, C * kernel, windows]; without N too."""
+    shape = self.array.shape
+    if len(shape) not in (3, 4) or 0 in shape[-3:]:
+        raise ShapeError(f"im2col: 'self' must be [N, C, H, W] or [C, H, W] with elements, got shape {list(shape)}")
+    kernel, counts = _windows("im2col", shape[-2:], kernel_size, dilation, padding, stride)
+    return Out((*shape[:-3], shape[-3] * kernel[0] * kernel[1], counts[0] * counts[1]), self.dtype)
+
+
+def _windows(
+    name: str,
+    lengths: Ints,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> tuple[Ints, Ints]:
+    """(kernel, windows along each dim)."""
+    kernel = spread(name, "kernel_size", kernel_size, 2)
+    gaps, pads = spread(name, "dilation", dilation, 2), spread(name, "padding", padding, 2)
+    steps = spread(name, "stride", stride, 2)
+    at_least(name, "kernel_size", kernel, 1)
+    at_least(name, "dilation", gaps, 1)
+    at_least(name, "padding", pads, 0)
+    at_least(name, "stride", steps, 1)
+    counts = tuple([positions(*each) for each in zip(lengths, kernel, steps, pads, gaps, strict=True)])
+    if any(c < 1 for c in counts):
+        raise ShapeError(
+            f"{name}: a kernel of {list(kernel)} with dilation {list(gaps)} does not fit {list(lengths)} with padding "
+            f"{list(pads)}"
+        )
+    return kernel, counts
+
+
+def col2im(
+    self: Tensor,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Out:
+    """[N, C * kernel, windows] -> [N, C, *output_size]; without N too."""
+    shape = self.array.shape
+    size = spread("col2im", "output_size", output_size, 2)
+    at_least("col2im", "output_size", size, 1)
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise ShapeError(
+            f"col2im: 'self' must be [N, C * kernel, windows] or [C * kernel, windows] with elements, got shape {list(shape)}"
+        )
+    kernel, counts = _windows("col2im", size, kernel_size, dilation, padding, stride)
+    area = kernel[0] * kernel[1]
+    if shape[-2] % area or shape[-1] != counts[0] * counts[1]:
+        raise ShapeError(
+            f"col2im: 'self' of shape {list(shape)} must have a multiple of {area} rows and {counts[0] * counts[1]} columns"
+        )
+    return Out((*shape[:-2], shape[-2] // area, *size), self.dtype)

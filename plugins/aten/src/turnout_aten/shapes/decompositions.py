@@ -1,0 +1,168 @@
+"""Shapes of decompositions and triangular solvers: matrices are the last two dims, all before them a batch.
+
+Matrices are float32, float64 or complex. Names in error texts are those of the public functions.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import FLOAT, int32
+from turnout.errors import CallError, DTypeError, ShapeError
+from turnout_aten.shapes.extents import broadcast
+from turnout_aten.shapes.specs import Out, Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+    Ints = tuple[int, ...]
+
+
+def matrices(name: str, self: Tensor, argument: str = "A", *, half: bool = False) -> Ints:
+    """The shape of a batch of matrices. Raises ShapeError for fewer than two dims, DTypeError for integers and half precision."""
+    shape: Ints = self.array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: '{argument}' must have at least 2 dimensions, got shape {list(shape)}")
+    floating(name, self, half=half)
+    return shape
+
+
+def floating(name: str, self: Tensor, *, half: bool = False) -> None:
+    """Raise DTypeError unless the dtype is float32, float64 or complex."""
+    dtype = self.dtype
+    if dtype.category < FLOAT:
+        raise DTypeError(f"{name}: expected a floating-point or complex tensor, got {dtype.name}")
+    if dtype.itemsize == 2 and not half:
+        raise DTypeError(f"{name}: is not implemented for {dtype.name}; convert to float32")
+
+
+def square(name: str, self: Tensor, argument: str = "A", *, half: bool = False) -> Ints:
+    """The shape of a batch of square matrices."""
+    shape = matrices(name, self, argument, half=half)
+    if shape[-1] != shape[-2]:
+        raise ShapeError(f"{name}: '{argument}' must be batches of square matrices, got shape {list(shape)}")
+    return shape
+
+
+def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
+    """Raise DTypeError for two dtypes."""
+    if a.dtype is not b.dtype:
+        raise DTypeError(f"{name}: {names} must have one dtype, got {a.dtype.name} and {b.dtype.name}")
+
+
+def cholesky_ex(self: Tensor, upper: bool = False, check_errors: bool = False) -> tuple[Out, Out]:
+    """(L, info)."""
+    shape = square("linalg.cholesky", self, "self")
+    return Out(shape, self.dtype), Out(shape[:-2], int32)
+
+
+def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> tuple[Out, Out, Out]:
+    """(LU, pivots, info)."""
+    shape = matrices("linalg.lu_factor", A)
+    return Out(shape, A.dtype), Out((*shape[:-2], min(shape[-2:])), int32), Out(shape[:-2], int32)
+
+
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Out, Out, Out]:
+    """(P, L, U); those that are not asked for have shape [0]."""
+    shape = matrices("lu_unpack", LU_data, "LU_data")
+    if unpack_pivots and LU_pivots.dtype is not int32:
+        raise DTypeError(f"lu_unpack: 'LU_pivots' must be int32, got {LU_pivots.dtype.name}")
+    batch, (m, n) = shape[:-2], shape[-2:]
+    k = min(m, n)
+    dtype = LU_data.dtype
+    if LU_pivots.array.shape != (*batch, k):
+        raise ShapeError(
+            f"lu_unpack: 'LU_pivots' must have shape {[*batch, k]} for 'LU_data' of shape {list(shape)}, "
+            f"got {list(LU_pivots.shape)}"
+        )
+    return (
+        Out((*batch, m, m) if unpack_pivots else (0,), dtype),
+        Out((*batch, m, k) if unpack_data else (0,), dtype),
+        Out((*batch, k, n) if unpack_data else (0,), dtype),
+    )
+
+
+def ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = False) -> tuple[Out, Out, Out]:
+    """(LD, pivots, info)."""
+    shape = square("linalg.ldl_factor", self, "self")
+    return Out(shape, self.dtype), Out(shape[:-1], int32), Out(shape[:-2], int32)
+
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Out:
+    """X of A X = B."""
+    shape = square("linalg.ldl_solve", LD, "LD")
+    other = matrices("linalg.ldl_solve", B, "B")
+    same_dtype("linalg.ldl_solve", LD, B, "LD and B")
+    if pivots.dtype.category >= FLOAT:
+        raise DTypeError(f"linalg.ldl_solve: 'pivots' must be integers, got {pivots.dtype.name}")
+    if pivots.array.shape != shape[:-1]:
+        raise ShapeError(
+            f"linalg.ldl_solve: 'pivots' must have shape {list(shape[:-1])}, got {list(pivots.array.shape)}"
+        )
+    if other[-2] != shape[-1]:
+        raise ShapeError(f"linalg.ldl_solve: 'LD' of shape {list(shape)} and 'B' of shape {list(other)} do not match")
+    return Out((*broadcast(shape[:-2], other[:-2]), *other[-2:]), B.dtype)
+
+
+def svd(
+    A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
+) -> tuple[Out, Out, Out]:
+    """(U, S, Vh); U and Vh of shape [0] without `compute_uv`."""
+    *batch, m, n = matrices("linalg.svd", A)
+    if driver is not None:
+        raise CallError("linalg.svd: 'driver' is for CUDA tensors only; leave it out")
+    k = min(m, n)
+    left, right = (m, n) if full_matrices else (k, k)
+    return (
+        Out((*batch, m, left) if compute_uv else (0,), A.dtype),
+        Out((*batch, k), A.dtype.to_real()),
+        Out((*batch, right, n) if compute_uv else (0,), A.dtype),
+    )
+
+
+def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Out, Out]:
+    """(eigenvalues, eigenvectors), the latter of shape [0] without `compute_v`."""
+    shape = square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise ShapeError(f"linalg.eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
+    return Out(shape[:-1], A.dtype.to_real()), Out(shape if compute_v else (0,), A.dtype)
+
+
+def eig(self: Tensor) -> tuple[Out, Out]:
+    """(eigenvalues, eigenvectors), complex."""
+    shape = square("linalg.eig", self, "self")
+    dtype = self.dtype.to_complex()
+    return Out(shape[:-1], dtype), Out(shape, dtype)
+
+
+def qr(A: Tensor, mode: str = "reduced") -> tuple[Out, Out]:
+    """(Q, R); Q of shape [0] for mode r."""
+    *batch, m, n = matrices("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise ShapeError(f"linalg.qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+    k = m if mode == "complete" else min(m, n)
+    return Out((0,) if mode == "r" else (*batch, m, k), A.dtype), Out((*batch, k, n), A.dtype)
+
+
+def geqrf(self: Tensor) -> tuple[Out, Out]:
+    """(a, tau)."""
+    shape = matrices("geqrf", self, "self")
+    return Out(shape, self.dtype), Out((*shape[:-2], min(shape[-2:])), self.dtype)
+
+
+def solve_triangular(
+    self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Out | Result:
+    """X of A X = B, or of X A = B; the batch dims broadcast."""
+    name = "linalg.solve_triangular"
+    a, b = square(name, self, "self"), matrices(name, B, "B")
+    same_dtype(name, self, B)
+    if a[-1] != (b[-2] if left else b[-1]):
+        raise ShapeError(f"{name}: shapes {list(a)} and {list(b)} do not match in {'A X' if left else 'X A'} = B")
+    return Out((*broadcast(a[:-2], b[:-2]), *b[-2:]), B.dtype)
+
+
+def matrix_exp(self: Tensor) -> Out:
+    """Square matrices of any floating dtype."""
+    return Out(square("linalg.matrix_exp", self, "self", half=True), self.dtype)

@@ -1,0 +1,155 @@
+"""Shapes and strides: broadcasting, dimension numbers, contiguous strides, and the layout a pointwise result takes."""
+
+from __future__ import annotations
+
+from turnout.errors import DimError, ShapeError
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    Ints = tuple[int, ...]
+
+
+def broadcast(a: Ints, b: Ints) -> Ints:
+    """The common shape of two; dimensions are matched from the right, and a length of 1 stretches."""
+    if a == b or not b:
+        return a
+    if not a:
+        return b
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    lead = len(long) - len(short)
+    shape = list(long)
+    for i, length in enumerate(short, lead):
+        if shape[i] != length and length != 1:
+            if shape[i] != 1:
+                raise ShapeError(
+                    f"shapes {list(a)} and {list(b)} do not broadcast: {long[i]} against {length} at dim {i}"
+                )
+            shape[i] = length
+    return tuple(shape)
+
+
+def broadcast_all(shapes: Iterable[Ints]) -> Ints:
+    """The common shape of any number."""
+    result: Ints = ()
+    for shape in shapes:
+        result = broadcast(result, shape)
+    return result
+
+
+def expands_to(shape: Ints, wanted: Ints) -> bool:
+    """Whether a shape broadcasts to exactly `wanted`."""
+    lead = len(wanted) - len(shape)
+    return lead >= 0 and all(n in (1, w) for n, w in zip(shape, wanted[lead:], strict=True))
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension number counted from 0; negative ones count from the end, and a 0-dim tensor has dims 0 and -1."""
+    bound = ndim or 1
+    if -bound <= dim < bound:
+        return dim + bound if dim < 0 else dim
+    raise DimError(f"dim {dim} is out of range for a tensor of {ndim} dimensions, which takes {-bound} to {bound - 1}")
+
+
+def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
+    """Dimension numbers counted from 0, each once; all of them for None and for an empty sequence."""
+    if ndim > 64:
+        raise ShapeError(f"reductions take tensors of up to 64 dimensions, got {ndim}")
+    if not dims:
+        return tuple(range(ndim))
+    found = tuple([wrap_dim(d, ndim) for d in dims])
+    if len(set(found)) != len(found):
+        raise ShapeError(f"dims {list(dims)} name a dimension twice")
+    return found
+
+
+def contiguous_strides(shape: Sequence[int]) -> Ints:
+    """Row-major strides in elements; a length of 0 counts as 1."""
+    if len(shape) == 1:
+        return (1,)
+    step = 1
+    strides = []
+    for length in shape[::-1]:
+        strides.append(step)
+        if length > 1:
+            step *= length
+    return tuple(strides[::-1])
+
+
+def is_dense(shape: Ints, strides: Ints) -> bool:
+    """Whether the elements fill a block of memory without gaps and overlap, in some order of dimensions."""
+    expected = 1
+    for stride, length in sorted([(s, n) for s, n in zip(strides, shape, strict=True) if n != 1]):
+        if stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def dense_strides(shape: Ints, strides: Ints) -> Ints:
+    """The strides of a copy of a tensor: its own where they are dense, else row-major ones."""
+    return strides if 0 not in shape and is_dense(shape, strides) else contiguous_strides(shape)
+
+
+def layout(shape: Ints, *operands: Any) -> Ints | None:
+    """The strides of a pointwise result: those its operands agree on, without gaps, when not row-major; else None.
+
+    Operands of another shape have no say.
+    # differs from torch: operands whose strides differ give a row-major result; TensorIterator orders dims by the first.
+    """
+    if len(shape) < 2:
+        return None
+    agreed: Ints | None = None
+    for operand in operands:
+        if isinstance(operand, Tensor) and operand.array.shape == shape:
+            strides = operand.device.backend.strides(operand.array)
+            if agreed is None:
+                if strides == contiguous_strides(shape):
+                    return None
+                agreed = strides
+            elif strides != agreed:
+                return None
+    return None if agreed is None else _without_gaps(shape, agreed)
+
+
+def _without_gaps(shape: Ints, strides: Ints) -> Ints | None:
+    if 0 in shape or 0 in strides:
+        return None
+    return strides if is_dense(shape, strides) else _packed(shape, strides)
+
+
+def _packed(shape: Ints, strides: Ints) -> Ints:
+    """The dense strides that keep the order of some with gaps."""
+    step = 1
+    packed = [1] * len(shape)
+    # Of equal strides the later dim comes first.
+    for i in sorted(range(len(shape)), key=lambda i: (strides[i], -i)):
+        packed[i] = step
+        step *= shape[i]
+    return tuple(packed)
+
+
+def preserved_strides(tensor: Any) -> Ints | None:
+    """The strides of a copy that keeps a tensor's layout: its own where dense, else None for row-major."""
+    # By its own method, not its backend's: an example inside vmap has strides, but no memory.
+    shape, strides = tensor.shape, tensor.stride()
+    return None if len(shape) < 2 or strides == contiguous_strides(shape) else _without_gaps(shape, strides)
+
+
+def reduced(shape: Ints, dims: Iterable[int], keepdim: bool) -> Ints:
+    """The shape after reducing over `dims`, which count from 0."""
+    gone = set(dims)
+    if keepdim:
+        return tuple([1 if i in gone else n for i, n in enumerate(shape)])
+    return tuple([n for i, n in enumerate(shape) if i not in gone])
+
+
+def numel(shape: Sequence[int]) -> int:
+    """The number of elements."""
+    count = 1
+    for length in shape:
+        count *= length
+    return count

@@ -1,0 +1,54 @@
+"""Shapes of the three Fourier transforms that kernels compute: real to complex, complex to real, complex to complex."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, FLOAT
+from turnout.errors import DTypeError, ShapeError
+from turnout_aten.shapes.extents import wrap_dim
+from turnout_aten.shapes.specs import Out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def _transformed(name: str, self: Tensor, dim: Sequence[int], is_complex: bool) -> tuple[list[int], list[int]]:
+    """The shape as a list, and the dims counted from 0."""
+    dtype: DType = self.dtype
+    wanted = COMPLEX if is_complex else FLOAT
+    if dtype.category != wanted or dtype.itemsize == 2:
+        raise DTypeError(
+            f"{name}: expected {'complex' if is_complex else 'float32 or float64'} elements, got {dtype.name}"
+        )
+    shape = list(self.array.shape)
+    dims = [wrap_dim(d, len(shape)) for d in dim]
+    for d in dims:
+        if shape[d] < 1:
+            raise ShapeError(f"{name}: dim {d} of shape {shape} has no elements to transform")
+    return shape, dims
+
+
+def real_to_complex(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Out:
+    """Along the last of `dim` only the first half of the result is made, where `onesided`."""
+    shape, dims = _transformed("fft", self, dim, False)
+    if onesided:
+        shape[dims[-1]] = shape[dims[-1]] // 2 + 1
+    return Out(tuple(shape), self.dtype.to_complex())
+
+
+def complex_to_real(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Out:
+    """The inverse of a one-sided transform; the last of `dim` gets `last_dim_size` elements."""
+    shape, dims = _transformed("fft", self, dim, True)
+    if last_dim_size < 1:
+        raise ShapeError(f"fft: the result cannot have {last_dim_size} elements along dim {dims[-1]}")
+    shape[dims[-1]] = last_dim_size
+    return Out(tuple(shape), self.dtype.to_real())
+
+
+def complex_to_complex(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Out:
+    """The input's shape."""
+    shape, _ = _transformed("fft", self, dim, True)
+    return Out(tuple(shape), self.dtype)

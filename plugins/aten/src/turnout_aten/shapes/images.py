@@ -1,0 +1,77 @@
+"""Shapes of operators that make images larger or smaller: constant padding and interpolation."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, FLOAT, bool_, uint8
+from turnout.errors import DTypeError, ShapeError
+from turnout_aten.shapes.specs import Out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
+    """`pad` holds (before, after) of the last dim, then of the one before it, ...; negative numbers cut off."""
+    shape = list(self.array.shape)
+    if len(pad) % 2 or len(pad) > 2 * len(shape):
+        raise ShapeError(
+            f"constant_pad_nd: 'pad' must hold two numbers for each of at most {len(shape)} dims, got {list(pad)}"
+        )
+    if isinstance(value, complex) and self.dtype.category != COMPLEX:
+        raise ShapeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
+    for i in range(len(pad) // 2):
+        dim = len(shape) - 1 - i
+        shape[dim] += pad[2 * i] + pad[2 * i + 1]
+        if shape[dim] < 0:
+            raise ShapeError(
+                f"constant_pad_nd: dim {dim} of length {self.array.shape[dim]} cannot be padded by {pad[2 * i]} and "
+                f"{pad[2 * i + 1]}"
+            )
+    return Out(tuple(shape), self.dtype)
+
+
+def _upsampled(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
+    shape = self.array.shape
+    if len(output_size) != ndim:
+        raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
+    if len(shape) != ndim + 2 or 0 in shape[1:]:
+        raise ShapeError(
+            f"{name}: 'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
+        )
+    if any(n < 1 for n in output_size):
+        raise ShapeError(f"{name}: 'output_size' must be positive, got {list(output_size)}")
+    dtype = self.dtype
+    if dtype.category == COMPLEX or dtype is bool_ or (dtype.category < FLOAT and dtype is not uint8):
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+    return Out((*shape[:2], *output_size), dtype)
+
+
+def upsample1d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
+    """[N, C, L] in another length."""
+    return _upsampled("upsample1d", 1, self, output_size)
+
+
+def upsample2d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
+    """[N, C, H, W] in another height and width."""
+    return _upsampled("upsample2d", 2, self, output_size)
+
+
+def upsample3d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
+    """[N, C, D, H, W] in another depth, height and width."""
+    return _upsampled("upsample3d", 3, self, output_size)
+
+
+def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: object) -> Out:
+    """The gradient with respect to the input, in `input_size`."""
+    shape = grad_output.array.shape
+    wanted = (*input_size[:2], *output_size)
+    if len(input_size) != len(output_size) + 2 or shape != wanted:
+        raise ShapeError(
+            f"upsample_backward: 'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got "
+            f"{list(shape)}"
+        )
+    return Out(tuple(input_size), grad_output.dtype)

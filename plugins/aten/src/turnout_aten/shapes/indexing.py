@@ -1,0 +1,228 @@
+"""Shapes of operators that select by index tensors, sort, or join.
+
+Index values are not looked at here: a kernel raises DimError for one that is out of range. Bool masks are the exception: what
+they select has a length that only the values tell, so their indices are computed here, by the operator `nonzero`.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
+from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.registry import find_operator
+from turnout_aten.shapes.extents import broadcast, expands_to, layout, wrap_dim
+from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
+from turnout_aten.shapes.promotion import result_type
+from turnout_aten.shapes.specs import Out, Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+INDEX_DTYPES = (int64, int32, int16, int8, uint8)
+
+# ---- self[indices]
+
+
+def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[Tensor | None], bool]:
+    """Indices with every bool mask replaced by the integer indices of its true elements, and whether there were any."""
+    found: list[Tensor | None] = []
+    shape = self.array.shape
+    masks = False
+    for index in indices:
+        if index is None or index.dtype is not bool_:
+            if index is not None and index.dtype not in INDEX_DTYPES:
+                raise DTypeError(f"index: an index tensor must be an integer or bool one, got {index.dtype.name}")
+            found.append(index)
+            continue
+        masks = True
+        mask = index.array.shape
+        if shape[len(found) : len(found) + len(mask)] != mask:
+            raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {len(found)}")
+        positions = find_operator("aten::nonzero").call(index)
+        if not mask:
+            # A 0-dim mask stands at a dim of length 1 that the caller has put there.
+            raise DimError("index: a 0-dim mask needs a dimension of its own; use x[mask]")
+        found += [positions.select(1, d) for d in range(len(mask))]
+    if len(found) > len(shape):
+        raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
+    return found, masks
+
+
+def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, ...]:
+    """What indexing gives: the broadcast shape of the index tensors in place of the dims they index, in front when the
+    dims are not adjacent."""
+    shape: tuple[int, ...] = self.array.shape
+    at = [d for d, index in enumerate(indices) if index is not None]
+    selected: tuple[int, ...] = ()
+    for d in at:
+        tensor = indices[d]
+        assert tensor is not None
+        try:
+            selected = broadcast(selected, tensor.array.shape)
+        except ShapeError:
+            raise DimError(
+                f"index: index tensors of shapes {', '.join(str(list(i.array.shape)) for i in indices if i is not None)} "
+                "do not broadcast"
+            ) from None
+        if shape[d] == 0 and 0 not in tensor.array.shape:
+            raise DimError(f"index: dim {d} of shape {list(shape)} has length 0: there is no element to select")
+    kept = tuple([n for d, n in enumerate(shape) if d not in at])
+    if not at:
+        return shape
+    adjacent = at == list(range(at[0], at[-1] + 1))
+    lead = at[0] if adjacent else 0
+    return kept[:lead] + selected + kept[lead:]
+
+
+def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
+    """self[indices]; None keeps a dim. The kernel gets integer index tensors only."""
+    plain, masks = _plain_indices(self, indices)
+    out = Out(_indexed_shape(self, plain), self.dtype)
+    return Result(out, None, {"indices": plain}) if masks else out
+
+
+def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
+    """self with `values`, expanded to the shape of self[indices], written there; the kernel gets integer indices only."""
+    plain, _ = _plain_indices(self, indices)
+    if values.dtype is not self.dtype:
+        raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
+    selected = _indexed_shape(self, plain)
+    if not expands_to(values.array.shape, selected):
+        raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
+    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), None, {"indices": plain})
+
+
+# ---- along one dim
+
+
+def _index_dtype(name: str, index: Tensor, allowed: Sequence[DType] = (int64, int32)) -> None:
+    if index.dtype not in allowed:
+        words = " or ".join(d.name for d in allowed)
+        raise DTypeError(f"{name}: 'index' must be an {words} tensor, got {index.dtype.name}")
+
+
+def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
+    """The slices along `dim` that a 1-dim index names."""
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    _index_dtype("index_select", index)
+    picked = index.array.shape
+    if len(picked) > 1:
+        raise DimError(f"index_select: 'index' must have one dimension, got shape {list(picked)}")
+    if not shape:
+        return Out((), self.dtype, exact=True)
+    return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype, exact=True)
+
+
+def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
+    """The checks of gather and scatter: equal ranks, and an index no longer than the others in the other dims."""
+    shape, wanted = self.array.shape or (1,), index.array.shape or (1,)
+    dim = wrap_dim(dim, len(self.array.shape))
+    if 0 in wanted:
+        return
+    _index_dtype(name, index)
+    if len(shape) != len(wanted):
+        raise ShapeError(
+            f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'self', {list(shape)}"
+        )
+    if any(n > shape[d] for d, n in enumerate(wanted) if d != dim):
+        raise ShapeError(
+            f"{name}: 'index' of shape {list(wanted)} is longer than 'self', {list(shape)}, apart from dim {dim}"
+        )
+    if src is None:
+        return
+    source = src.array.shape or (1,)
+    if len(source) != len(wanted) or any(n > m for n, m in zip(wanted, source, strict=True)):
+        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} is longer than 'src', {list(source)}")
+    if src.dtype is not self.dtype:
+        raise DTypeError(f"{name}: 'src' must have dtype {self.dtype.name}, got {src.dtype.name}")
+
+
+def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
+    """The elements along `dim` that `index` names, of its shape."""
+    check_along("gather", self, dim, index)
+    return Out(index.array.shape, self.dtype, exact=True)
+
+
+def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
+    """self with the elements of `src` written where `index` says along `dim`."""
+    check_along("scatter", self, dim, index, src)
+    return Out(self.array.shape, self.dtype, exact=True)
+
+
+def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
+    """The same with a number."""
+    check_along("scatter", self, dim, index)
+    refuse_complex(self.dtype, "scatter", value)
+    return Out(self.array.shape, self.dtype, exact=True)
+
+
+def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
+    """The same, added."""
+    check_along("scatter_add", self, dim, index, src)
+    return Out(self.array.shape, self.dtype, exact=True)
+
+
+def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Result:
+    """self with alpha * source added to the slices along `dim` that `index` names; the kernel's dim counts from 0."""
+    shape, added, picked = self.array.shape, source.array.shape, index.array.shape
+    dim = wrap_dim(dim, len(shape))
+    _index_dtype("index_add", index)
+    if source.dtype is not self.dtype:
+        raise DTypeError(f"index_add: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
+    check_alpha(alpha, self.dtype)
+    if len(picked) > 1:
+        raise DimError(f"index_add: 'index' must have one dimension, got shape {list(picked)}")
+    count = picked[0] if picked else 1
+    fits = (*shape[:dim], count, *shape[dim + 1 :]) if shape else ()
+    if added != fits and (shape or added != picked or count != 1):
+        raise ShapeError(f"index_add: 'source' must have shape {list(fits)}, got {list(added)}")
+    return Result(Out(shape, self.dtype), None, {"dim": dim})
+
+
+# ---- joining and rearranging
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Result:
+    """Tensors joined along a dim, promoted together. An empty tensor of shape [0] fits any and is left out."""
+    if not tensors:
+        raise ShapeError("cat: needs at least one tensor")
+    for i, tensor in enumerate(tensors):
+        if not tensor.array.shape:
+            raise ShapeError(f"cat: tensors[{i}] has no dimension to join along; use stack")
+    joined = [t for t in tensors if t.array.shape != (0,)]
+    dtype = result_type(*tensors)
+    if not joined:
+        wrap_dim(dim, 1)
+        return Result(Out((0,), dtype), {"tensors": dtype})
+    first = joined[0].array.shape
+    dim = wrap_dim(dim, len(first))
+    length = 0
+    for tensor in joined:
+        shape = tensor.array.shape
+        if len(shape) != len(first) or shape[:dim] + shape[dim + 1 :] != first[:dim] + first[dim + 1 :]:
+            raise ShapeError(f"cat: shapes {list(first)} and {list(shape)} must be equal apart from dim {dim}")
+        length += shape[dim]
+    out = Out((*first[:dim], length, *first[dim + 1 :]), dtype)
+    casts = {"tensors": dtype} if any(t.dtype is not dtype for t in joined) else None
+    return Result(out, casts, {"tensors": joined} if len(joined) != len(tensors) else None)
+
+
+def flip(self: Tensor, dims: Sequence[int]) -> Out:
+    """The order of some dims reversed."""
+    shape = self.array.shape
+    found = [wrap_dim(d, len(shape)) for d in dims]
+    if len(set(found)) != len(found):
+        raise ShapeError(f"flip: dims {list(dims)} name a dimension twice")
+    return Out(shape, self.dtype, layout(shape, self))
+
+
+def triangle(self: Tensor, diagonal: int = 0) -> Out:
+    """The lower or upper triangle of the last two dims."""
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"tril/triu: 'self' must have at least 2 dimensions, got shape {list(shape)}")
+    return Out(shape, self.dtype)

@@ -1,0 +1,109 @@
+"""Shapes of the softmax family and of losses. `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.shapes.extents import broadcast, broadcast_all, layout, wrap_dim
+from turnout_aten.shapes.promotion import result_type
+from turnout_aten.shapes.specs import Out, Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def softmax(self: Tensor, dim: int, half_to_float: bool) -> Out | Result:
+    """Along one dim; `half_to_float` computes float16 in float32."""
+    dtype = self.dtype
+    if dtype.category < FLOAT or dtype.category == COMPLEX:
+        raise DTypeError(f"softmax is not defined for {dtype.name} tensors; pass dtype= a floating-point one")
+    shape = self.array.shape
+    wrap_dim(dim, len(shape))
+    if half_to_float:
+        if dtype is not float16:
+            raise DTypeError(f"softmax: half_to_float takes float16 tensors, got {dtype.name}")
+        return Result(Out(shape, float32), {"self": float32})
+    return Out(shape, dtype)
+
+
+def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Out | Result:
+    """The gradient with respect to the input, in the input's dtype."""
+    shape = grad_output.array.shape
+    if output.array.shape != shape:
+        raise ShapeError(
+            f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}"
+        )
+    wrap_dim(dim, len(shape))
+    return Out(shape, input_dtype)
+
+
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Out, Out]:
+    """(output, total_weight) for log-probabilities [N, C] or [C] and class indices [N] or []."""
+    shape, wanted = self.array.shape, target.array.shape
+    _check_nll(self, target, weight, reduction)
+    dtype = self.dtype
+    batched = len(shape) == 2
+    return Out(wanted if reduction == NONE and batched else (), dtype), Out((), dtype)
+
+
+def nll_loss_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Out:
+    """The gradient with respect to self."""
+    _check_nll(self, target, weight, reduction)
+    return Out(self.array.shape, self.dtype)
+
+
+def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+    shape, wanted = self.array.shape, target.array.shape
+    check_reduction("nll_loss", reduction)
+    if len(shape) not in (1, 2):
+        raise ShapeError(f"nll_loss: 'self' must be [N, C] or [C], got shape {list(shape)}")
+    if len(wanted) > 1 or (len(shape) == 2 and wanted != shape[:1]) or (len(shape) == 1 and wanted not in ((), (1,))):
+        raise ShapeError(f"nll_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
+    if target.dtype is not int64 and target.dtype is not uint8:
+        raise DTypeError(f"nll_loss: 'target' must hold class indices in int64 or uint8, got {target.dtype.name}")
+    if weight is not None and weight.array.shape != shape[-1:]:
+        raise ShapeError(
+            f"nll_loss: 'weight' must be one number per class, [{shape[-1]}], got {list(weight.array.shape)}"
+        )
+    if weight is not None and weight.dtype is not self.dtype:
+        raise DTypeError(f"nll_loss: 'weight' must have dtype {self.dtype.name}, got {weight.dtype.name}")
+
+
+def check_reduction(name: str, reduction: int) -> None:
+    """Raise for a number that is no reduction."""
+    if reduction not in (NONE, MEAN, SUM):
+        raise ArgumentError(f"{name}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {reduction}")
+
+
+def mse_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Out | Result:
+    """The squared difference, broadcast; a number unless reduction is none."""
+    check_reduction("mse_loss", reduction)
+    computed = result_type(self, target)
+    if computed.category < FLOAT:
+        raise DTypeError(f"mse_loss is not defined for {computed.name} tensors")
+    shape = broadcast(self.array.shape, target.array.shape)
+    casts = {name: computed for name, t in (("self", self), ("target", target)) if t.dtype is not computed}
+    out = Out((), computed) if reduction != NONE else Out(shape, computed, layout(shape, self, target))
+    return Result(out, casts)
+
+
+def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Out | Result:
+    """The gradient with respect to self, of the broadcast shape."""
+    check_reduction("mse_loss_backward", reduction)
+    operands = {"grad_output": grad_output, "self": self, "target": target}
+    computed = result_type(*operands.values())
+    shape = broadcast_all([t.array.shape for t in operands.values()])
+    return Result(Out(shape, computed), {n: computed for n, t in operands.items() if t.dtype is not computed})

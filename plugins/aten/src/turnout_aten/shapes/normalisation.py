@@ -1,0 +1,75 @@
+"""Shapes of normalisations: the result, and the mean and reciprocal deviation of each row or group."""
+
+from __future__ import annotations
+
+from turnout.dtypes import FLOAT, float32
+from turnout.errors import DTypeError, ShapeError
+from turnout_aten.shapes.extents import numel
+from turnout_aten.shapes.specs import Out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *parameters: Tensor | None) -> None:
+    """Raise unless the last dims have `normalized_shape` and each parameter is of it."""
+    shape = tuple(normalized_shape)
+    if not shape or input.array.shape[-len(shape) :] != shape:
+        raise ShapeError(
+            f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.array.shape)}"
+        )
+    for which, parameter in zip(("weight", "bias"), parameters, strict=False):
+        if parameter is not None and parameter.array.shape != shape:
+            raise ShapeError(f"{name}: '{which}' must have shape {list(shape)}, got {list(parameter.array.shape)}")
+
+
+def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DType:
+    """The dtype of means and deviations: the input's, or float32 where a two-byte input meets float32 parameters."""
+    dtype = input.dtype
+    if dtype.category != FLOAT:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+    for parameter in parameters:
+        if parameter is not None and parameter.dtype is not dtype:
+            if parameter.dtype is float32 and dtype.itemsize == 2:
+                return float32
+            raise ShapeError(
+                f"{name}: parameters must have the dtype of the input, {dtype.name}, got {parameter.dtype.name}"
+            )
+    return dtype
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Out, Out, Out]:
+    """(result, mean, reciprocal deviation)."""
+    check_rows("native_layer_norm", input, normalized_shape, weight, bias)
+    dtype = statistics_dtype("native_layer_norm", input, weight, bias)
+    shape, inner = input.array.shape, len(normalized_shape)
+    rows = (*shape[: len(shape) - inner], *(1,) * inner)
+    return Out(shape, input.dtype), Out(rows, dtype), Out(rows, dtype)
+
+
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Out, Out, Out]:
+    """(result, mean, reciprocal deviation) of groups of channels."""
+    check_groups("native_group_norm", C, group, weight, bias)
+    if numel(input.array.shape) != N * C * HxW:
+        raise ShapeError(
+            f"native_group_norm: 'input' of shape {list(input.array.shape)} must have {N} x {C} x {HxW} elements"
+        )
+    dtype = statistics_dtype("native_group_norm", input, weight, bias)
+    return Out(input.array.shape, input.dtype), Out((N, group), dtype), Out((N, group), dtype)
+
+
+def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | None) -> None:
+    """Raise unless groups divide the channels and each parameter has one number per channel."""
+    if groups < 1 or channels % groups:
+        raise ShapeError(f"{name}: the number of groups, {groups}, must divide that of channels, {channels}")
+    for which, parameter in zip(("weight", "bias"), parameters, strict=False):
+        if parameter is not None and parameter.array.shape != (channels,):
+            raise ShapeError(f"{name}: '{which}' must have shape [{channels}], got {list(parameter.array.shape)}")

@@ -1,0 +1,446 @@
+"""Shapes of pointwise operators: broadcast the operands, promote their dtypes, keep a layout they agree on.
+
+The usual case (equal dtypes) answers with a bare `Out`; casts are named only where a tensor has to be converted first.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float32, float64, int32
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.shapes.extents import broadcast, broadcast_all, layout
+from turnout_aten.shapes.promotion import common_dtype, fitted, float_dtype, result_type
+from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# ---- one argument
+
+
+def one_tensor(
+    self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self"
+) -> Out | Result:
+    """The answer for a tensor of dtype `given` that is computed in `computed` and gives `dtype` (None: the same)."""
+    shape = self.array.shape
+    out = Out(shape, computed if dtype is None else dtype, layout(shape, self))
+    return out if computed is given else Result(out, {argument: computed})
+
+
+def refuse(dtype: DType, name: str, *categories: int) -> None:
+    """Raise DTypeError for a dtype of one of the categories."""
+    if dtype.category in categories:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+
+
+def refuse_complex(dtype: DType, name: str, *numbers: Any) -> None:
+    """Raise DTypeError for a complex number among those that enter a result of a real dtype."""
+    for number in numbers:
+        if isinstance(number, complex) and dtype.category != COMPLEX:
+            raise DTypeError(f"{name}: a complex number cannot be written into a {dtype.name} tensor")
+
+
+def keep_dtype(self: Tensor) -> Out | Result:
+    """Rounding: integers are themselves, bool and complex are refused."""
+    dtype = self.dtype
+    refuse(dtype, "rounding", BOOL, COMPLEX)
+    return one_tensor(self, dtype, dtype)
+
+
+def absolute(self: Tensor) -> Out | Result:
+    """The absolute value; of complex tensors it is real."""
+    dtype = self.dtype
+    refuse(dtype, "abs", BOOL)
+    return one_tensor(self, dtype, dtype, dtype.to_real())
+
+
+def negated(self: Tensor) -> Out | Result:
+    """-self; bool has `logical_not`."""
+    dtype = self.dtype
+    if dtype is bool_:
+        raise DTypeError("neg is not defined for bool tensors; use ~x or logical_not")
+    return one_tensor(self, dtype, dtype)
+
+
+def signed(self: Tensor) -> Out | Result:
+    """The sign of a real tensor."""
+    dtype = self.dtype
+    refuse(dtype, "sign", COMPLEX)
+    return one_tensor(self, dtype, dtype)
+
+
+def floating(self: Tensor) -> Out | Result:
+    """Functions with real or complex results: integers are computed in the default dtype."""
+    dtype = self.dtype
+    return one_tensor(self, float_dtype(dtype), dtype)
+
+
+def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Result]:
+    """The shape function of a function that is not defined for complex tensors; what follows `argument` does not matter."""
+
+    def shape(self: Tensor, *rest: Any) -> Out | Result:
+        dtype = self.dtype
+        refuse(dtype, name, COMPLEX)
+        return one_tensor(self, float_dtype(dtype), dtype, argument=argument)
+
+    return shape
+
+
+def floating_only(name: str) -> Callable[..., Out | Result]:
+    """The same for what is defined for floating point tensors only."""
+
+    def shape(self: Tensor, *rest: Any) -> Out | Result:
+        dtype = self.dtype
+        refuse(dtype, name, BOOL, INT, COMPLEX)
+        refuse_complex(dtype, name, *rest)
+        return one_tensor(self, dtype, dtype)
+
+    return shape
+
+
+def unchanged(self: Tensor, *rest: Any) -> Out | Result:
+    """Any dtype, which the result has too."""
+    dtype = self.dtype
+    return one_tensor(self, dtype, dtype)
+
+
+def squared(self: Tensor) -> Out | Result:
+    """self ** 2: bool counts as an integer."""
+    return pow(self, 2)
+
+
+def angle(self: Tensor) -> Out | Result:
+    """The argument of a number, real."""
+    dtype = self.dtype
+    computed = float_dtype(dtype)
+    return one_tensor(self, computed, dtype, computed.to_real())
+
+
+def frexp(self: Tensor) -> tuple[Out, Out]:
+    """Mantissas, and int32 exponents."""
+    dtype = self.dtype
+    refuse(dtype, "frexp", BOOL, INT, COMPLEX)
+    shape = self.array.shape
+    strides = layout(shape, self)
+    return Out(shape, dtype, strides), Out(shape, int32, strides)
+
+
+def polygamma(n: int, self: Tensor) -> Out | Result:
+    """The n-th derivative of digamma, n >= 0."""
+    if n < 0:
+        raise ArgumentError(f"polygamma: n must not be negative, got {n}")
+    refuse(self.dtype, "polygamma", COMPLEX)
+    return floating(self)
+
+
+def truth(self: Tensor) -> Out:
+    """A bool for each element, of any dtype."""
+    shape = self.array.shape
+    return Out(shape, bool_, layout(shape, self))
+
+
+def real_truth(name: str) -> Callable[..., Out]:
+    """The same for real dtypes."""
+
+    def shape(self: Tensor) -> Out:
+        refuse(self.dtype, name, COMPLEX)
+        return truth(self)
+
+    return shape
+
+
+def inverted(self: Tensor) -> Out | Result:
+    """Bits of integers and bools."""
+    dtype = self.dtype
+    refuse(dtype, "bitwise_not", FLOAT, COMPLEX)
+    return one_tensor(self, dtype, dtype)
+
+
+# ---- two arguments, of which either may be a number
+
+
+def operands_shape(self: Any, other: Any) -> tuple[int, ...]:
+    """The broadcast shape of two operands; numbers have shape ()."""
+    a: tuple[int, ...] = self.array.shape if isinstance(self, Tensor) else ()
+    b: tuple[int, ...] = other.array.shape if isinstance(other, Tensor) else ()
+    return a if a == b else broadcast(a, b)
+
+
+def two_operands(
+    self: Any, other: Any, computed: DType, dtype: DType | None = None, names: tuple[str, str] = ("self", "other")
+) -> Out | Result:
+    """The answer for operands that are computed in `computed` and give `dtype` (None: the same).
+
+    `names` are those of the two arguments.
+    """
+    shape = operands_shape(self, other)
+    out = Out(shape, computed if dtype is None else dtype, layout(shape, self, other) if len(shape) > 1 else None)
+    casts: dict[str, DType] | None = None
+    numbers: dict[str, int] | None = None
+    for name, value in ((names[0], self), (names[1], other)):
+        if isinstance(value, Tensor):
+            if value.device.backend.dtype_of(value.array) is not computed:
+                casts = casts or {}
+                casts[name] = computed
+        elif value.__class__ is int and not 0 <= value < 128 and computed.category == INT:
+            # Array libraries refuse a number that the dtype cannot hold; PyTorch wraps it.
+            numbers = numbers or {}
+            numbers[name] = fitted(value, computed)
+    return out if casts is None and numbers is None else Result(out, casts, numbers)
+
+
+def check_alpha(alpha: Any, computed: DType, name: str = "alpha") -> None:
+    """Raise DTypeError for a factor of a category above the result's."""
+    if alpha.__class__ is int and computed.category >= INT:
+        return
+    if isinstance(alpha, bool):
+        if computed.category != BOOL:
+            raise DTypeError(f"a bool {name} needs a bool result, this one is {computed.name}")
+    elif isinstance(alpha, complex):
+        if computed.category != COMPLEX:
+            raise DTypeError(f"a complex {name} needs a complex result, this one is {computed.name}")
+    elif isinstance(alpha, float) and computed.category < FLOAT:
+        raise DTypeError(f"{name} must be an integer for a result of dtype {computed.name}, got {alpha!r}")
+
+
+def add(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
+    """Any dtypes."""
+    computed = common_dtype(self, other)
+    if alpha != 1 or alpha is True:
+        check_alpha(alpha, computed)
+    return two_operands(self, other, computed)
+
+
+def sub(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
+    """As `add`, but no bool operand on either side."""
+    computed = common_dtype(self, other)
+    if _is_bool(self) or _is_bool(other):
+        raise DTypeError("subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask")
+    if alpha != 1 or alpha is True:
+        check_alpha(alpha, computed)
+    return two_operands(self, other, computed)
+
+
+def _is_bool(value: Any) -> bool:
+    return value.dtype is bool_ if isinstance(value, Tensor) else isinstance(value, bool)
+
+
+def mul(self: Any, other: Any) -> Out | Result:
+    """Any dtypes."""
+    return two_operands(self, other, common_dtype(self, other))
+
+
+def div(self: Any, other: Any) -> Out | Result:
+    """True division: integers are computed in the default dtype."""
+    return two_operands(self, other, float_dtype(common_dtype(self, other)))
+
+
+def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Out | Result:
+    """Division rounded by 'trunc' or 'floor' keeps integers; None is true division."""
+    if rounding_mode is None:
+        return div(self, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise ArgumentError(f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
+    return integer_division(self, other)
+
+
+def integer_division(self: Any, other: Any) -> Out | Result:
+    """Real dtypes. An integer divided by the number 0 is an error."""
+    computed = common_dtype(self, other)
+    refuse(computed, "rounded division", BOOL, COMPLEX)
+    if computed.category == INT and not isinstance(other, Tensor) and other == 0:
+        raise ArgumentError("integer division by zero")
+    return two_operands(self, other, computed)
+
+
+def pow(self: Any, other: Any) -> Out | Result:
+    """Any dtypes but two bools; an integer to a negative number has no integer result."""
+    computed = common_dtype(self, other)
+    refuse(computed, "pow", BOOL)
+    if computed.category == INT and other.__class__ is int and other < 0:
+        raise ArgumentError(
+            "pow: integers to negative integer powers have no integer result; convert to a float dtype first"
+        )
+    return two_operands(self, other, computed, names=("self", "exponent"))
+
+
+def ordered(self: Any, other: Any) -> Out | Result:
+    """Dtypes with an order."""
+    computed = common_dtype(self, other)
+    refuse(computed, "ordering", COMPLEX)
+    return two_operands(self, other, computed)
+
+
+def _paired(
+    name: str, *refused: int, floats: bool = False, names: tuple[str, str] = ("self", "other")
+) -> Callable[..., Out | Result]:
+    """The shape function of two promoted operands; `floats` computes integers in the default dtype."""
+
+    def shape(self: Any, other: Any) -> Out | Result:
+        computed = common_dtype(self, other)
+        refuse(computed, name, *refused)
+        return two_operands(self, other, float_dtype(computed) if floats else computed, names=names)
+
+    return shape
+
+
+def two_floating(name: str, names: tuple[str, str] = ("self", "other")) -> Callable[..., Out | Result]:
+    """Real dtypes, computed in a float one."""
+    return _paired(name, COMPLEX, floats=True, names=names)
+
+
+def two_floats(name: str, *refused: int) -> Callable[..., Out | Result]:
+    """Floating point operands only, and complex ones unless `refused` says so."""
+    return _paired(name, BOOL, INT, *refused)
+
+
+def two_integers(name: str) -> Callable[..., Out | Result]:
+    """Integers only."""
+    return _paired(name, BOOL, FLOAT, COMPLEX)
+
+
+def clamped(bound: str) -> Callable[..., Out | Result]:
+    """Real dtypes, promoted with the one bound, whose argument's name is `bound`."""
+    return _paired("clamp", COMPLEX, names=("self", bound))
+
+
+def heaviside(self: Tensor, values: Tensor) -> Out | Result:
+    """Real operands of one dtype: nothing is promoted."""
+    if self.dtype is not values.dtype:
+        raise DTypeError(
+            f"heaviside: self and values must have one dtype, got {self.dtype.name} and {values.dtype.name}"
+        )
+    refuse(self.dtype, "heaviside", COMPLEX)
+    return two_operands(self, values, self.dtype, names=("self", "values"))
+
+
+def float_power(self: Any, exponent: Any) -> Out | Result:
+    """Any dtypes, computed in float64 or complex128."""
+    computed = complex128 if common_dtype(self, exponent).category == COMPLEX else float64
+    return two_operands(self, exponent, computed, names=("self", "exponent"))
+
+
+def equality(self: Any, other: Any) -> Out | Result:
+    """A bool for each pair, compared in the common dtype."""
+    return two_operands(self, other, common_dtype(self, other), bool_)
+
+
+def comparison(self: Any, other: Any) -> Out | Result:
+    """The same for dtypes with an order."""
+    computed = common_dtype(self, other)
+    refuse(computed, "ordering", COMPLEX)
+    return two_operands(self, other, computed, bool_)
+
+
+def logical(self: Tensor, other: Tensor) -> Out:
+    """A bool for each pair; nothing is converted, each element counts as itself != 0."""
+    shape = operands_shape(self, other)
+    return Out(shape, bool_, layout(shape, self, other))
+
+
+def bitwise(self: Any, other: Any) -> Out | Result:
+    """Bits of integers and bools."""
+    computed = common_dtype(self, other)
+    refuse(computed, "a bitwise operation", FLOAT, COMPLEX)
+    return two_operands(self, other, computed)
+
+
+# ---- three arguments
+
+
+def where(condition: Tensor, self: Any, other: Any) -> Out | Result:
+    """A bool condition; the branches are promoted."""
+    if condition.dtype is not bool_:
+        raise DTypeError(f"where: condition must be a bool tensor, got {condition.dtype.name}")
+    answer = two_operands(self, other, common_dtype(self, other))
+    result = answer if isinstance(answer, Result) else Result(answer)
+    out = result.outs[0]
+    shape = broadcast(condition.array.shape, out.shape)
+    return Result(Out(shape, out.dtype, layout(shape, condition, self, other)), result.casts, result.precomputed)
+
+
+def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
+    """Bounds are tensors or numbers, at least one; all are promoted together."""
+    if min is None and max is None:
+        raise ArgumentError("clamp: at least one of 'min' and 'max' must be given")
+    computed = result_type(self, min, max)
+    refuse(computed, "clamp", BOOL, COMPLEX)
+    operands = {"self": self, "min": min, "max": max}
+    tensors = {name: value for name, value in operands.items() if isinstance(value, Tensor)}
+    shape = broadcast_all([t.array.shape for t in tensors.values()])
+    casts = {name: computed for name, t in tensors.items() if t.dtype is not computed}
+    return Result(Out(shape, computed, layout(shape, *tensors.values())), casts)
+
+
+def lerp(self: Tensor, end: Tensor, weight: Any) -> Out:
+    """Float or complex operands of one dtype; the weight is a number or a tensor of it too."""
+    dtype = self.dtype
+    for name, value in (("end", end), ("weight", weight)):
+        if isinstance(value, Tensor) and value.dtype is not dtype:
+            raise DTypeError(f"lerp: self and {name} must have one dtype, got {dtype.name} and {value.dtype.name}")
+    refuse(dtype, "lerp", BOOL, INT)
+    refuse_complex(dtype, "lerp", weight)
+    tensors = [value for value in (self, end, weight) if isinstance(value, Tensor)]
+    shape = broadcast_all([t.array.shape for t in tensors])
+    return Out(shape, dtype, layout(shape, *tensors))
+
+
+def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
+    """self + value * tensor1 * tensor2, all promoted together."""
+    computed = result_type(self, tensor1, tensor2)
+    refuse(computed, "addcmul", BOOL)
+    return _accumulated(self, tensor1, tensor2, value, computed)
+
+
+def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
+    """self + value * tensor1 / tensor2, where the quotient is no quotient of integers."""
+    if tensor1.dtype.category <= INT and tensor2.dtype.category <= INT:
+        raise DTypeError("addcdiv: tensor1 and tensor2 are integers; divide with div and its rounding_mode instead")
+    return _accumulated(self, tensor1, tensor2, value, result_type(self, tensor1, tensor2))
+
+
+def _accumulated(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, computed: DType) -> Result:
+    check_alpha(value, computed, "value")
+    operands = {"self": self, "tensor1": tensor1, "tensor2": tensor2}
+    shape = broadcast_all([t.array.shape for t in operands.values()])
+    casts = {name: computed for name, t in operands.items() if t.dtype is not computed}
+    return Result(Out(shape, computed, layout(shape, self, tensor1, tensor2)), casts)
+
+
+# ---- complex numbers from two real ones
+
+
+def complex_from(names: tuple[str, str]) -> Callable[..., Out]:
+    """Two real tensors of one dtype, float32 or float64."""
+
+    def shape(first: Tensor, second: Tensor) -> Out:
+        dtype = first.dtype
+        if dtype not in (float32, float64):
+            # differs from torch: there is no complex dtype of two float16 numbers.
+            raise DTypeError(f"{names[0]} must be a float32 or float64 tensor, got {dtype.name}")
+        if second.dtype is not dtype:
+            raise DTypeError(f"{names[1]} must have the dtype of {names[0]}, {dtype.name}, got {second.dtype.name}")
+        made = broadcast(first.array.shape, second.array.shape)
+        return Out(made, dtype.to_complex(), layout(made, first, second))
+
+    return shape
+
+
+def view_as_real(self: Tensor) -> Out:
+    """A last dim of length 2: real and imaginary part."""
+    if self.dtype.category != COMPLEX:
+        raise DTypeError(f"view_as_real is defined for complex tensors, this one is {self.dtype.name}")
+    return Out((*self.array.shape, 2), self.dtype.to_real())
+
+
+def view_as_complex(self: Tensor) -> Out:
+    """Without the last dim, which has length 2."""
+    dtype = self.dtype
+    if dtype not in (float32, float64):
+        raise DTypeError(f"view_as_complex is defined for float32 and float64 tensors, this one is {dtype.name}")
+    shape = self.array.shape
+    if not shape or shape[-1] != 2:
+        raise ShapeError(f"view_as_complex: the last dim must have length 2, got shape {list(shape)}")
+    return Out(shape[:-1], dtype.to_complex())

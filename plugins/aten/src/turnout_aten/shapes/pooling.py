@@ -1,0 +1,277 @@
+"""Shapes of pooling: windows over the last two or three dims of [N, C, ...] or [C, ...], each taken to one number."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.shapes.convolutions import at_least, spread
+from turnout_aten.shapes.specs import Out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+    Ints = tuple[int, ...]
+
+
+def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """The windows along one dim. With ceil_mode the last one may reach over the end, but it starts before it."""
+    reach = length + 2 * padding - dilation * (kernel - 1) - 1
+    count = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
+    return count - 1 if ceil_mode and (count - 1) * stride >= length + padding else count
+
+
+def check_input(name: str, shape: Ints, ndim: int) -> None:
+    """Raise unless the shape is [N, C, *S] or [C, *S] with elements in all dims but N."""
+    if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
+        raise ArgumentError(
+            f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
+        )
+
+
+def geometry(
+    name: str,
+    ndim: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """(kernel, stride, padding, dilation), one number per dim each; the stride is the kernel where it is not given."""
+    kernel = spread(name, "kernel_size", kernel_size, ndim)
+    steps = spread(name, "stride", stride, ndim) if len(stride) else kernel
+    pads, gaps = spread(name, "padding", padding, ndim), spread(name, "dilation", dilation, ndim)
+    at_least(name, "kernel_size", kernel, 1)
+    at_least(name, "stride", steps, 1)
+    at_least(name, "dilation", gaps, 1)
+    at_least(name, "padding", pads, 0)
+    for k, p, d in zip(kernel, pads, gaps, strict=True):
+        if p > ((k - 1) * d + 1) // 2:
+            raise ShapeError(f"{name}: padding {list(pads)} must be at most half of the kernel, {list(kernel)}")
+    return kernel, steps, pads, gaps
+
+
+def _pooled(
+    name: str,
+    shape: Ints,
+    ndim: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Ints:
+    kernel, steps, pads, gaps = geometry(name, ndim, kernel_size, stride, padding, dilation)
+    check_input(name, shape, ndim)
+    found = tuple(
+        [pooled_length(*each, ceil_mode) for each in zip(shape[-ndim:], kernel, steps, pads, gaps, strict=True)]
+    )
+    if any(n < 1 for n in found):
+        raise ShapeError(
+            f"{name}: a kernel of {list(kernel)} does not fit 'self' of shape {list(shape)} with padding {list(pads)}"
+        )
+    return (*shape[:-ndim], *found)
+
+
+def _ordered(name: str, dtype: DType) -> None:
+    if dtype.category == COMPLEX or dtype is bool_:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+
+
+def max_pool2d(
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Out, Out]:
+    """(largest elements, their places in the flattened image)."""
+    return _max_pool("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Out, Out]:
+    """The same with three dims."""
+    return _max_pool("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def _max_pool(name: str, ndim: int, self: Tensor, *rest: object) -> tuple[Out, Out]:
+    _ordered(name, self.dtype)
+    shape = _pooled(name, self.array.shape, ndim, *rest)  # type: ignore[arg-type]
+    return Out(shape, self.dtype), Out(shape, int64)
+
+
+def avg_pool2d(
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Out:
+    """Means of windows."""
+    return _avg_pool("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override)
+
+
+def avg_pool3d(
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Out:
+    """The same with three dims."""
+    return _avg_pool("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override)
+
+
+def _avg_pool(
+    name: str,
+    ndim: int,
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    divisor: int | None,
+) -> Out:
+    if (self.dtype.category < FLOAT and self.dtype is not int64) or self.dtype.category == COMPLEX:
+        raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
+    if divisor == 0:
+        raise ShapeError(f"{name}: divisor_override must not be 0")
+    return Out(_pooled(name, self.array.shape, ndim, kernel_size, stride, padding, (1,), ceil_mode), self.dtype)
+
+
+def avg_pool2d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out:
+    """The gradient with respect to self."""
+    return _avg_pool_backward("avg_pool2d_backward", 2, grad_output, self, *rest)
+
+
+def avg_pool3d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out:
+    """The same with three dims."""
+    return _avg_pool_backward("avg_pool3d_backward", 3, grad_output, self, *rest)
+
+
+def _avg_pool_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor, *rest: object) -> Out:
+    kernel_size, stride, padding, ceil_mode, _, divisor = rest
+    wanted = _avg_pool(name, ndim, self, kernel_size, stride, padding, ceil_mode, divisor)  # type: ignore[arg-type]
+    return _like_self(name, grad_output, self, wanted.shape)
+
+
+def _like_self(name: str, grad_output: Tensor, self: Tensor, wanted: Ints) -> Out:
+    if grad_output.array.shape != wanted:
+        raise ShapeError(f"{name}: 'grad_output' must have shape {list(wanted)}, got {list(grad_output.array.shape)}")
+    if grad_output.dtype is not self.dtype:
+        raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
+    return Out(self.array.shape, self.dtype)
+
+
+# ---- windows that are chosen to give an output of some size
+
+
+def _adaptive(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Ints:
+    size = spread(name, "output_size", output_size, ndim)
+    at_least(name, "output_size", size, 0)
+    check_input(name, self.array.shape, ndim)
+    return (*self.array.shape[:-ndim], *size)
+
+
+def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Out:
+    """Means of windows that cover the image evenly."""
+    if self.dtype.category != FLOAT:
+        raise DTypeError(f"adaptive_avg_pool2d is not defined for {self.dtype.name} tensors")
+    return Out(_adaptive("adaptive_avg_pool2d", 2, self, output_size), self.dtype)
+
+
+def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Out:
+    """The same with three dims."""
+    if self.dtype.category != FLOAT:
+        raise DTypeError(f"adaptive_avg_pool3d is not defined for {self.dtype.name} tensors")
+    return Out(_adaptive("adaptive_avg_pool3d", 3, self, output_size), self.dtype)
+
+
+def adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Out:
+    """The gradient with respect to self."""
+    check_input("adaptive_avg_pool2d_backward", self.array.shape, 2)
+    wanted = (*self.array.shape[:-2], *grad_output.array.shape[-2:])
+    return _like_self("adaptive_avg_pool2d_backward", grad_output, self, wanted)
+
+
+def adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Out:
+    """The same with three dims."""
+    check_input("adaptive_avg_pool3d_backward", self.array.shape, 3)
+    wanted = (*self.array.shape[:-3], *grad_output.array.shape[-3:])
+    return _like_self("adaptive_avg_pool3d_backward", grad_output, self, wanted)
+
+
+def adaptive_max_pool2d(self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
+    """(largest elements, their places) of windows that cover the image evenly."""
+    return _adaptive_max("adaptive_max_pool2d", 2, self, output_size)
+
+
+def adaptive_max_pool3d(self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
+    """The same with three dims."""
+    return _adaptive_max("adaptive_max_pool3d", 3, self, output_size)
+
+
+def _adaptive_max(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
+    if self.dtype.category != FLOAT:
+        raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
+    if len(output_size) != ndim:
+        raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
+    shape = _adaptive(name, ndim, self, output_size)
+    return Out(shape, self.dtype), Out(shape, int64)
+
+
+def fractional_max_pool2d(
+    self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
+) -> tuple[Out, Out]:
+    """(largest elements, their places) of windows that start at random."""
+    return _fractional("fractional_max_pool2d", 2, self, kernel_size, output_size, random_samples)
+
+
+def fractional_max_pool3d(
+    self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
+) -> tuple[Out, Out]:
+    """The same with three dims."""
+    return _fractional("fractional_max_pool3d", 3, self, kernel_size, output_size, random_samples)
+
+
+def _fractional(
+    name: str, ndim: int, self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
+) -> tuple[Out, Out]:
+    kernel = spread(name, "kernel_size", kernel_size, ndim)
+    size = spread(name, "output_size", output_size, ndim)
+    shape = self.array.shape
+    check_input(name, shape, ndim)
+    at_least(name, "kernel_size", kernel, 1)
+    if self.dtype.category != FLOAT or random_samples.dtype is not self.dtype:
+        raise DTypeError(
+            f"{name}: 'self' and 'random_samples' must have one floating-point dtype, got {self.dtype.name} and "
+            f"{random_samples.dtype.name}"
+        )
+    for n, k, o in zip(shape[-ndim:], kernel, size, strict=True):
+        # Windows of three dims must leave room for a shift, as in torch.
+        if o + k - 1 > n - (ndim == 3) or o < 1:
+            raise ShapeError(
+                f"{name}: windows of {list(kernel)} for an output of {list(size)} do not fit 'self' of shape {list(shape)}"
+            )
+    batch = shape[0] if len(shape) == ndim + 2 else 1
+    wanted = (batch, shape[-ndim - 1], ndim)
+    given = random_samples.array.shape
+    if len(given) != 3 or given[0] < wanted[0] or given[1:] != wanted[1:]:
+        raise ShapeError(f"{name}: 'random_samples' must have shape {list(wanted)}, got {list(given)}")
+    found = (*shape[:-ndim], *size)
+    return Out(found, self.dtype), Out(found, int64)

@@ -1,0 +1,176 @@
+"""Shapes of reductions: which dims go, whether they stay as length 1, and the dtype things are added up in."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, promote_types, uint8
+from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten.shapes.extents import numel, reduced, wrap_dim, wrap_dims
+from turnout_aten.shapes.specs import Out, Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    Dims = Sequence[int] | None
+
+
+def _answer(self: Tensor, shape: tuple[int, ...], computed: DType, given: DType) -> Out | Result:
+    out = Out(shape, computed)
+    return out if computed is given else Result(out, {"self": computed})
+
+
+def sum_dtype(given: DType, dtype: DType | None) -> DType:
+    """The dtype things are added up in: `dtype`, else int64 for integers and bools."""
+    if dtype is not None:
+        return dtype
+    return given if given.category >= FLOAT else int64
+
+
+def total(self: Tensor, dtype: DType | None = None) -> Out | Result:
+    """sum or prod of everything; integers and bools in int64 unless `dtype` says otherwise."""
+    given = self.dtype
+    return _answer(self, (), sum_dtype(given, dtype), given)
+
+
+def sum_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
+    """The same over some dims, all of them for None and []."""
+    given = self.dtype
+    shape = self.array.shape
+    return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), sum_dtype(given, dtype), given)
+
+
+def prod_dim(self: Tensor, dim: int, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
+    """The product over one dim."""
+    return sum_dims(self, (dim,), keepdim, dtype)
+
+
+def mean(self: Tensor, dtype: DType | None = None) -> Out | Result:
+    """The mean of everything."""
+    return mean_dims(self, None, False, dtype)
+
+
+def mean_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
+    """Float and complex tensors, or any with a float `dtype`."""
+    given = self.dtype
+    computed = given if dtype is None else dtype
+    if computed.category < FLOAT:
+        fix = "pass dtype=turnout.float32 or convert it" if dtype is None else "pass a float or complex dtype"
+        raise DTypeError(f"mean: the result cannot have dtype {computed.name}; {fix}")
+    shape = self.array.shape
+    return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), computed, given)
+
+
+def _some(shape: tuple[int, ...], dims: Sequence[int], name: str, given: Any = True) -> None:
+    """Raise DimError for a dim without elements, ShapeError where no dims were `given`."""
+    if not given and 0 in shape:
+        raise ShapeError(f"{name}: a tensor of shape {list(shape)} has no element to choose")
+    for d in dims:
+        if shape and shape[d] == 0:
+            raise DimError(f"{name}: dim {d} of shape {list(shape)} has length 0: there is no element to choose")
+
+
+def _ordered(self: Tensor, name: str) -> DType:
+    dtype = self.dtype
+    if dtype.category == COMPLEX:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
+    return dtype
+
+
+def extreme_all(self: Tensor) -> Out:
+    """max or min of everything."""
+    dtype = _ordered(self, "max/min")
+    if not numel(self.array.shape):
+        raise ShapeError(f"max/min: a tensor of shape {list(self.array.shape)} has no element to choose")
+    return Out((), dtype)
+
+
+def extreme_dims(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Out:
+    """amax or amin over some dims, all of them for []."""
+    dtype = _ordered(self, "amax/amin")
+    shape = self.array.shape
+    dims = wrap_dims(dim, len(shape))
+    _some(shape, dims, "amax/amin", dim)
+    return Out(reduced(shape, dims, keepdim), dtype)
+
+
+def extreme_dim(self: Tensor, dim: int, keepdim: bool = False) -> Result:
+    """(values, indices) along one dim, which the kernel gets counted from 0."""
+    dtype = _ordered(self, "max/min")
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    _some(shape, (dim,), "max/min")
+    left = reduced(shape, (dim,), keepdim)
+    return Result((Out(left, dtype), Out(left, int64)), None, {"dim": dim})
+
+
+def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Out:
+    """Indices in int64: into one dim, or into the flattened tensor for None."""
+    if _ordered(self, "argmax/argmin") is bool_:
+        raise DTypeError("argmax/argmin is not defined for bool tensors; convert to an integer dtype first")
+    shape = self.array.shape
+    dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
+    _some(shape, dims, "argmax/argmin")
+    return Out(reduced(shape, dims, keepdim), int64)
+
+
+def _truth_dtype(self: Tensor) -> DType:
+    return uint8 if self.dtype is uint8 else bool_
+
+
+def truth_all(self: Tensor) -> Out:
+    """any or all of everything: a bool, for uint8 tensors a uint8."""
+    return Out((), _truth_dtype(self))
+
+
+def truth_dim(self: Tensor, dim: int, keepdim: bool = False) -> Out:
+    """The same over one dim."""
+    shape = self.array.shape
+    return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self))
+
+
+def truth_dims(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Out:
+    """The same over some dims: all for None, none for []."""
+    shape = self.array.shape
+    dims = () if dim is not None and not dim else wrap_dims(dim, len(shape))
+    return Out(reduced(shape, dims, keepdim), _truth_dtype(self))
+
+
+def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Out:
+    """var or std: float and complex tensors; the result is real."""
+    dtype = self.dtype
+    if dtype.category < FLOAT:
+        raise DTypeError(f"var/std needs a float or complex tensor, got {dtype.name}")
+    shape = self.array.shape
+    return Out(reduced(shape, wrap_dims(dim, len(shape)), keepdim), dtype.to_real())
+
+
+def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Out, Out]:
+    """aminmax: (smallest, largest) over one dim or all."""
+    dtype = _ordered(self, "aminmax")
+    shape = self.array.shape
+    dims = wrap_dims(None if dim is None else (dim,), len(shape))
+    _some(shape, dims, "aminmax", dim is not None)
+    left = reduced(shape, dims, keepdim)
+    return Out(left, dtype), Out(left, dtype)
+
+
+def vector_norm(
+    self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None
+) -> Out | Result:
+    """The norm over some dims, all for None and []: float and complex tensors; the result is real."""
+    given = self.dtype
+    if given.category < FLOAT:
+        raise DTypeError(f"linalg.vector_norm: needs a float or complex tensor, got {given.name}")
+    if dtype is not None and (dtype.category != given.category or promote_types(given, dtype) is not dtype):
+        raise DTypeError(f"linalg.vector_norm: {given.name} cannot be computed in dtype {dtype.name} without loss")
+    if isinstance(ord, complex):
+        raise DTypeError(f"linalg.vector_norm: ord must be a real number, got {ord}")
+    shape = self.array.shape
+    dims = wrap_dims(dim, len(shape))
+    if ord < 0 or ord == float("inf"):
+        _some(shape, dims, f"linalg.vector_norm with ord {ord}")
+    out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
+    return out if dtype in (None, given) else Result(out, {"self": dtype})

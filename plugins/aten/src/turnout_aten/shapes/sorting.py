@@ -1,0 +1,87 @@
+"""Shapes of sorting and searching."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
+from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.shapes.extents import layout, wrap_dim
+from turnout_aten.shapes.specs import Out
+from turnout_aten.tensor.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _sortable(name: str, self: Tensor) -> DType:
+    dtype = self.dtype
+    if dtype.category == COMPLEX:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
+    return dtype
+
+
+def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Out, Out]:
+    """(values, indices) of the k largest or smallest along a dim."""
+    dtype = _sortable("topk", self)
+    if dtype is bool_:
+        raise DTypeError("topk is not defined for bool tensors")
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    length = shape[dim] if shape else 1
+    if not 0 <= k <= length:
+        raise ShapeError(f"topk: k must be 0 to {length}, the length of dim {dim} of shape {list(shape)}, got {k}")
+    chosen = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
+    return Out(chosen, dtype), Out(chosen, int64)
+
+
+def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Out, Out]:
+    """(values, indices) in order along a dim."""
+    dtype = _sortable("sort", self)
+    shape = self.array.shape
+    wrap_dim(dim, len(shape))
+    strides = layout(shape, self)
+    return Out(shape, dtype, strides), Out(shape, int64, strides)
+
+
+def searchsorted(
+    sorted_sequence: Tensor, self: Any, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Out:  # fmt: skip
+    """Where values, or a number, belong in the last dim of sequences; all other dims are equal, or there is one sequence."""
+    own = sorted_sequence.array.shape
+    if isinstance(self, Tensor):
+        shape = self.array.shape
+        if self.dtype is not sorted_sequence.dtype:
+            raise DTypeError(
+                f"searchsorted: values must have the sequence's dtype {sorted_sequence.dtype.name}, got {self.dtype.name}"
+            )
+    else:
+        shape = ()
+    if not own:
+        raise ShapeError("searchsorted: the sequence must have at least one dimension")
+    if len(own) > 1 and (not shape or own[:-1] != shape[:-1]):
+        raise ShapeError(
+            f"searchsorted: the sequences' shape {list(own)} and the values' shape {list(shape)} must be equal apart from "
+            "the last dim"
+        )
+    if sorted_sequence.dtype.category == COMPLEX:
+        raise DTypeError(f"searchsorted is not defined for {sorted_sequence.dtype.name} tensors, which have no order")
+    if side not in (None, "left", "right"):
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if side == "left" and right:
+        raise ArgumentError("searchsorted: side='left' contradicts right=True")
+    if sorter is not None:
+        if sorter.array.shape != own:
+            raise ShapeError(f"searchsorted: sorter must have shape {list(own)}, got {list(sorter.array.shape)}")
+        if sorter.dtype is not int64:
+            raise DTypeError(f"searchsorted: sorter must have dtype int64, got {sorter.dtype.name}")
+    if out_int32 and own[-1] >= 1 << 31:
+        raise ShapeError(f"searchsorted: positions up to {own[-1]} do not fit in int32")
+    return Out(shape, int32 if out_int32 else int64)
+
+
+def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:
+    """As many indices as asked for, cut off or filled up."""
+    if size < 0:
+        raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
+    return Out((size, len(self.array.shape)), int64)

@@ -1,0 +1,82 @@
+"""Shapes of cumulative operators, and of those that pick one element along a dim: medians, modes, k-th values."""
+
+from __future__ import annotations
+
+from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64
+from turnout.errors import ArgumentError, DimError, DTypeError
+from turnout_aten.shapes.extents import layout, reduced, wrap_dim
+from turnout_aten.shapes.reductions import sum_dtype
+from turnout_aten.shapes.specs import Out, Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def cumsum(self: Tensor, dim: int, dtype: DType | None = None) -> Out | Result:
+    """cumsum and cumprod along one dim, in the dtype of `sum`."""
+    shape = self.array.shape
+    wrap_dim(dim, len(shape))
+    given = self.dtype
+    computed = sum_dtype(given, dtype)
+    out = Out(shape, computed, layout(shape, self))
+    return out if computed is given else Result(out, {"self": computed})
+
+
+def logcumsumexp(self: Tensor, dim: int) -> Out:
+    """Float and complex tensors."""
+    dtype = self.dtype
+    if dtype.category < FLOAT:
+        raise DTypeError(f"logcumsumexp: needs a float or complex tensor, got {dtype.name}")
+    shape = self.array.shape
+    wrap_dim(dim, len(shape))
+    return Out(shape, dtype)
+
+
+def cumulative_extreme(self: Tensor, dim: int) -> tuple[Out, Out]:
+    """(values, indices) of cummax and cummin."""
+    dtype = _ordered(self, "cummax/cummin")
+    shape = self.array.shape
+    wrap_dim(dim, len(shape))
+    return Out(shape, dtype), Out(shape, int64)
+
+
+def _ordered(self: Tensor, name: str) -> DType:
+    dtype = self.dtype
+    if dtype.category == COMPLEX:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
+    return dtype
+
+
+def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
+    dtype = _ordered(self, name)
+    shape = self.array.shape
+    dim = wrap_dim(dim, len(shape))
+    if shape and not shape[dim]:
+        raise DimError(f"{name}: dim {dim} of shape {list(shape)} has length 0: there is no element to choose")
+    left = reduced(shape, (dim,), keepdim)
+    return Result((Out(left, dtype), Out(left, int64)), None, {"dim": dim})
+
+
+def median(self: Tensor, dim: int, keepdim: bool = False) -> Result:
+    """(values, indices) of median and nanmedian along a dim, which the kernel gets counted from 0."""
+    if self.dtype is bool_:
+        raise DTypeError("median is not defined for bool tensors")
+    return _picked(self, "median", dim, keepdim)
+
+
+def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> Result:
+    """The same for the most frequent values."""
+    return _picked(self, "mode", dim, keepdim)
+
+
+def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Result:
+    """The same for the k-th smallest, counted from 1."""
+    if self.dtype is bool_:
+        raise DTypeError("kthvalue is not defined for bool tensors")
+    result = _picked(self, "kthvalue", dim, keepdim)
+    shape = self.array.shape
+    length = shape[result.precomputed["dim"]] if shape else 1
+    if not 1 <= k <= length:
+        raise ArgumentError(f"kthvalue: k must be 1 to {length}, the length of the dim, got {k}")
+    return result

@@ -1,0 +1,145 @@
+"""Window functions of M values: symmetric, or with `sym=False` periodic, which is one of M + 1 without its last value.
+
+All take `sym`, `dtype` (float32 or float64), `device` and `requires_grad` as keywords, and raise ArgumentError for a negative M,
+another dtype, or a shape parameter out of range.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+
+from turnout.dtypes import float32, float64, get_default_dtype
+from turnout.errors import ArgumentError, CallError
+from turnout_aten.generated import functions as _functions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+def _window(name: str, M: int, sym: bool, options: dict[str, Any], shape: Callable[[Tensor, int], Tensor]) -> Tensor:
+    """`shape(positions, number of the last position)` for positions from 0; one value is 1."""
+    requires_grad = options.pop("requires_grad", False)
+    layout = options.pop("layout", None)
+    dtype = options.pop("dtype", None) or get_default_dtype()
+    device = options.pop("device", None)
+    if options:
+        raise CallError(f"{name}: got an unexpected keyword argument '{next(iter(options))}'")
+    if M < 0:
+        raise ArgumentError(f"{name}: M must not be negative, got {M}")
+    if layout not in (None, "strided"):
+        raise ArgumentError(f"{name}: is for strided tensors only, got layout {layout!r}")
+    if dtype not in (float32, float64):
+        raise ArgumentError(f"{name}: dtype must be float32 or float64, got {dtype.name}")
+    if M < 2:
+        made: Tensor = _functions.ones((M,), dtype=dtype, device=device)
+    else:
+        made = shape(_functions.arange(M, dtype=dtype, device=device), M - 1 if sym else M)
+    return made.requires_grad_() if requires_grad else made
+
+
+def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
+    """exp(-|n - center| / tau), around the middle unless `center` says otherwise, which symmetric windows do not allow."""
+    if tau <= 0:
+        raise ArgumentError(f"exponential: tau must be positive, got {tau}")
+    if sym and center is not None:
+        raise ArgumentError("exponential: center must be None for symmetric windows")
+
+    def shape(n: Tensor, last: int) -> Tensor:
+        return (-(n - (last / 2 if center is None else center)).abs() / tau).exp()
+
+    return _window("exponential", M, sym, options, shape)
+
+
+def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """sin(pi (n + 1/2) / M)."""
+    return _window("cosine", M, sym, options, lambda n, last: ((n + 0.5) * (pi / (last + 1))).sin())
+
+
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
+    """exp(-x^2 / (2 std^2)), x counted from the middle."""
+    if std <= 0:
+        raise ArgumentError(f"gaussian: std must be positive, got {std}")
+
+    def shape(n: Tensor, last: int) -> Tensor:
+        x = (n - last / 2) * (1 / (std * sqrt(2)))
+        return (-(x * x)).exp()
+
+    return _window("gaussian", M, sym, options, shape)
+
+
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
+    """I0(beta sqrt(1 - x^2)) / I0(beta), x from -1 to 1."""
+    if beta < 0:
+        raise ArgumentError(f"kaiser: beta must not be negative, got {beta}")
+
+    def shape(n: Tensor, last: int) -> Tensor:
+        x = n * (2 / last) - 1
+        return _functions.i0((1 - x * x).clamp(0).sqrt() * beta) / _functions.i0(n.new_full((), beta))
+
+    return _window("kaiser", M, sym, options, shape)
+
+
+def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:
+    """The sum of (-1)^k a[k] cos(2 pi k n / last)."""
+    if not isinstance(a, (list, tuple)):
+        raise CallError(f"general_cosine: a must be a list or tuple of numbers, got {type(a).__name__}")
+    if not a:
+        raise ArgumentError("general_cosine: a must not be empty")
+
+    def shape(n: Tensor, last: int) -> Tensor:
+        terms = [(n * (2 * pi * k / last)).cos() * (-weight if k % 2 else weight) for k, weight in enumerate(a)]
+        made: Tensor = terms[0]
+        for term in terms[1:]:
+            made = made + term
+        return made
+
+    return _window("general_cosine", M, sym, options, shape)
+
+
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
+    """alpha - (1 - alpha) cos(2 pi n / last)."""
+    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
+
+
+def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """general_hamming with alpha 0.54."""
+    return general_hamming(M, sym=sym, **options)
+
+
+def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """general_hamming with alpha 0.5."""
+    return general_hamming(M, alpha=0.5, sym=sym, **options)
+
+
+def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """general_cosine with 0.42, 0.5 and 0.08."""
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
+
+
+def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """general_cosine with four terms, for small side lobes."""
+    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
+
+
+def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """A triangle, 1 - |2 n / last - 1|."""
+    return _window("bartlett", M, sym, options, lambda n, last: 1 - (n * (2 / last) - 1).abs())
+
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]

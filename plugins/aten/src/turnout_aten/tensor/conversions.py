@@ -1,0 +1,165 @@
+"""Short names of conversions as Tensor methods: `x.float()`, `x.cpu()`, `x.T`, `x.new_tensor(data)`; and the names that the array
+API standard gives an array object.
+
+A mixin of its own, for inside it `int` and `float` are methods.
+"""
+
+from __future__ import annotations
+
+from turnout import dtypes
+from turnout.errors import ArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout.dtypes import DType
+    from turnout_aten.tensor.tensor import Tensor
+
+
+class Conversions:
+    """Those of one tensor return the tensor itself where nothing is to be converted."""
+
+    __slots__ = ()
+
+    def new_tensor(
+        self: Any, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
+    ) -> Tensor:
+        """A tensor of new data, copied, with this one's dtype and device unless others are given; see `turnout.tensor`."""
+        from turnout_aten.tensor.creation import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+    def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As float16."""
+        return self.to(dtype=dtypes.float16, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def bfloat16(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As bfloat16."""
+        return self.to(dtype=dtypes.bfloat16, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def float(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As float32."""
+        return self.to(dtype=dtypes.float32, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def double(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As float64."""
+        return self.to(dtype=dtypes.float64, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def short(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As int16."""
+        return self.to(dtype=dtypes.int16, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def int(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As int32."""
+        return self.to(dtype=dtypes.int32, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def long(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As int64."""
+        return self.to(dtype=dtypes.int64, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As bool: whether each element differs from 0."""
+        return self.to(dtype=dtypes.bool_, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As uint8."""
+        return self.to(dtype=dtypes.uint8, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def char(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As int8."""
+        return self.to(dtype=dtypes.int8, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def cfloat(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As complex64."""
+        return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As complex128."""
+        return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
+        """On a device; the tensor itself where it is there. `stream` is the standard's: None only, else ArgumentError."""
+        if stream is not None:
+            raise ArgumentError(f"to_device: streams are not supported, got {stream!r}; pass None")
+        return self.to(device=device)  # type: ignore[no-any-return]
+
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
+        """`turnout.array_api`, for code written for any array library. Raises ArgumentError for a version it does not follow."""
+        from turnout_aten import array_api
+
+        if api_version not in (None, array_api.__array_api_version__):
+            has = array_api.__array_api_version__
+            raise ArgumentError(f"__array_namespace__: api_version must be {has!r} or None, got {api_version!r}")
+        return array_api
+
+    def __rdiv__(self: Any, other: Any) -> Tensor:
+        """other / self, under the name that Python 2 had."""
+        return self.reciprocal() * other  # type: ignore[no-any-return]
+
+    @property
+    def data(self: Any) -> Tensor:
+        """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.
+
+        # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
+        """
+        return self.detach()  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self: Any, value: Any) -> None:
+        """Take over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay.
+
+        Raises CallError for what is no tensor, DTypeError for integers where a gradient is required, AliasError inside vmap and
+        between inference tensors and others.
+        """
+        from turnout_aten.tensor.data import adopt
+
+        adopt(self, value)
+
+    @property
+    def real(self: Any) -> Tensor:
+        """The real part: the tensor itself where it is real."""
+        from turnout_aten.generated.functions import real
+
+        return real(self)
+
+    @real.setter
+    def real(self: Any, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self: Any) -> Tensor:
+        """The imaginary part of a complex tensor. Raises DTypeError for a real one."""
+        from turnout_aten.generated.functions import imag
+
+        return imag(self)
+
+    @imag.setter
+    def imag(self: Any, value: Any) -> None:
+        self.imag[...] = value
+
+    @property
+    def T(self: Any) -> Tensor:
+        """The dimensions reversed: the transpose of a matrix."""
+        return self.permute(tuple(range(len(self.shape) - 1, -1, -1)))  # type: ignore[no-any-return]
+
+    @property
+    def mT(self: Any) -> Tensor:
+        """The last two dimensions exchanged: a matrix, or a batch of them, transposed. Raises ShapeError below 2 dims."""
+        if len(self.shape) < 2:
+            raise ShapeError(f"mT needs at least 2 dimensions, this tensor has shape {list(self.shape)}")
+        return self.transpose(-2, -1)  # type: ignore[no-any-return]
+
+    @property
+    def H(self: Any) -> Tensor:
+        """A matrix transposed and conjugated; a 0-dim tensor conjugated. Raises ShapeError for other numbers of dims."""
+        if len(self.shape) not in (0, 2):
+            raise ShapeError(f"H needs 2 dimensions, this tensor has shape {list(self.shape)}; use mH")
+        if self.shape:
+            return self.adjoint()  # type: ignore[no-any-return]
+        return self.conj() if self.is_complex() else self  # type: ignore[no-any-return]
+
+    @property
+    def mH(self: Any) -> Tensor:
+        """The last two dimensions exchanged and the elements conjugated. Raises ShapeError below 2 dims."""
+        return self.adjoint()  # type: ignore[no-any-return]

@@ -1,0 +1,169 @@
+"""Tensors from data: `tensor` and `as_tensor` take numbers, nested sequences, and other libraries' arrays.
+
+Arrays are read through the buffer protocol or adopted by the device's backend, so core needs no array library for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device, default_device
+from turnout.devices import device as device_named
+from turnout.dtypes import DType, bool_, get_default_dtype, int64, promote_types
+from turnout.errors import CallError, DTypeError
+from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.inference import made as inference_made
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def tensor(
+    data: Any, *, dtype: DType | None = None, device: str | Device | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A new tensor with a copy of `data`.
+
+    data  a number, nested sequences of numbers, a tensor, or any array with the buffer protocol or of the device's
+    library
+
+    Without `dtype`, an array keeps its own; bools give bool, ints int64, floats the default dtype, complex numbers
+    its complex one. Raises CallError for data of another kind or ragged nesting, DTypeError for values the dtype
+    cannot hold.
+    """
+    place = _place(device)
+    if isinstance(data, Tensor):
+        made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
+        made = made if dtype is None else made.to(dtype)
+    else:
+        found = _from_array(data, dtype, place)
+        made = inference_made(_from_numbers(data, dtype, place) if found is None else found)
+    return made.requires_grad_() if requires_grad else made
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
+    """`data` as a tensor, over the same memory where it is one or an array that fits. Raises as `tensor` does."""
+    place = None if device is None else _place(device)
+    if not isinstance(data, Tensor):
+        adopted = (place or default_device()).backend.adopt(data)
+        if adopted is None:
+            return tensor(data, dtype=dtype, device=device)
+        data = inference_made(wrap(adopted, _place(device)))
+    if place is not None and data.device != place:
+        data = data.to(device=place)
+    made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
+    return made
+
+
+def _place(device: str | Device | None) -> Device:
+    """The device that a tensor is made on. Raises DeviceError for one that does not exist."""
+    wanted = default_device() if device is None else device_named(device)
+    return wanted.backend.resolve_device(wanted)
+
+
+# ---- arrays
+
+
+def _from_array(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
+    """A copy of another library's array, or None when `data` is none."""
+    if isinstance(data, (list, tuple, int, float, complex)) and not hasattr(data, "dtype"):
+        return None
+    backend = place.backend
+    adopted = backend.adopt(data)
+    if adopted is not None:
+        target = dtype if dtype is not None else backend.dtype_of(adopted)
+        copied = backend.empty(adopted.shape, target, place)
+        backend.copy(copied, adopted)
+        return wrap(copied, place)
+    try:
+        view = memoryview(data)
+    except (TypeError, ValueError, BufferError):
+        return _from_foreign(data, dtype, place)
+    found = elements.buffer_dtype(view)
+    if found is None:
+        return _from_foreign(data, dtype, place)
+    made = wrap(backend.from_host(view.tobytes(), tuple(view.shape or ()), found, place), place)
+    return made if dtype is None or dtype is found else made.to(dtype)
+
+
+def _from_foreign(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
+    """An array without a buffer of ours: on another device, in another byte order, or of bfloat16."""
+    if not hasattr(data, "tolist") or not hasattr(data, "dtype"):
+        return None
+    found = dtype or elements.foreign_dtype(data.dtype)
+    if found is None:
+        raise DTypeError(f"no tensor has dtype {data.dtype}")
+    return _from_numbers(data.tolist(), found, place, tuple(data.shape))
+
+
+# ---- numbers
+
+
+def _from_numbers(data: Any, dtype: DType | None, place: Device, shape: tuple[int, ...] | None = None) -> Tensor:
+    shape = _shape(data) if shape is None else shape
+    flat: list[Any] = list(_flat(data, shape, 0))
+    found = dtype or _common_dtype(flat)
+    values = [value.item() if hasattr(value, "item") else value for value in flat]
+    return wrap(place.backend.from_host(elements.encode(values, found), shape, found, place), place)
+
+
+def _shape(data: Any) -> tuple[int, ...]:
+    """The shape that the first elements say; `_flat` holds the others to it."""
+    shape: list[int] = []
+    while _is_sequence(data):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _is_sequence(data: Any) -> bool:
+    if isinstance(data, (str, bytes, dict)) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+        return False
+    return not hasattr(data, "shape") or data.shape != ()
+
+
+def _flat(data: Any, shape: tuple[int, ...], depth: int) -> Iterator[Any]:
+    if depth == len(shape):
+        if not _is_number(data):
+            kind = f"a sequence at depth {depth}" if _is_sequence(data) else f"{type(data).__name__}"
+            raise CallError(f"tensor: expected numbers in nested sequences of one shape, got {kind} as a number")
+        yield data
+        return
+    if not _is_sequence(data):
+        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got {data!r}")
+    if len(data) != shape[depth]:
+        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got length {len(data)}")
+    for element in data:
+        yield from _flat(element, shape, depth + 1)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (int, float, complex)):
+        return True
+    return hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "shape", None) == ()
+
+
+def _common_dtype(values: list[Any]) -> DType:
+    """What all values convert to; the default dtype for none."""
+    kinds = {value.dtype if hasattr(value, "dtype") else type(value): value for value in values}
+    common: DType | None = None
+    for value in kinds.values():
+        found = _dtype_of(value)
+        common = found if common is None else promote_types(common, found)
+    return get_default_dtype() if common is None else common
+
+
+def _dtype_of(value: Any) -> DType:
+    own = getattr(value, "dtype", None)
+    if own is not None:
+        found = own if isinstance(own, DType) else elements.foreign_dtype(own)
+        if found is None:
+            raise DTypeError(f"no tensor has dtype {own}")
+        return found
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    return get_default_dtype() if isinstance(value, float) else get_default_dtype().to_complex()

@@ -1,0 +1,211 @@
+"""The gradient mode: no_grad, enable_grad, inference_mode, and what a tensor knows of who tracks it.
+
+What records and differentiates is the plugin that provides Autograd.
+"""
+
+from __future__ import annotations
+
+from turnout.keys import KEYS, TRACKED
+from turnout.registry import REGISTRY
+from turnout.state import DISPATCH
+from turnout_aten.tensor.levels import GRAD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from contextvars import Token
+    from typing import Any
+
+    from turnout_aten.tensor.tensor import Tensor
+
+
+INFERENCE = KEYS.bit("Inference")
+
+
+def tracked_levels(tensor: Tensor) -> int:
+    """The gradient levels that track a tensor now: imperative autograd and functional levels that are still active.
+
+    A view of a base that was written since is brought up to date first, which may raise the plugin's AliasError.
+    """
+    if tensor.view_of is not None and tensor.keys & TRACKED:
+        service = REGISTRY.services.get("Autograd")
+        if service is not None:
+            service.refresh(tensor)
+    return tensor.gmask & (GRAD.get()[1] | 1)
+
+
+def grad_fn(tensor: Tensor) -> Any:
+    """The tape's node that made a tensor; for a view whose base was written since, the node of its new value.
+
+    None for leaves, for what nothing tracks now, and inside of a functional transform for what it differentiates by.
+    """
+    service = REGISTRY.services.get("Autograd")
+    if service is None:
+        return tensor.node
+    return service.current_node(tensor) if tracked_levels(tensor) else None
+
+
+def context_note() -> str:
+    """What `explain` says of the mode: a line where nothing is recorded."""
+    return "" if GRAD.get()[0] else "no_grad  gradients are not recorded"
+
+
+_GENERATOR = 0x20  # CO_GENERATOR, without the import of inspect
+
+
+class _Mode:
+    """Sets GRAD while entered; as a decorator, around every call of the function, or every step of a generator."""
+
+    __slots__ = ("_tokens",)
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = object.__new__(cls)
+        made._tokens = []
+        return made if function is None else made(function)  # `@no_grad` without brackets
+
+    _tokens: list[Token[tuple[int, int]]]
+
+    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
+        raise AssertionError("a mode says how it changes GRAD")
+
+    def __enter__(self) -> None:
+        self._tokens.append(GRAD.set(self._change(*GRAD.get())))
+
+    def __exit__(self, *exc_info: object) -> None:
+        GRAD.reset(self._tokens.pop())
+
+    def _again(self) -> _Mode:
+        again: _Mode = type(self)()
+        return again
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        from functools import wraps
+
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _GENERATOR:
+            return wraps(function)(lambda *args, **kwargs: self._steps(function(*args, **kwargs)))
+
+        @wraps(function)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return function(*args, **kwargs)
+
+        return in_mode
+
+    def _steps(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """The generator with the mode entered while its own code runs, and left while its user's does."""
+        step: Callable[..., Any] = generator.send
+        given: Any = None
+        while True:
+            try:
+                with self._again():
+                    found = step(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                given = yield found
+                step = generator.send
+            except GeneratorExit:
+                with self._again():
+                    generator.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - thrown in by the user, for the generator
+                given = error
+                step = generator.throw
+
+
+class no_grad(_Mode):
+    """Record nothing while entered, at any level. A context manager and a decorator."""
+
+    __slots__ = ()
+
+    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
+        return 0, allowed
+
+
+class enable_grad(_Mode):
+    """Record again inside `no_grad`: every level that was recording when the innermost level was entered."""
+
+    __slots__ = ()
+
+    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
+        return allowed, allowed
+
+
+class set_grad_enabled(_Mode):
+    """`enable_grad` or `no_grad` by a flag; takes effect at once, and is undone on exit when used with `with`."""
+
+    __slots__ = ("_before", "_mode")
+
+    def __new__(cls, mode: bool) -> Any:
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = bool(mode)
+        self._before = GRAD.get()
+        GRAD.set(self._change(*self._before))
+
+    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
+        return (allowed if self._mode else 0), allowed
+
+    def __enter__(self) -> None:
+        GRAD.set(self._change(*GRAD.get()))
+
+    def __exit__(self, *exc_info: object) -> None:
+        GRAD.set(self._before)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        GRAD.set(self._before)
+        decorated: Callable[..., Any] = (enable_grad() if self._mode else no_grad())(function)
+        return decorated
+
+
+class inference_mode(_Mode):
+    """`no_grad` for code that will never need gradients: what is made in it are inference tensors.
+
+    They have no version and are never saved for a backward pass: a recorded call that needs one raises AliasError, and so
+    do writes into them outside of the mode. A `clone()` made outside is a normal tensor. Normal tensors stay what they are, and
+    so do views of them. `inference_mode(False)` inside is as if the mode had not been entered.
+    """
+
+    __slots__ = ("_guards", "_mode")
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        made = super().__new__(cls)
+        made._guards = []
+        made._mode = mode is True or bool(mode)
+        return made(mode) if callable(mode) else made
+
+    _guards: list[Any]
+    _mode: bool
+
+    def __enter__(self) -> None:
+        include, keep = DISPATCH.get()
+        include = include | INFERENCE if self._mode else include & ~INFERENCE
+        self._guards.append(DISPATCH.set((include, keep)))
+        super().__enter__()
+
+    def __exit__(self, *exc_info: object) -> None:
+        super().__exit__()
+        DISPATCH.reset(self._guards.pop())
+
+    def _again(self) -> _Mode:
+        again: _Mode = inference_mode(self._mode)
+        return again
+
+    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
+        return (0 if self._mode else allowed), allowed
+
+
+def is_grad_enabled() -> bool:
+    """Whether anything is recorded now: imperative autograd, or inside of a functional transform that transform at least."""
+    return GRAD.get()[0] != 0
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is entered here."""
+    return bool(DISPATCH.get()[0] & INFERENCE)
+
+
+def is_inference(tensor: Tensor) -> bool:
+    """Whether a tensor was made in `inference_mode`."""
+    return tensor.is_inference()

@@ -1,0 +1,200 @@
+"""What a tensor says and does about gradients. The fields are core's, what they mean is the Autograd functionality's.
+
+A mixin of `Tensor`: everything here asks the plugin that provides Autograd.
+"""
+
+from __future__ import annotations
+
+from turnout import plugins
+from turnout.dtypes import FLOAT
+from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
+from turnout.keys import TRACKED
+from turnout.registry import REGISTRY
+from turnout_aten.tensor.grad_mode import grad_fn, is_inference_mode_enabled, tracked_levels
+from turnout_aten.tensor.levels import GRAD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout_aten.tensor.storage import View
+    from turnout_aten.tensor.tensor import Tensor
+
+
+class GradientMethods:
+    """Tracking, `.grad`, `backward`, hooks."""
+
+    __slots__ = ()
+    extra: dict[str, Any] | None
+    view_of: View | None
+
+    def set_gmask(self: Any, mask: int) -> None:
+        """Set which gradient levels track the tensor, and the marker bit with it.
+
+        Live views of a base that becomes tracked get the marker too, so that their next use looks at the base again.
+        """
+        self.gmask = mask
+        if mask:
+            self.keys |= TRACKED
+            if self.storage is not None and self.storage.views:
+                for view in self.live_views():
+                    view.keys |= TRACKED
+        else:
+            self.keys &= ~TRACKED
+
+    @property
+    def requires_grad(self: Any) -> bool:
+
+        return bool(tracked_levels(self))
+
+    @requires_grad.setter
+    def requires_grad(self: Any, value: bool) -> None:
+        if value and self.node is not None and not self.is_leaf:
+            raise AliasError("requires_grad can be set on leaves only; this tensor has a history, which decides")
+        self.requires_grad_(value)
+
+    def requires_grad_(self: Any, requires_grad: bool = True) -> Tensor:
+        """Track a leaf for imperative autograd, or stop to; returns self.
+
+        Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
+        dtypes without gradients, AliasError for a tensor that is not a leaf or that a functional transform tracks, CallError for
+        anything but True and False.
+        """
+        if requires_grad.__class__ is not bool:
+            raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
+        if requires_grad == bool(self.gmask & 1):
+            return self  # type: ignore[no-any-return]
+        if not requires_grad:
+            if self.node is not None:
+                raise AliasError(
+                    "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"
+                )
+            self.set_gmask(self.gmask & ~1)
+            return self  # type: ignore[no-any-return]
+        if self.gmask & GRAD.get()[1] & ~1:
+            raise AliasError(
+                "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+                "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
+            )
+        key = "Autograd" + self.device.backend.name
+        if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
+            plugins.require_functionality("Autograd", key)
+        if self.dtype.category < FLOAT:
+            raise DTypeError(
+                f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
+            )
+        if self.is_inference():
+            if not is_inference_mode_enabled():
+                raise AliasError(
+                    "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
+                )
+        # What history there is belongs to functional transforms that are over.
+        self.node = None
+        self.set_gmask(1)
+        return self  # type: ignore[no-any-return]
+
+    def detach_(self: Any) -> Tensor:
+        """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view of another tensor."""
+        if self.hides_its_base():
+            # differs from torch: a view of what only the function that returned it has seen is as good as no view.
+            self.view_of = None
+        elif self.view_of is not None:
+            raise AliasError(
+                "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
+            )
+        self.set_gmask(0)
+        self.node = None
+        return self  # type: ignore[no-any-return]
+
+    @property
+    def grad(self: Any) -> Tensor | None:
+        """The gradient that `backward` accumulated here, or None; with a UserWarning where none is kept."""
+        found: Tensor | None = None if self.extra is None else self.extra.get("grad")
+        if found is None and self.node is not None and self.gmask & 1 and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "grad: only leaves get a gradient, and this tensor has a history; call retain_grad() on it before backward()",
+                UserWarning,
+                stacklevel=2,
+            )
+        return found
+
+    @grad.setter
+    def grad(self: Any, value: Tensor | None) -> None:
+        if value is not None:
+            self._check_grad(value)
+        if self.extra is None:
+            self.extra = {}
+        self.extra["grad"] = value
+
+    @grad.deleter
+    def grad(self: Any) -> None:
+        self.grad = None
+
+    def _check_grad(self: Any, value: Any) -> None:
+        """Raise for what cannot be this tensor's gradient."""
+        from turnout_aten.tensor.tensor import Tensor
+
+        if not isinstance(value, Tensor):
+            raise CallError(f"grad must be a tensor or None, not {type(value).__name__}")
+        if value is self:
+            raise ArgumentError("a tensor cannot be its own grad")
+        if value.shape != self.shape:
+            raise ShapeError(f"grad must have the tensor's shape, {list(self.shape)}, this one has {list(value.shape)}")
+        if value.dtype is not self.dtype:
+            raise DTypeError(f"grad must have the tensor's dtype, {self.dtype.name}, this one is {value.dtype.name}")
+        if value.device != self.device:
+            raise DeviceError(f"grad must be on the tensor's device, {self.device}, this one is on {value.device}")
+
+    @property
+    def is_leaf(self: Any) -> bool:
+
+        return not tracked_levels(self) or self.grad_fn is None
+
+    @property
+    def grad_fn(self: Any) -> Any:
+
+        return grad_fn(self)
+
+    def backward(
+        self: Any,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`."""
+        service: Any = REGISTRY.services.get("Autograd")
+        if service is None:
+            service = plugins.service("Autograd")
+        service.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it."""
+        return plugins.service("Autograd").register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(self)` after `.grad` of this leaf was accumulated; returns a handle to remove it."""
+        return plugins.service("Autograd").register_post_accumulate_grad_hook(self, hook)
+
+    def retain_grad(self: Any) -> None:
+        """Keep `.grad` of a tensor that is not a leaf."""
+        plugins.service("Autograd").retain_grad(self)
+
+    @property
+    def retains_grad(self: Any) -> bool:
+        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        if not self.gmask:
+            return False
+        found: bool = plugins.service("Autograd").retains_grad(self)
+        return found
+
+    @property
+    def output_nr(self: Any) -> int:
+        """Which output of `grad_fn` it is."""
+        if not self.gmask or self.node is None:
+            return 0
+        number: int = plugins.service("Autograd").output_nr(self)
+        return number

@@ -1,0 +1,183 @@
+"""`x[index]` and `x[index] = value`, with PyTorch's meaning, in terms of operators.
+
+Integers, slices, None and `...` become views, one after the other; what remains, tensors and lists, goes to `index` or
+`index_put_` in one call. So an integer takes no part in where the selected dims go, unlike in NumPy.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+from turnout.devices import Device
+from turnout.dtypes import INT, bool_, int64, uint8
+from turnout.errors import CallError, DimError
+from turnout.keys import KEYS
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+
+def get(tensor: Tensor, index: Any) -> Tensor:
+    """`tensor[index]`: a view where integers, slices, None and `...` suffice, else a copy.
+
+    Raises DimError for an index out of range or too many of them, CallError for what is no index.
+    """
+    made: Tensor
+    if index.__class__ is int:
+        made = aten.select__int(tensor, 0, index)
+        return made
+    viewed, tensors = _apply(tensor, index)
+    if tensors:
+        made = aten.index__Tensor(viewed, tensors)
+        return made
+    return aten.alias(tensor) if viewed is tensor else viewed
+
+
+def set(tensor: Tensor, index: Any, value: Any) -> None:
+    """`tensor[index] = value`: a number or a tensor that expands to what `tensor[index]` is, written in place.
+
+    Raises as `get` does; ShapeError for a value that does not fit, CallError for one that is neither number nor tensor.
+    """
+    viewed, tensors = _apply(tensor, index)
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (bool, int, float, complex)):
+            raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
+        if not tensors:
+            aten.fill___Scalar(viewed, value)
+            return
+        value = aten.full((), value, dtype=tensor.dtype, device=tensor.device)
+    # Leading dims of length 1 may be more than the target has.
+    shape = value.shape
+    while shape and shape[0] == 1:
+        shape = shape[1:]
+    if shape != value.shape:
+        value = aten.reshape(value, shape)
+    if not tensors:
+        aten.copy_(viewed, value)
+        return
+    if value.device is not tensor.device and not shape:
+        value = aten._to_copy(value, device=tensor.device)
+    aten.index_put_(viewed, tensors, value)
+
+
+def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
+    """The view after everything but tensors, and the index tensors by dim of it, None where there is none."""
+    items = index if isinstance(index, tuple) else (index,)
+    items = tuple([_item(item, tensor.device) for item in items])
+    missing = tensor.ndim - sum([_dims(item) for item in items])
+    if missing < 0:
+        raise DimError(f"too many indices: {tensor.ndim - missing} for a tensor of {tensor.ndim} dimensions")
+    viewed = tensor
+    tensors: list[Tensor | None] = []
+    dim = 0
+    seen_ellipsis = False
+    for item in items:
+        if item.__class__ is int:
+            viewed = aten.select__int(viewed, dim, item)
+        elif item.__class__ is slice:
+            if item.start is not None or item.stop is not None or item.step is not None:
+                viewed = _sliced(viewed, dim, item)
+            dim += 1
+        elif item is None:
+            viewed = aten.unsqueeze(viewed, dim)
+            dim += 1
+        elif item is Ellipsis:
+            if seen_ellipsis:
+                # differs from torch: two are refused, as in NumPy; torch gives the second a length of its own.
+                raise DimError("an index can have one ellipsis ('...') only")
+            seen_ellipsis = True
+            dim += missing
+        elif item.__class__ is bool:
+            # x[True] is x[None] and x[False] none of it: a new dim, of which index 0 is selected or nothing.
+            viewed = aten.unsqueeze(viewed, dim)
+            _put(tensors, dim, _tensor([0] if item else [], int64, tensor.device))
+            dim += 1
+        else:
+            _put(tensors, dim, item)
+            dim += _dims(item)
+    return viewed, tensors
+
+
+def _put(tensors: list[Tensor | None], dim: int, item: Tensor) -> None:
+    # A mask of n dims is one entry that stands for n.
+    taken = sum([1 if t is None else _dims(t) for t in tensors])
+    tensors.extend([None] * (dim - taken))
+    tensors.append(item)
+
+
+def _dims(item: Any) -> int:
+    """How many dims an item takes."""
+    if item is None or item is Ellipsis or item.__class__ is bool:
+        return 0
+    return item.ndim if isinstance(item, Tensor) and item.dtype is bool_ else 1
+
+
+def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
+    start, stop, step = [None if v is None else _bound(v) for v in (item.start, item.stop, item.step)]
+    made: Tensor = aten.slice__Tensor(viewed, dim, start, stop, 1 if step is None else step)
+    return made
+
+
+def _bound(value: Any) -> int:
+    try:
+        return int(value.__index__())
+    except (AttributeError, TypeError):
+        raise CallError(f"a slice takes integers, got {type(value).__name__}") from None
+
+
+def _item(item: Any, device: Device) -> Any:
+    """An item as an int, bool, slice, None, Ellipsis or an index tensor; lists become tensors on `device`."""
+    if item.__class__ in _PLAIN or item is None or item is Ellipsis:
+        return item
+    if isinstance(item, Tensor):
+        dtype = item.dtype
+        if item.ndim == 0 and dtype.category <= INT and not item.keys & _BATCHED:
+            return bool(item.item()) if dtype is bool_ or dtype is uint8 else int(item.item())
+        if dtype is uint8:
+            item = aten.to__dtype(item, bool_)
+        return item
+    if hasattr(item, "tolist"):
+        item = item.tolist()
+    if isinstance(item, (list, tuple, range)):
+        return _tensor(item, None, device)
+    if item.__class__ in _PLAIN:
+        return item
+    if hasattr(item, "__index__"):
+        return int(item.__index__())
+    raise CallError(
+        f"an index is made of ints, slices, None, '...', bools, lists and integer or bool tensors; got {type(item).__name__}"
+    )
+
+
+_PLAIN = frozenset({int, bool, slice})
+_BATCHED = KEYS.bit("Batched")  # an index inside vmap is another number for each example
+
+
+def _tensor(data: Any, dtype: Any, device: Device) -> Tensor:
+    """An index tensor from nested lists: bool where all elements are bools, else int64."""
+    values: list[Any] = []
+    shape = _flatten(data, values)
+    if dtype is None:
+        dtype = bool_ if values and all(isinstance(v, bool) for v in values) else int64
+    try:
+        raw = array("b" if dtype is bool_ else "q", values)
+    except (TypeError, OverflowError):
+        raise CallError(f"a list used as an index must hold ints or bools, got {data!r}"[:120]) from None
+    return wrap(device.backend.from_host(raw.tobytes(), shape, dtype, device), device)
+
+
+def _flatten(data: Any, values: list[Any]) -> tuple[int, ...]:
+    if hasattr(data, "tolist"):
+        data = data.tolist()
+    if not isinstance(data, (list, tuple, range)):
+        if data is None or data is Ellipsis or isinstance(data, slice):
+            # differs from torch: a list is one index, as in NumPy and as PyTorch warns that it will be.
+            raise CallError(
+                f"a list used as an index holds {data!r}; it is one index, and several are written in a tuple: x[:, [1, 3]]"
+            )
+        values.append(data)
+        return ()
+    shapes = [_flatten(element, values) for element in data]
+    if any(shape != shapes[0] for shape in shapes):
+        raise CallError("a list used as an index must be rectangular: its lists must be equally long")
+    return (len(shapes), *(shapes[0] if shapes else ()))

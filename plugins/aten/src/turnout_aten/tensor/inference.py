@@ -1,0 +1,130 @@
+"""Inference tensors: what `inference_mode` makes, without versions and never part of a gradient.
+
+While the mode is entered the key Inference is in the state, above Autograd: every call passes here, goes on with Autograd left
+out, and its new tensors get a storage of another class and the key. The storage refuses to say its version, which whoever saves
+a tensor asks for, so saving costs nothing more. Outside of the mode the key on the tensors brings calls here: writes are
+refused before anything is written.
+
+Functional gradients do not care: while one of their levels records, the mode is as if it had not been entered, and inference
+tensors may be saved, but not written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import AliasError
+from turnout.keys import IMPLICIT, KEYS
+from turnout.operators.kernels import INTERNAL, Kernel
+from turnout.operators.values import tensors_in
+from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout_aten.errors import tensors as texts
+from turnout_aten.tensor.grad_mode import INFERENCE
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.storage import Storage
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.operators import Operator
+
+_BELOW = ~INFERENCE
+_UNRECORDED = BELOW_AUTOGRAD & _BELOW
+_NO_VIEWS = _BELOW & ~KEYS.bit("ADInplaceOrView")
+_IMPERATIVE = 1  # the bit of gradients that are not functional
+
+
+_LET: Any = Storage.__dict__["ver"]  # the slot, which means here: 1 once a functional gradient saved the tensor
+
+
+class InferenceStorage(Storage):
+    """The storage of inference tensors and of their views."""
+
+    __slots__ = ()
+    is_inference = True
+
+    @property
+    def ver(self) -> int:
+        """0 inside of the mode; raises AliasError outside, where whoever asks wants to save the tensor."""
+        if GRAD.get()[0] & ~_IMPERATIVE:
+            _LET.__set__(self, 1)
+        elif not DISPATCH.get()[0] & INFERENCE and not _LET.__get__(self):
+            raise AliasError(texts.inference_saved())
+        return 0
+
+    @ver.setter
+    def ver(self, value: int) -> None:
+        """Writes are not counted."""
+
+
+def _inside() -> bool:
+    """Whether calls make inference tensors now."""
+    return bool(DISPATCH.get()[0] & INFERENCE) and not GRAD.get()[0] & ~_IMPERATIVE
+
+
+def mark(tensor: Tensor) -> Tensor:
+    """Make a fresh tensor, which shares no memory with a normal one, an inference tensor; returns it."""
+    storage = tensor.shared_storage().memory
+    storage.__class__ = InferenceStorage
+    _LET.__set__(storage, 0)
+    tensor.keys |= INFERENCE
+    return tensor
+
+
+def made(tensor: Tensor) -> Tensor:
+    """The tensor that a function outside of dispatch made: an inference tensor inside of the mode."""
+    return mark(tensor) if _inside() else tensor
+
+
+def at_inference(op: Operator) -> Any:
+    mutated = tuple((i, a.name) for i, a in enumerate(op.schema.arguments) if a.is_write)
+    fn = _writing(op, mutated) if mutated else _making(op)
+    return Kernel(fn, INTERNAL, label=f"inference tensors of {op.qualified_name}")
+
+
+def _making(op: Operator) -> Callable[..., Any]:
+    cache = op.cache
+    kernels = op.kernels
+    is_view = op.schema.is_view
+
+    def make_inference(ks: int, *args: Any) -> Any:
+        inside = _inside()
+        # A composite stands at Autograd: below it, its writes and views would be counted beside those of what it calls.
+        ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
+        if is_view and any(tensor.is_inference() for tensor in tensors_in(args)):
+            ks &= _NO_VIEWS  # a view has no version to follow
+        call = cache.get(ks) or op.resolve(ks)
+        result = call(ks, *args)
+        results = (result,) if isinstance(result, Tensor) else result if isinstance(result, (tuple, list)) else ()
+        for tensor in results:
+            if isinstance(tensor, Tensor):
+                _mark_result(tensor, args, inside)
+        return result
+
+    return make_inference
+
+
+def _mark_result(tensor: Tensor, args: tuple[Any, ...], inside: bool) -> None:
+    storage = tensor.storage
+    if storage is not None and storage.memory.is_inference:
+        tensor.keys |= INFERENCE
+    elif inside and not any(tensor is given or tensor.is_alias_of(given) for given in tensors_in(args)):
+        mark(tensor)
+
+
+def _writing(op: Operator, mutated: tuple[tuple[int, str], ...]) -> Callable[..., Any]:
+    cache = op.cache
+    kernels = op.kernels
+
+    def write_inference(ks: int, *args: Any) -> Any:
+        inside = _inside()
+        if not inside:
+            for i, name in mutated:
+                if any(tensor.is_inference() for tensor in tensors_in((args[i],))):
+                    raise AliasError(texts.inference_written(op.qualified_name, name))
+        ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
+        call = cache.get(ks) or op.resolve(ks)
+        return call(ks, *args)
+
+    return write_inference

@@ -1,0 +1,171 @@
+"""Tensors and everything outside: Python numbers, NumPy arrays, DLPack.
+
+Core imports no array library: what needs one is asked of the tensor's backend.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device, device
+from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
+from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.inference import made as inference_made
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import wrap
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+# DLPack's own numbers of device types, and the device strings that mean the same memory.
+DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
+
+
+# ---- Python numbers
+
+
+def item(tensor: Tensor) -> Any:
+    """The number in a tensor of one element. Raises ArgumentError for more or fewer, NoDataError for a meta tensor."""
+    from turnout.operators.namespaces import ops
+
+    if tensor.numel() != 1:
+        raise ArgumentError(f"item: a tensor with {tensor.numel()} elements is not one number")
+    return ops.aten._local_scalar_dense.default(tensor)
+
+
+def tolist(tensor: Tensor) -> Any:
+    """Nested lists of Python numbers, or the number of a 0-dim tensor. Raises NoDataError for a meta tensor."""
+    values = elements.decode(host_bytes(tensor), tensor.dtype)
+    return nested(values, tensor.shape) if tensor.shape else values[0]
+
+
+def host_bytes(tensor: Tensor) -> bytes | memoryview:
+    """The elements as host bytes; pending work is finished first."""
+    return tensor.device.backend.to_host(tensor.array)
+
+
+def nested(values: list[Any], shape: tuple[int, ...]) -> Any:
+    """A flat list as lists of lists."""
+    for length in reversed(shape[1:]):
+        count = len(values) // length if length else 0
+        values = [values[i * length : (i + 1) * length] for i in range(count)]
+    if 0 in shape[1:]:
+        return _empty_lists(shape)
+    return values
+
+
+def _empty_lists(shape: tuple[int, ...]) -> list[Any]:
+    return [] if len(shape) == 1 else [_empty_lists(shape[1:]) for _ in range(shape[0])]
+
+
+# ---- NumPy
+
+
+def numpy(tensor: Tensor, *, force: bool = False) -> Any:
+    """A NumPy array over the tensor's memory.
+
+    Raises AliasError for a tensor that requires a gradient, CallError for one on a device that the host cannot reach;
+    `force=True` detaches it and copies it to `cpu` where that is needed.
+    """
+    if force:
+        tensor = tensor.detach()
+        made = tensor.device.backend.numpy(tensor.array)
+        return made if made is not None else numpy(tensor.to(device="cpu"))
+    # Kernels that run below Autograd may look: nothing that they compute is recorded.
+    if tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
+        raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
+    made = tensor.device.backend.numpy(tensor.array)
+    if made is None:
+        raise CallError(f"numpy: the tensor is on {tensor.device}; use .cpu().numpy(), or .numpy(force=True)")
+    return made
+
+
+def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """What `numpy.asarray(tensor)` gets. Raises as `numpy` does, and ValueError where `copy=False` cannot be kept."""
+    made = numpy(tensor)
+    if dtype is not None and made.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"a tensor of dtype {tensor.dtype.name} cannot be an array of {dtype} without a copy")
+        return made.astype(dtype)
+    return made.copy() if copy else made
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor on `cpu` over a NumPy array's memory: writing into one changes the other.
+
+    Raises CallError for anything but an array, DTypeError for one whose dtype, byte order or strides no tensor has.
+    """
+    place = device("cpu")
+    adopted = place.backend.adopt(array)
+    if adopted is None:
+        if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
+            raise CallError(f"from_numpy: argument 'array' must be a NumPy array, got {type(array).__name__}")
+        if elements.foreign_dtype(array.dtype) is None or not array.dtype.isnative:
+            raise DTypeError(f"from_numpy: no tensor has dtype {array.dtype}")
+        raise DTypeError(
+            f"from_numpy: strides {array.strides} are negative or no multiples of the element size; copy the array first"
+        )
+    if not getattr(array, "flags", adopted.flags).writeable:
+        warnings.warn(
+            "from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2
+        )
+    made = wrap(adopted, place.backend.current_device())
+    if any(length > 1 and stride == 0 for length, stride in zip(made.shape, made.stride(), strict=True)):
+        made.shared_storage()  # its elements share memory: writes must take the path that looks
+    return inference_made(made)
+
+
+def cuda_array(tensor: Tensor) -> Any:
+    """`__cuda_array_interface__` of a tensor whose array has one, for Numba and others.
+
+    Raises AttributeError for memory that is not a CUDA device's, so that `hasattr` says no, CallError for a tensor that requires
+    a gradient.
+    """
+    made = getattr(tensor.array, "__cuda_array_interface__", None)
+    if made is None:
+        raise AttributeError(f"a tensor on {tensor.device} has no __cuda_array_interface__")
+    if tensor.gmask & GRAD.get()[0]:
+        raise CallError("__cuda_array_interface__: the tensor requires a gradient; use .detach()")
+    return made
+
+
+# ---- DLPack
+
+
+def to_dlpack(
+    tensor: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule over the tensor's memory. Raises BufferError where the protocol asks for it."""
+    if tensor.requires_grad:
+        raise BufferError("a tensor that requires a gradient cannot be exported through DLPack; detach() it first")
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    given = {name: value for name, value in options.items() if value is not None}
+    return tensor.device.backend.dlpack(tensor.array, given)
+
+
+def dlpack_device(tensor: Tensor) -> tuple[int, int]:
+    """(type, index) of the tensor's device in DLPack's numbers."""
+    return tensor.device.backend.dlpack_device(tensor.array)
+
+
+def from_dlpack(value: Any) -> Tensor:
+    """A tensor over the memory of any object with `__dlpack__` and `__dlpack_device__`.
+
+    Raises CallError for an object without them or on a device that no backend has, BufferError from the exporter.
+    """
+    if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
+        raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")
+    kind, index = value.__dlpack_device__()
+    name = DLPACK_DEVICES.get(int(kind))
+    if name is None:
+        raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
+    backend = device(name).backend
+    place: Device = backend.resolve_device(device(name, int(index)))
+    return inference_made(wrap(backend.from_dlpack(value), place))

@@ -1,0 +1,186 @@
+"""The text of a tensor, in PyTorch's layout: `tensor([1., 2.])`, long ones shortened, what is unusual named at the end.
+
+It reads the elements that it shows from the host bytes and calls no operator, so that printing never shows up in a
+trace.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX, FLOAT, bool_, get_default_dtype, int64
+from turnout.errors import NoDataError
+from turnout_aten.tensor import host_bytes as elements
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+PRECISION = 4  # digits after the point
+THRESHOLD = 1000  # elements; a tensor with more is shortened
+EDGE = 3  # elements shown at each end of a shortened dim
+LINE = 80  # characters
+
+_PREFIX = "tensor("
+
+
+def tensor_text(tensor: Tensor) -> str:
+    """What `repr(tensor)` is."""
+    indent = len(_PREFIX)
+    try:
+        body = _body(tensor, indent)
+    except NoDataError:
+        body = "..."
+    return _with_suffixes(_PREFIX + body, _suffixes(tensor, body), indent)
+
+
+# ---- the elements
+
+
+def _body(tensor: Tensor, indent: int) -> str:
+    shape = tensor.shape
+    if 0 in shape:
+        return "[]"
+    data = tensor.device.backend.to_host(tensor.array)
+    short = tensor.numel() > THRESHOLD
+    tree = _tree(data, tensor, shape, 0, short)
+    formatter = _formatter(_leaves(tree), tensor.dtype.category)
+    if not shape:
+        return formatter(tree)
+    return _lines(tree, len(shape), indent, formatter)
+
+
+class _Gap:
+    """Stands for the elements left out."""
+
+
+_GAP = _Gap()
+
+
+def _tree(data: bytes | memoryview, tensor: Tensor, shape: Sequence[int], start: int, short: bool) -> Any:
+    """The shown elements as nested lists, `_GAP` where some are left out. `start` is the first one's index."""
+    dtype = tensor.dtype
+    if not shape:
+        return elements.decode_at(data, dtype, start)
+    length = shape[0]
+    step = math.prod(shape[1:])
+    if not short or length <= 2 * EDGE:
+        shown: list[int | None] = list(range(length))
+    else:
+        shown = [*range(EDGE), None, *range(length - EDGE, length)]
+    return [_GAP if i is None else _tree(data, tensor, shape[1:], start + i * step, short) for i in shown]
+
+
+def _leaves(tree: Any) -> list[Any]:
+    if isinstance(tree, list):
+        return [leaf for branch in tree for leaf in _leaves(branch)]
+    return [] if tree is _GAP else [tree]
+
+
+def _lines(tree: list[Any], dims: int, indent: int, formatter: _Formatter) -> str:
+    if dims > 1:
+        inner = ["..." if branch is _GAP else _lines(branch, dims - 1, indent + 1, formatter) for branch in tree]
+        return "[" + ("," + "\n" * (dims - 1) + " " * (indent + 1)).join(inner) + "]"
+    texts = [" ..." if leaf is _GAP else formatter(leaf) for leaf in tree]
+    per_line = max(1, (LINE - indent) // (formatter.width + 2))
+    rows = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
+
+
+# ---- numbers
+
+
+class _Formatter:
+    """Writes the numbers of one tensor alike, right-aligned to the longest."""
+
+    width = 0
+
+    def __call__(self, value: Any) -> str:
+        return self.text(value).rjust(self.width)
+
+    def text(self, value: Any) -> str:
+        return str(value)
+
+    def fit(self, values: Sequence[Any]) -> _Formatter:
+        self.width = max((len(self.text(value)) for value in values), default=0)
+        return self
+
+
+class _FloatFormatter(_Formatter):
+    """Whole numbers as "1.", others with four digits, either in scientific notation where sizes differ too much."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        counted = [v for v in values if math.isfinite(v) and v]
+        sizes = [abs(v) for v in counted]
+        self.whole = all(size.is_integer() for size in sizes)
+        low, high = (min(sizes), max(sizes)) if sizes else (1.0, 1.0)
+        self.scientific = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+        self.fit(counted)
+
+    def text(self, value: float) -> str:
+        if self.scientific:
+            return f"{value:.{PRECISION}e}"
+        if self.whole:
+            return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+        return f"{value:.{PRECISION}f}"
+
+
+class _ComplexFormatter(_Formatter):
+    """Real and imaginary parts, each with a formatter of its own."""
+
+    def __init__(self, values: Sequence[complex]) -> None:
+        self.real = _FloatFormatter([v.real for v in values])
+        self.imaginary = _FloatFormatter([v.imag for v in values])
+        self.fit(values)
+
+    def text(self, value: complex) -> str:
+        imaginary = self.imaginary(value.imag).lstrip()
+        sign = "" if imaginary.startswith("-") else "+"
+        return f"{self.real(value.real)}{sign}{imaginary}j"
+
+
+def _formatter(values: Sequence[Any], category: int) -> _Formatter:
+    if category == COMPLEX:
+        return _ComplexFormatter(values)
+    return _FloatFormatter(values) if category == FLOAT else _Formatter().fit(values)
+
+
+# ---- what stands behind the elements
+
+
+def _suffixes(tensor: Tensor, body: str) -> list[str]:
+    found = []
+    dtype, empty = tensor.dtype, tensor.numel() == 0
+    if tensor.device.type != "cpu":
+        found.append(f"device='{tensor.device}'")
+    if body == "..." or (empty and tensor.ndim != 1):
+        found.append(f"size={tuple(tensor.shape)}")
+    default = get_default_dtype()
+    usual = (default,) if empty or body == "..." else (default, default.to_complex(), int64, bool_)
+    if dtype not in usual:
+        found.append(f"dtype={dtype!r}")
+    if tensor.requires_grad:
+        node = tensor.grad_fn
+        found.append("requires_grad=True" if node is None else f"grad_fn=<{_node_name(node)}>")
+    return found
+
+
+def _node_name(node: Any) -> str:
+    name = getattr(node, "name", None)
+    name = name() if callable(name) else name
+    return name if isinstance(name, str) else type(node).__name__
+
+
+def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+    """The suffixes after the elements, on a line of their own where they do not fit."""
+    length = len(text) - text.rfind("\n") - 1
+    for suffix in suffixes:
+        if length + len(suffix) + 2 > LINE:
+            text += ",\n" + " " * indent + suffix
+            length = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            length += len(suffix) + 2
+    return text + ")"

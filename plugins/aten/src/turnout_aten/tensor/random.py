@@ -1,0 +1,141 @@
+"""Random numbers: `Generator`, a seed and an offset, and the default one of each device.
+
+A random operator reserves as many 64-bit words as it needs and asks the backend for the bits of (seed, offset): they
+are a pure function of both, so results depend neither on thread timing nor on the backend. Reserving is the only
+state that changes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from turnout.devices import Device
+from turnout.devices import device as device_named
+from turnout.errors import CallError
+from turnout.registry import REGISTRY
+
+if TYPE_CHECKING:
+    State = tuple[int, int]
+
+_LOCK = threading.Lock()
+_WORD = (1 << 64) - 1
+_DEFAULT_SEED = 67280421310721  # what every process starts from, so that a program without a seed repeats itself
+
+
+class Generator:
+    """A source of random numbers for tensors on one device.
+
+    device  where its numbers are made
+    keys    the backend's bit: a call that is given a generator goes to its device
+    """
+
+    __slots__ = ("_offset", "_seed", "device")
+    schema_type = "Generator"
+
+    def __init__(self, device: str | Device = "cpu") -> None:
+        named = device_named(device)
+        self.device = named.backend.resolve_device(named)
+        self._seed = _DEFAULT_SEED
+        self._offset = 0
+
+    @property
+    def keys(self) -> int:
+        keys = REGISTRY.keys
+        return keys.backend_bit(self.device.backend.name) | keys.bit("Dense")
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start over from a seed, any int; negative ones count from 2**64. Returns self."""
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise CallError(f"manual_seed: argument 'seed' must be an int, got {type(seed).__name__}")
+        with _LOCK:
+            self._seed, self._offset = seed.__index__() & _WORD, 0
+        return self
+
+    def seed(self) -> int:
+        """Start over from a seed of the operating system, which is returned."""
+        fresh = int.from_bytes(os.urandom(8), "little")
+        self.manual_seed(fresh)
+        return fresh
+
+    def initial_seed(self) -> int:
+        """The seed it was started from."""
+        return self._seed
+
+    def reserve(self, count: int) -> State:
+        """(seed, offset) of `count` words that nobody else gets."""
+        with _LOCK:
+            offset = self._offset
+            self._offset = (offset + count) & _WORD
+            return self._seed, offset
+
+    def get_state(self) -> State:
+        """What `set_state` takes: (seed, offset)."""
+        with _LOCK:
+            return self._seed, self._offset
+
+    def set_state(self, state: State) -> Generator:
+        """Go on from a state that `get_state` gave. Returns self."""
+        if len(state) != 2 or not all(isinstance(part, int) and 0 <= part <= _WORD for part in state):
+            raise CallError(f"set_state: expected what get_state() returns, two ints of 64 bits, got {state!r}")
+        with _LOCK:
+            self._seed, self._offset = state
+        return self
+
+    def clone_state(self) -> Generator:
+        """A new generator in the same state."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __repr__(self) -> str:
+        return f"<Generator on {self.device}: seed {self._seed}, offset {self._offset}>"
+
+    def __reduce__(self) -> tuple[object, tuple[str, State]]:
+        return (_restore, (str(self.device), self.get_state()))
+
+
+def _restore(device: str, state: State) -> Generator:
+    return Generator(device).set_state(state)
+
+
+_DEFAULTS: dict[Device, Generator] = {}
+_PROCESS_SEED = [_DEFAULT_SEED]
+
+
+def default_generator(device: str | Device = "cpu") -> Generator:
+    """The generator that random operators on a device use when they are given none."""
+    named = device_named(device)
+    named = named.backend.resolve_device(named)
+    found = _DEFAULTS.get(named)
+    if found is None:
+        with _LOCK:
+            found = _DEFAULTS.setdefault(named, Generator(named))
+            found._seed = _PROCESS_SEED[0]
+    return found
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generators of all devices over from a seed, those that are made later included.
+
+    Returns the default generator of the default device.
+    """
+    from turnout.devices import default_device
+
+    first = default_generator(default_device()).manual_seed(seed)
+    with _LOCK:
+        _PROCESS_SEED[0] = first._seed
+    for generator in list(_DEFAULTS.values()):
+        generator.manual_seed(seed)
+    return first
+
+
+def initial_seed() -> int:
+    """The seed that the default generators were started from."""
+    return _PROCESS_SEED[0]
+
+
+def seed() -> int:
+    """Start the default generators over from a seed of the operating system, which is returned."""
+    fresh = int.from_bytes(os.urandom(8), "little")
+    manual_seed(fresh)
+    return fresh

@@ -1,0 +1,91 @@
+"""What tensors over one memory share: the root array, the version counter, and how each differentiable view came to be."""
+
+from __future__ import annotations
+
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout.operators import Operator
+    from turnout_aten.tensor.tensor import Tensor
+
+
+class Storage:
+    """What aliases share: the root array, the version counter, and weak references to the views made of it.
+
+    Not a tensor, so that a detached alias does not keep alive the graph of the tensor it came from.
+    """
+
+    __slots__ = ("array", "ver", "views")
+    is_inference = False
+
+    def __init__(self, array: Any, ver: int) -> None:
+        self.array = array
+        self.ver: int = ver
+        self.views: list[weakref.ref[Tensor]] = []
+
+    @property
+    def memory(self) -> Storage:
+        """The storage that owns the memory: this one."""
+        return self
+
+
+class RetypedStorage(Storage):
+    """A storage's memory as elements of another dtype, for views by `view(dtype)`: one version counter for both."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, array: Any, memory: Storage) -> None:
+        self.array = array
+        self._memory = memory
+
+    @property
+    def memory(self) -> Storage:
+        return self._memory
+
+    @property
+    def ver(self) -> int:
+        return self._memory.ver
+
+    @ver.setter
+    def ver(self, value: int) -> None:
+        self._memory.ver = value
+
+    @property
+    def views(self) -> list[weakref.ref[Tensor]]:
+        return self._memory.views
+
+    @views.setter
+    def views(self, value: list[weakref.ref[Tensor]]) -> None:
+        self._memory.views = value
+
+
+class View:
+    """How a differentiable view came to be.
+
+    base   the tensor that owns the memory for autograd; never a view itself
+    chain  ((op, args after self), ...): replayed on `base` it gives the view again
+    seen   the base's version when the view's node was computed
+    multi  it is one of several outputs of one call: writing into it is refused while gradients are tracked
+    maker  what to call the one whose gradient the chain does not give: writing is refused likewise; "" where it does
+    """
+
+    __slots__ = ("base", "chain", "maker", "multi", "no_grad", "seen")
+
+    def __init__(
+        self,
+        base: Tensor,
+        chain: tuple[tuple[Operator, tuple[Any, ...], int | None], ...],
+        seen: int,
+        multi: bool,
+        no_grad: bool,
+        maker: str = "",
+    ) -> None:
+        self.base = base
+        self.chain = chain
+        self.seen = seen
+        self.multi = multi
+        self.no_grad = no_grad
+        self.maker = maker

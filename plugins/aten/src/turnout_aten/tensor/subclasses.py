@@ -1,0 +1,47 @@
+"""`as_subclass`: a tensor's array as an instance of a subclass of Tensor, which may dispatch itself."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from turnout.operators.modes import HANDLER, PYTHON, require_python_key
+from turnout.registry import REGISTRY
+from turnout.state import DISPATCH
+from turnout_aten.tensor.tensor import Tensor
+
+_SLOTS = tuple(slot for slot in Tensor.__slots__ if slot != "__weakref__")
+
+
+def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
+    """The tensor's array as an instance of `cls`, over the same memory and with the same history for gradients.
+
+    If `cls` defines the class method `__turnout_dispatch__(cls, op, ks, args)`, calls that the instance takes part in
+    go there instead of to a kernel. `op.redispatch(ks, *args)` in it runs the kernel on the arrays and returns plain
+    tensors; NotImplemented leaves the call to the next subclass among the arguments. `as_subclass(t, turnout.Tensor)`
+    is the way back. `cls.__init__` is not called. Raises TypeError when `cls` is not a subclass of Tensor.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass: cls must be a subclass of turnout.Tensor, got {cls!r}")
+    plain = _plain_alias(tensor)
+    if cls is Tensor:
+        return plain
+    made = object.__new__(cls)
+    for slot in _SLOTS:
+        if hasattr(plain, slot):
+            setattr(made, slot, getattr(plain, slot))
+    if made.view_of is not None and made.storage is not None:
+        made.storage.views.append(weakref.ref(made))
+    if hasattr(cls, HANDLER):
+        require_python_key()
+        made.keys |= PYTHON
+    return made
+
+
+def _plain_alias(tensor: Tensor) -> Tensor:
+    """A plain tensor over the same memory; through the operator when a gradient is to find its way back."""
+    if not tensor.gmask:
+        return tensor.new_alias(tensor.array, tensor.storage_offset())
+    include, keep = DISPATCH.get()
+    made: Tensor = REGISTRY.find("aten::alias").redispatch((tensor.keys | include) & keep & ~PYTHON, tensor)
+    return made

@@ -1,0 +1,397 @@
+"""`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
+
+Creating a tensor is nine stores into slots (see `wrap`). There is no `__init__`, which would cost 50 ns of about 110, and no
+`__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes is
+an operator; the methods for them are generated.
+"""
+
+from __future__ import annotations
+
+import threading
+from sys import getrefcount
+
+from turnout.devices import Device
+from turnout.dtypes import COMPLEX, FLOAT, DType
+from turnout.errors import (
+    AliasError,
+    ArgumentError,
+    CallError,
+    DimError,
+)
+from turnout_aten.functions.reductions import ReductionMethods
+from turnout_aten.generated.methods import TensorMethods
+from turnout_aten.tensor.conversions import Conversions
+from turnout_aten.tensor.gradients import GradientMethods
+from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
+from turnout_aten.tensor.storage import Storage, View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
+_ALIASING = threading.Lock()
+
+
+class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
+    """An n-dimensional array on a device, with the keys that decide what its operators do.
+
+    Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.
+
+    array    the backend's own array
+    keys     the key set, an int
+    device   a `Device`
+    gmask    the gradient levels that track it, an int of bits; bit 0 is `requires_grad`
+    node     where the tape continues from it, or None; what it is, is the Autograd functionality's
+    ver      the version, while nothing shares its memory; then `storage.ver` counts
+    storage  None until the tensor is first aliased
+    view_of  None, or the `View` record
+    offset   in elements from the storage's root; set when `storage` is
+    extra    None, or a dict of what is rarely there: the gradient of a leaf, hooks
+    """
+
+    __slots__ = (
+        "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "offset", "storage", "ver", "view_of",
+    )  # fmt: skip
+
+    schema_type = "Tensor"  # in annotations of custom operators
+
+    array: Any
+    device: Device
+    keys: int
+    gmask: int
+    node: Any
+    ver: int
+    storage: Storage | None
+    view_of: View | None
+    offset: int
+    extra: dict[str, Any] | None
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.array.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return self.device.backend.dtype_of(self.array)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self.array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        shape = self.array.shape
+        try:
+            return shape if dim is None else shape[dim]
+        except IndexError:
+            raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
+
+    def numel(self) -> int:
+        """The number of elements."""
+        count = 1
+        for length in self.array.shape:
+            count *= length
+        return count
+
+    nelement = numel
+    ndimension = dim
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides in elements, or the one of one dimension."""
+        strides = self.device.backend.strides(self.array)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where the first element stands in the storage, in elements."""
+        return 0 if self.storage is None else self.offset
+
+    def is_contiguous(self, memory_format: str = "contiguous_format") -> bool:
+        """Whether the elements stand in the order of a memory format, row-major by default, without gaps."""
+        shape = self.shape
+        strides = self.stride()
+        if memory_format == "contiguous_format":
+            dims: Any = reversed(range(len(shape)))
+        else:
+            dims = {"channels_last": (1, 3, 2, 0), "channels_last_3d": (1, 4, 3, 2, 0)}.get(memory_format)
+            if dims is None:
+                raise ArgumentError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
+            if len(shape) != len(dims):
+                return False
+        expected = 1
+        for d in dims:
+            if shape[d] == 0:
+                return True
+            if shape[d] != 1:
+                if strides[d] != expected:
+                    return False
+                expected *= shape[d]
+        return True
+
+    # The same as the operators of these names, without a call that a trace would record.
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
+        return self.dtype.category == FLOAT
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.category == COMPLEX
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    @property
+    def layout(self) -> str:
+        return "strided"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
+    # ---- versions and views
+
+    def version(self) -> int:
+        """The version counter, epoch included: it rises with every write through this tensor or an alias."""
+        storage = self.storage
+        return self.ver if storage is None else storage.ver
+
+    @property
+    def _version(self) -> int:
+        if self.is_inference():
+            raise AliasError("an inference tensor has no version: writes into it are not counted")
+        return self.version() & VERSION_MASK
+
+    def bump_version(self) -> None:
+        """Record a write."""
+        storage = self.storage
+        if storage is None:
+            self.ver += 1
+        else:
+            storage.ver += 1
+
+    def is_inference(self) -> bool:
+        """Whether it was made in `inference_mode`: it has no version, and no gradient ever needs it."""
+        return self.storage is not None and self.storage.memory.is_inference
+
+    def shared_storage(self) -> Storage:
+        """The storage record, made when the tensor is first aliased."""
+        storage = self.storage
+        if storage is None:
+            with _ALIASING:
+                storage = self.storage
+                if storage is None:
+                    self.offset = 0
+                    storage = self.storage = Storage(self.array, self.ver)
+        return storage
+
+    def new_alias(self, array: Any, offset: int) -> Tensor:
+        """A new untracked tensor over the same storage. Not an operator: kernels of view operators use it."""
+        made = wrap(array, self.device)
+        made.storage = self.shared_storage()
+        made.offset = offset
+        return made
+
+    def shares_memory_with(self, other: Tensor) -> bool:
+        """Whether both share one storage, or one array of the backend's own."""
+        return self.is_alias_of(other) or self.array is other.array
+
+    def is_alias_of(self, other: Tensor) -> bool:
+        """Whether both share one storage."""
+        if self is other:
+            return True
+        mine, theirs = self.storage, other.storage
+        return mine is not None and theirs is not None and mine.memory is theirs.memory
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self.view_of is None else self.view_of.base
+
+    def hides_its_base(self) -> bool:
+        """Whether it is a view of a tensor that nobody else holds: of one that the function which returned it made on its way."""
+        view = self.view_of
+        # 2: the record's slot, and the argument of getrefcount.
+        return view is not None and getrefcount(view.base) <= 2
+
+    def live_views(self) -> Iterator[Tensor]:
+        """The views of this base that are still alive."""
+        if self.storage is not None:
+            for reference in list(self.storage.views):
+                view = reference()
+                if view is not None and view.view_of is not None and view.view_of.base is self:
+                    yield view
+
+    # ---- other dtypes and devices
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """In another dtype, on another device, or both: `x.to(float32)`, `x.to("cuda")`, `x.to("cuda", float32)`, `x.to(other)`.
+
+        The tensor itself where it is as wanted, unless `copy=True`. Raises OverloadError for anything else.
+        """
+        if args and (args[0] is None or isinstance(args[0], (str, Device))):
+            if len(args) > 4:
+                raise CallError(f"to: takes at most 4 positional arguments after a device, got {len(args)}")
+            kwargs = {**dict(zip(("device", "dtype", "non_blocking", "copy"), args, strict=False)), **kwargs}
+            args = ()
+        made: Tensor = super().to(*args, **kwargs)
+        return made
+
+    def cpu(self) -> Tensor:
+        """On the host: `to("cpu")`."""
+        return self.to("cpu")
+
+    # ---- values on the host
+
+    def item(self) -> Any:
+        """The Python number in a tensor of one element; works for any backend. Raises CallError for more."""
+        from turnout_aten.tensor import interop
+
+        return interop.item(self)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; the number itself for a 0-dim tensor."""
+        from turnout_aten.tensor import interop
+
+        return interop.tolist(self)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory, for tensors on a host backend that require no gradient.
+
+        `force=True` detaches and copies to the host where that is needed.
+        """
+        from turnout_aten.tensor import interop
+
+        return interop.numpy(self, force=force)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        from turnout_aten.tensor import interop
+
+        return interop.array(self, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        from turnout_aten.tensor import interop
+
+        return interop.to_dlpack(self, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from turnout_aten.tensor import interop
+
+        return interop.dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        from turnout_aten.tensor import interop
+
+        return interop.cuda_array(self)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        from turnout_aten.tensor import indexing
+
+        return indexing.get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from turnout_aten.tensor import indexing
+
+        indexing.set(self, index, value)
+
+    def __len__(self) -> int:
+        if not self.array.shape:
+            raise TypeError("len() of a 0-dim tensor")
+        length: int = self.array.shape[0]
+        return length
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.array.shape:
+            raise TypeError("iteration over a 0-dim tensor")
+        return iter([self[i] for i in range(self.array.shape[0])])
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise ArgumentError(
+                f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()"
+            )
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.shape != () or self.dtype.category >= FLOAT:
+            raise TypeError("only 0-dim integer tensors can be used as an index")
+        return int(self.item())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __contains__(self, value: Any) -> bool:
+        found: Any = self == value
+        if not isinstance(found, Tensor):
+            raise ArgumentError(
+                f"a tensor holds numbers, and can be asked for a number or a tensor; got {type(value).__name__}"
+            )
+        return bool(found.any().item())
+
+    def __repr__(self) -> str:
+        from turnout_aten.tensor import printing
+
+        return printing.tensor_text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.shape == () and spec else repr(self)
+
+    def __copy__(self) -> Tensor:
+        from turnout_aten.tensor import saving as serialization
+
+        return serialization.shallow_copy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        from turnout_aten.tensor import saving as serialization
+
+        return serialization.deepcopy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from turnout_aten.tensor import saving as serialization
+
+        return serialization.reduce(self)
+
+
+def wrap(array: Any, device: Device) -> Tensor:
+    """A new tensor around a backend's array; untracked, no view, version of the present epoch."""
+    t = Tensor()
+    t.array = array
+    t.keys = device.backend.keys
+    t.device = device
+    t.gmask = 0
+    t.node = None
+    t.ver = CLOCK.epoch
+    t.storage = None
+    t.view_of = None
+    t.extra = None
+    return t

@@ -1,0 +1,462 @@
+"""View operators: geometry functions, and the one kernel that applies them on every backend.
+
+A geometry function takes shape, strides and offset (in elements) and the operator's arguments, and returns the same three for
+the view, or a list of them for operators with several outputs. `@one_view` makes it a kernel of the internal convention over
+`Backend.strided`; the function itself is the kernel's attribute `geometry`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from turnout.errors import DimError, ShapeError
+from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
+from turnout_aten.tensor.tensor import wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout_aten.tensor.tensor import Tensor
+
+    class ViewKernel(Protocol):
+        """A kernel of the internal convention with the geometry function it applies."""
+
+        geometry: Callable[..., Any]
+
+        def __call__(self, ks: int, tensor: Tensor, /, *args: Any) -> Any: ...
+
+    Ints = tuple[int, ...]
+    Geometry = tuple[Ints, Ints, int]
+
+
+def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
+    """The kernel of a view operator with one output."""
+
+    def apply_geometry(ks: int, self: Tensor, *args: Any) -> Tensor:
+        array = self.array
+        storage = self.storage or self.shared_storage()
+        device = self.device
+        backend = device.backend
+        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        made = wrap(
+            nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device
+        )
+        made.storage = storage
+        made.offset = offset
+        return made
+
+    made: ViewKernel = _named(apply_geometry, geometry)
+    return made
+
+
+def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
+    """The kernel of a view operator that returns a list."""
+
+    def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
+        array = self.array
+        root = self.shared_storage().array
+        backend = self.device.backend
+        parts = geometry(array.shape, backend.strides(array), self.offset, *args)
+        return [
+            self.new_alias(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), at)
+            for shape, strides, at in parts
+        ]
+
+    made: ViewKernel = _named(apply_geometries, geometry)
+    return made
+
+
+def view_in_place(geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
+    """The kernel of an in-place view operator: the tensor itself becomes the view."""
+
+    def become_view(ks: int, self: Tensor, *args: Any) -> Tensor:
+        array = self.array
+        storage = self.shared_storage()
+        backend = self.device.backend
+        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        self.array = nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)
+        self.offset = offset
+        return self
+
+    made: Callable[..., Tensor] = _named(become_view, geometry)
+    return made
+
+
+def nothing(self: Tensor, shape: Ints) -> Any:
+    """The array of a view without elements: it may start behind the storage's last one, where array libraries make no view.
+
+    # differs from torch: its strides are row-major.
+    """
+    return self.device.backend.empty(shape, self.dtype, self.device)
+
+
+def _named(kernel: Any, geometry: Any) -> Any:
+    kernel.__name__ = geometry.__name__
+    kernel.__qualname__ = geometry.__qualname__
+    kernel.__doc__ = geometry.__doc__
+    kernel.geometry = geometry
+    return kernel
+
+
+# ---- the same elements in another shape
+
+
+def alias(ks: int, self: Tensor) -> Tensor:
+    """The tensor itself under another handle: the very array, so no geometry is needed."""
+    return self.new_alias(self.array, self.storage_offset())
+
+
+def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
+    """The strides of `wanted` over the same elements, or None when no strides give them in that order.
+
+    Both shapes have the same number of elements. Dims of the old shape that follow each other in memory without a gap form a
+    block; every block must be cut into whole new dims.
+    """
+    row_major = contiguous_strides(shape)
+    if strides == row_major or 0 in shape:
+        return row_major if wanted == shape else contiguous_strides(wanted)
+    made = [1] * len(wanted)
+    d = len(wanted) - 1
+    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    i = len(old) - 1
+    while i >= 0:
+        length, step = old[i]
+        while i > 0 and old[i - 1][1] == old[i][0] * old[i][1]:
+            i -= 1
+            length *= old[i][0]
+        while length > 1 or (d >= 0 and wanted[d] == 1):
+            if d < 0 or length % wanted[d]:
+                return None
+            made[d] = step
+            step *= wanted[d]
+            length //= wanted[d]
+            d -= 1
+        i -= 1
+    # What is left in front has length 1; row-major strides there are what a fresh tensor would have.
+    while d >= 0:
+        made[d] = made[d + 1] * wanted[d + 1] if d + 1 < len(wanted) else 1
+        d -= 1
+    return tuple(made)
+
+
+def inferred_shape(size: Sequence[int], count: int, name: str = "view") -> Ints:
+    """A shape with its one -1 worked out. Raises ShapeError when it cannot hold `count` elements."""
+    known = 1
+    unknown = None
+    for d, n in enumerate(size):
+        if n >= 0:
+            known *= n
+        elif n == -1 and unknown is None:
+            unknown = d
+        else:
+            why = "only one length can be -1" if n == -1 else f"{n} is no length"
+            raise ShapeError(f"{name}: shape {list(size)}: {why}")
+    if unknown is None:
+        if known != count:
+            raise ShapeError(f"{name}: shape {list(size)} does not hold {count} elements")
+        return tuple(size)
+    if known == 0:
+        raise ShapeError(f"{name}: shape {list(size)}: -1 can be any length when another one is 0")
+    if count % known:
+        raise ShapeError(f"{name}: shape {list(size)} does not hold {count} elements")
+    return (*size[:unknown], count // known, *size[unknown + 1 :])
+
+
+@one_view
+def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geometry:
+    """The elements in another shape, without a copy; one length may be -1."""
+    wanted = inferred_shape(size, numel(shape))
+    made = viewed_strides(shape, strides, wanted)
+    if made is None:
+        raise ShapeError(
+            f"view: shape {list(wanted)} needs a copy of shape {list(shape)} with strides {list(strides)}; use reshape"
+        )
+    return wanted, made, offset
+
+
+def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
+    """`view` of a fresh tensor that nobody else has: the result owns the memory."""
+    from turnout_aten.tensor.tensor import wrap
+
+    backend = self.device.backend
+    shape, strides, _ = view.geometry(self.array.shape, backend.strides(self.array), 0, size)
+    return wrap(backend.strided(self.array, shape, strides, 0), self.device)
+
+
+@one_view
+def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implicit: bool = False) -> Geometry:
+    """Dims of length 1 repeated, and new dims in front, all with stride 0; -1 keeps a length."""
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise ShapeError(f"expand: shape {list(shape)} has more dimensions than the wanted {list(size)}")
+    lengths, steps = [], []
+    for d, n in enumerate(size):
+        if d < lead:
+            if n < 0:
+                raise ShapeError(f"expand: {list(size)}: a new dimension needs a length, got {n} at dim {d}")
+            lengths.append(n)
+            steps.append(0)
+            continue
+        own = shape[d - lead]
+        if n in (-1, own):
+            lengths.append(own)
+            steps.append(strides[d - lead])
+        elif own == 1 and n >= 0:
+            lengths.append(n)
+            steps.append(0)
+        else:
+            raise ShapeError(
+                f"expand: shape {list(shape)} does not expand to {list(size)}: {own} against {n} at dim {d}"
+            )
+    return tuple(lengths), tuple(steps), offset
+
+
+# ---- dims in another order, or more or fewer of them
+
+
+@one_view
+def permute(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:
+    """Dims in the given order."""
+    n = len(shape)
+    if len(dims) != n:
+        raise ShapeError(f"permute: {list(dims)} must name each of the {n} dimensions of shape {list(shape)}")
+    order = wrap_dims(dims, n)
+    return tuple([shape[d] for d in order]), tuple([strides[d] for d in order]), offset
+
+
+@one_view
+def transpose_int(shape: Ints, strides: Ints, offset: int, dim0: int, dim1: int) -> Geometry:
+    """Two dims exchanged."""
+    n = len(shape)
+    a, b = wrap_dim(dim0, n), wrap_dim(dim1, n)
+    if a == b:
+        return shape, strides, offset
+    lengths, steps = list(shape), list(strides)
+    lengths[a], lengths[b] = lengths[b], lengths[a]
+    steps[a], steps[b] = steps[b], steps[a]
+    return tuple(lengths), tuple(steps), offset
+
+
+def _turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
+    """A matrix transposed; tensors of fewer dims as they are."""
+    if len(shape) > 2:
+        raise ShapeError(f"t: takes at most 2 dimensions, got shape {list(shape)}; use transpose or permute")
+    return shape[::-1], strides[::-1], offset
+
+
+_t = one_view(_turned)
+
+
+def t(ks: int, self: Tensor) -> Tensor:
+    """A matrix transposed, which products and their gradients are full of; tensors of fewer dims as they are."""
+    array = self.array
+    turned = self.device.backend.transposed(array) if len(array.shape) == 2 else None
+    if turned is None:
+        by_geometry: Tensor = _t(ks, self)
+        return by_geometry
+    made = wrap(turned, self.device)
+    made.storage = self.storage or self.shared_storage()
+    made.offset = self.offset
+    return made
+
+
+@one_view
+def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
+    """A dim of length 1 put at `dim`."""
+    at = wrap_dim(dim, len(shape) + 1)
+    step = shape[at] * strides[at] if at < len(shape) else 1
+    return (*shape[:at], 1, *shape[at:]), (*strides[:at], step, *strides[at:]), offset
+
+
+def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:
+    kept = [d for d, n in enumerate(shape) if n != 1 or d not in dims]
+    return tuple([shape[d] for d in kept]), tuple([strides[d] for d in kept]), offset
+
+
+@one_view
+def squeeze(shape: Ints, strides: Ints, offset: int) -> Geometry:
+    """Without its dims of length 1."""
+    return _without(shape, strides, offset, range(len(shape)))
+
+
+@one_view
+def squeeze_dim(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
+    """Without one dim, if its length is 1."""
+    return _without(shape, strides, offset, (wrap_dim(dim, len(shape)),))
+
+
+@one_view
+def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) -> Geometry:
+    """Without those of some dims whose length is 1."""
+    return _without(shape, strides, offset, wrap_dims(dim, len(shape)) if dim else ())
+
+
+# ---- some of the elements
+
+
+@one_view
+def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) -> Geometry:
+    """One index of a dim, which is gone."""
+    if not shape:
+        raise DimError("select: a 0-dim tensor has no dimension to select from")
+    d = wrap_dim(dim, len(shape))
+    n = shape[d]
+    if not -n <= index < n:
+        raise DimError(f"select: index {index} is out of range for dim {d} of length {n}")
+    step = strides[d]
+    at = offset + (index + n if index < 0 else index) * step
+    return shape[:d] + shape[d + 1 :], strides[:d] + strides[d + 1 :], at
+
+
+@one_view
+def slice_Tensor(
+    shape: Ints,
+    strides: Ints,
+    offset: int,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Geometry:
+    """start:end:step of a dim; bounds as in Python, the step is positive."""
+    if not shape:
+        raise DimError("slice: a 0-dim tensor has no dimension to slice")
+    if step <= 0:
+        raise ShapeError(f"slice: step must be positive, got {step}")
+    d = wrap_dim(dim, len(shape))
+    n = shape[d]
+    first, last, _ = slice(start, end).indices(n)
+    count = max(0, (last - first + step - 1) // step)
+    at = offset + first * strides[d]
+    return (*shape[:d], count, *shape[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), at
+
+
+@one_view
+def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: int = 0, dim2: int = 1) -> Geometry:
+    """The diagonal of two dims as a new last one, `offset_` above the main diagonal."""
+    n = len(shape)
+    a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
+    if a == b:
+        raise ShapeError(f"diagonal: dim1 and dim2 are the same dimension, {dim1} and {dim2} of {n}")
+    count = min(shape[a], shape[b] - offset_) if offset_ >= 0 else min(shape[a] + offset_, shape[b])
+    count = max(count, 0)
+    at = offset
+    if count:
+        at += offset_ * strides[b] if offset_ >= 0 else -offset_ * strides[a]
+    kept = [d for d in range(n) if d not in (a, b)]
+    lengths = (*[shape[d] for d in kept], count)
+    return lengths, (*[strides[d] for d in kept], strides[a] + strides[b]), at
+
+
+@one_view
+def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, step: int) -> Geometry:
+    """Windows of `size` elements along a dim, `step` apart: their number in the dim's place, their elements as last dim."""
+    n = len(shape)
+    d = wrap_dim(dimension, n)
+    length, stride = (shape[d], strides[d]) if shape else (1, 1)
+    if not 0 <= size <= length:
+        raise ShapeError(f"unfold: size must be 0 to {length}, the length of dim {d}, got {size}")
+    if step <= 0:
+        raise ShapeError(f"unfold: step must be positive, got {step}")
+    if not shape:
+        return (size,), (1,), offset
+    windows = (length - size) // step + 1
+    return (
+        (*shape[:d], windows, *shape[d + 1 :], size),
+        (*strides[:d], step * stride, *strides[d + 1 :], stride),
+        offset,
+    )
+
+
+def as_strided(
+    ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """Any shape and strides over the tensor's whole storage. Raises ShapeError for what reaches outside of it."""
+    if len(size) != len(stride):
+        raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must be equally long")
+    if any(n < 0 for n in (*size, *stride)):
+        raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must not be negative")
+    root = self.shared_storage().array
+    offset = self.offset if storage_offset is None else storage_offset
+    backend = self.device.backend
+    reach = offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1
+    available = backend.storage_size(root)
+    if offset < 0 or (0 not in size and reach > available):
+        raise ShapeError(
+            f"as_strided: size {list(size)}, stride {list(stride)} and offset {offset} reach element {reach - 1} of a storage "
+            f"with {available}"
+        )
+    if 0 in size:
+        return self.new_alias(nothing(self, tuple(size)), offset)
+    return self.new_alias(backend.strided(root, tuple(size), tuple(stride), offset), offset)
+
+
+# ---- several views
+
+
+@several_views
+def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Geometry]:
+    """One view per index of a dim."""
+    if not shape:
+        raise DimError("unbind: a 0-dim tensor has no dimension to unbind")
+    d = wrap_dim(dim, len(shape))
+    lengths, steps = shape[:d] + shape[d + 1 :], strides[:d] + strides[d + 1 :]
+    return [(lengths, steps, offset + i * strides[d]) for i in range(shape[d])]
+
+
+@several_views
+def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0) -> list[Geometry]:
+    """Parts of `split_size` along a dim, the last one shorter if need be."""
+    if not shape:
+        raise ShapeError("split: a 0-dim tensor has no dimension to split")
+    d = wrap_dim(dim, len(shape))
+    n = shape[d]
+    if split_size < 0 or (split_size == 0 and n):
+        raise ShapeError(f"split: split_size must be positive, got {split_size}")
+    if not n:
+        return [(shape, strides, offset)]
+    return _parts(shape, strides, offset, [min(split_size, n - i) for i in range(0, n, split_size)], d)
+
+
+@several_views
+def split_with_sizes(
+    shape: Ints, strides: Ints, offset: int, split_sizes: Sequence[int], dim: int = 0
+) -> list[Geometry]:
+    """Parts of the given sizes, which add up to the dim's length."""
+    if not shape:
+        raise ShapeError("split_with_sizes: a 0-dim tensor has no dimension to split")
+    d = wrap_dim(dim, len(shape))
+    if any(n < 0 for n in split_sizes) or sum(split_sizes) != shape[d]:
+        raise ShapeError(
+            f"split_with_sizes: sizes {list(split_sizes)} must add up to {shape[d]}, the length of dim {d}, and not be negative"
+        )
+    return _parts(shape, strides, offset, split_sizes, d)
+
+
+def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int) -> list[Geometry]:
+    found = []
+    at = offset
+    for n in sizes:
+        found.append(((*shape[:d], n, *shape[d + 1 :]), strides, at))
+        at += n * strides[d]
+    return found
+
+
+# ---- the tensor itself as a view of what it was
+
+t_ = view_in_place(_turned)
+transpose_ = view_in_place(transpose_int.geometry)
+squeeze_ = view_in_place(squeeze.geometry)
+squeeze_dim_ = view_in_place(squeeze_dim.geometry)
+squeeze_dims_ = view_in_place(squeeze_dims.geometry)
+unsqueeze_ = view_in_place(unsqueeze.geometry)
+
+
+def as_strided_(
+    ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """as_strided, of the tensor itself."""
+    made = as_strided(ks, self, size, stride, storage_offset)
+    self.array = made.array
+    self.offset = made.offset
+    return self

@@ -1,0 +1,195 @@
+"""What core itself does at ADInplaceOrView: record views and count writes, whether or not any plugin is active.
+
+One fallback, specialised per operator by its schema: functional operators fall through, views get a `View` record, operators
+that mutate raise the version of what they wrote. So custom operators get both from their annotations alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from turnout.errors import AliasError
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.state import BELOW_ADINPLACEORVIEW
+from turnout_aten.errors import tensors as texts
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.storage import View
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.operators import Operator
+
+# The tag of operators whose result shares memory without being a view for gradients (detach).
+SHARES_STORAGE = "shares_storage"
+# The tag of operators that make their first argument another view of its memory (t_).
+INPLACE_VIEW = "inplace_view"
+AS_STRIDED = "aten::as_strided"
+_RESIZES = ("resize_", "resize_as_")
+_PRUNE_AT = 32  # a base's list of views is swept of dead entries when it is this long
+
+
+def bookkeeping(op: Operator) -> Any:
+    """The specialised kernel of one operator at ADInplaceOrView."""
+    schema = op.schema
+    mutated = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
+    if INPLACE_VIEW in op.tags and op.schema.kind == "inplace" and op.name not in _RESIZES:
+        return Kernel(_recording_turn(op), INTERNAL, label=f"record in-place view by {op.qualified_name}")
+    if op.name in _RESIZES:
+        return Kernel(_counting_resizes(op), INTERNAL, label=f"count writes of {op.qualified_name}")
+    if mutated:
+        first = mutated == (0,) and str(schema.arguments[0].type) == "Tensor"
+        counting = _counting_writes_of_self(op) if first else _counting_writes(op, mutated)
+        return Kernel(counting, INTERNAL, label=f"count writes of {op.qualified_name}")
+    if schema.is_view and SHARES_STORAGE not in op.tags:
+        return Kernel(_recording_view(op), INTERNAL, label=f"record view by {op.qualified_name}")
+    return FALLTHROUGH
+
+
+def _counting_writes_of_self(op: Operator) -> Callable[..., Any]:
+    """`_counting_writes` for the usual in-place operator, which writes its first argument alone: 310 ns of 1,460 less."""
+    cache = op.cache
+
+    def count_write(ks: int, self: Tensor, *args: Any) -> Any:
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        if self.view_of is not None:
+            _check_recorded(op, self.view_of)
+        result = call(ks, self, *args)
+        storage = self.storage
+        if storage is None:
+            self.ver += 1
+        else:
+            storage.ver += 1
+        return result
+
+    return count_write
+
+
+def _counting_resizes(op: Operator) -> Callable[..., Any]:
+    """A tensor that keeps its shape and strides is as it was."""
+    cache = op.cache
+
+    def count_resize(ks: int, self: Tensor, *args: Any) -> Any:
+        before = self.shape, self.stride()
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        if self.view_of is not None:
+            _check_recorded(op, self.view_of)
+        result = call(ks, self, *args)
+        if (self.shape, self.stride()) != before:
+            self.bump_version()
+        return result
+
+    return count_resize
+
+
+def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., Any]:
+    cache = op.cache
+
+    def count_writes(ks: int, *args: Any) -> Any:
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        for i in mutated:
+            if isinstance(args[i], Tensor) and args[i].view_of is not None:
+                _check_recorded(op, args[i].view_of)
+        result = call(ks, *args)
+        for i in mutated:
+            written = args[i]
+            for tensor in written if isinstance(written, (list, tuple)) else (written,):
+                if tensor is not None:
+                    tensor.bump_version()
+        return result
+
+    return count_writes
+
+
+def _check_recorded(op: Operator, view: View) -> None:
+    """Raise AliasError for a write into an unrecorded view of a tracked base, whose gradient would not show it."""
+    if view.no_grad and view.base.gmask & GRAD.get()[0]:
+        raise AliasError(texts.no_grad_view_written(op.qualified_name))
+
+
+def _recording_view(op: Operator) -> Callable[..., Any]:
+    at = next(i for i, a in enumerate(op.schema.arguments) if a.annotation is not None)
+
+    cache = op.cache
+
+    def record_view(ks: int, *args: Any) -> Any:
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        result = call(ks, *args)
+        viewed = args[at]
+        rest = args[:at] + args[at + 1 :]
+        if result.__class__ is Tensor or isinstance(result, Tensor):
+            _attach(result, viewed, op, rest, None)
+        else:
+            for i, each in enumerate(result):
+                _attach(each, viewed, op, rest, i)
+        return result
+
+    return record_view
+
+
+def _view_of(op: Operator) -> Operator:
+    """The view operator with the arguments of an in-place one."""
+    wanted = [(a.name, str(a.type)) for a in op.schema.arguments]
+    packet = op.registry.packet(op.namespace, op.name.removesuffix("_"))
+    return next(o for o in packet or () if [(a.name, str(a.type)) for a in o.schema.arguments] == wanted)
+
+
+def _recording_turn(op: Operator) -> Callable[..., Any]:
+    """An in-place view: one more link for a view; views of a base that turned come from how it was before."""
+    cache = op.cache
+    functional = _view_of(op)
+    as_strided = op.registry.find(AS_STRIDED)
+
+    def record_turn(ks: int, self: Tensor, *args: Any) -> Any:
+        shape, strides, offset = self.shape, self.stride(), self.storage_offset()
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        result = call(ks, self, *args)
+        self.bump_version()
+        old = self.view_of
+        if old is not None:
+            chain = (*old.chain, (functional, args, None))
+            self.view_of = View(old.base, chain, old.seen, old.multi, old.no_grad, old.maker)
+        else:
+            before = (shape, strides, None if offset == self.storage_offset() else offset)
+            for view in self.live_views():
+                record = view.view_of
+                assert record is not None
+                record.chain = ((as_strided, before, None), *record.chain)
+        return result
+
+    return record_turn
+
+
+def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], index: int | None) -> None:
+    """Make `made` a view of `viewed`'s base, unless the kernel returned something that shares no memory with it."""
+    storage = made.storage
+    if made is viewed or storage is None or (storage is not viewed.storage and not made.is_alias_of(viewed)):
+        return
+    old = viewed.view_of
+    if old is not None and old.no_grad and not old.base.gmask and viewed.hides_its_base():
+        viewed.view_of = old = None  # as good as no view, and it may be written where gradients are recorded
+    link = (op, rest, index)
+    multi = index is not None
+    no_grad = not GRAD.get()[0]
+    chain: tuple[Any, ...]
+    if old is None:
+        base, chain = viewed, (link,)
+    elif op.qualified_name == AS_STRIDED and storage is old.base.storage and not old.multi:
+        # Of memory, whatever part of it `viewed` is: it may reach elements that `viewed` has not.
+        base, chain = old.base, ((op, (*rest[:2], made.offset), index),)
+        no_grad = no_grad or old.no_grad
+    else:
+        base, chain = old.base, (*old.chain, link)
+        multi = multi or old.multi
+        no_grad = no_grad or old.no_grad
+    made.view_of = View(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
+    if len(storage.views) >= _PRUNE_AT:
+        storage.views = [r for r in storage.views if r() is not None]
+    storage.views.append(ref(made))

@@ -1,0 +1,84 @@
+"""Rules for products of matrices and vectors, through matmul where that saves a copy of what is shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.errors import ShapeError
+from turnout_aten.generated import operators as aten
+from turnout_aten.tensor.tensor import Tensor
+from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
+
+
+def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
+    """matmul takes any shapes; the operators with fixed ones do not."""
+    a, b = (logical_shape(v, d) for v, d in zip(values, dims, strict=True))
+    inner = b[-1] if ndims[1] == 1 else b[-2] if len(b) > 1 else -1
+    if (len(a), len(b)) != ndims or a[-1] != inner or (ndims == (3, 3) and a[0] != b[0]):
+        raise ShapeError(f"{name}: examples of shapes {list(a)} and {list(b)} do not match")
+
+
+def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
+    _shapes("mm", dims, (self, mat2), (2, 2))
+    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+
+
+def _matrices(value: Tensor, bdim: int | None) -> Tensor:
+    return value if bdim is None else front(value, bdim, 0)
+
+
+def bmm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
+    _shapes("bmm", dims, (self, mat2), (3, 3))
+    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+
+
+def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
+    _shapes("mv", dims, (self, vec), (2, 1))
+    if dims[0] is None:
+        return aten.matmul(front(vec, dims[1], size), aten.t(self)), 0
+    matrices = front(self, dims[0], size)
+    if dims[1] is None:
+        return aten.matmul(matrices, vec), 0
+    return aten.squeeze__dim(aten.matmul(matrices, aten.unsqueeze(front(vec, dims[1], size), 2)), 2), 0
+
+
+def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, int]:
+    _shapes("dot", dims, (self, tensor), (1, 1))
+    if dims[0] is None or dims[1] is None:
+        batch, shared = (tensor, self) if dims[0] is None else (self, tensor)
+        return aten.matmul(front(batch, dims[1] if dims[0] is None else dims[0], size), shared), 0
+    terms = aten.mul__Tensor(front(self, dims[0], size), front(tensor, dims[1], size))
+    return aten.sum__dim_IntList(terms, (1,), False, dtype=terms.dtype), 0
+
+
+def addmm(size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
+    product, _ = mm(size, dims[1:3], mat1, mat2)
+    return _added("addmm", size, dims, self, product, 2, beta, alpha)
+
+
+def addmv(size: int, dims: Dims, self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
+    product = aten.matmul(mat, vec) if dims[1] is None and dims[2] is None else mv(size, dims[1:3], mat, vec)[0]
+    return _added("addmv", size, dims, self, product, 1, beta, alpha)
+
+
+def baddbmm(
+    size: int, dims: Dims, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any
+) -> tuple[Tensor, int]:
+    product, _ = bmm(size, dims[1:3], batch1, batch2)
+    return _added("baddbmm", size, dims, self, product, 3, beta, alpha)
+
+
+def _added(
+    name: str, size: int, dims: Dims, self: Tensor, product: Tensor, ndim: int, beta: Any, alpha: Any
+) -> tuple[Tensor, int]:
+    """beta * self + alpha * product, whose examples have `ndim` dims."""
+    bdim = None if dims[1] is None and dims[2] is None else 0
+    if alpha != 1:
+        product = aten.mul__Scalar(product, alpha)
+    if beta == 0:  # nan and infinity in self do not count then
+        return front(product, bdim, size), 0
+    added = self if beta == 1 else aten.mul__Scalar(self, beta)
+    shape = logical_shape(self, dims[0])
+    if len(shape) > ndim:
+        raise ShapeError(f"{name}: an example's 'self' of shape {list(shape)} has more than {ndim} dimensions")
+    return aten.add__Tensor(padded(product, bdim, ndim), padded(added, dims[0], ndim)), 0

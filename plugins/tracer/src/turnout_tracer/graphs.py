@@ -1,0 +1,19 @@
+"""`turnout.graphs`: recording functions into graphs of operators, and reading graphs back from files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout import plugins
+from turnout_tracer.errors import TraceError as TraceError
+from turnout_tracer.errors import TraceWarning as TraceWarning
+from turnout_tracer.graph import Graph as Graph
+from turnout_tracer.graph import Node as Node
+from turnout_tracer.recording import is_tracing as is_tracing
+from turnout_tracer.recording import trace as trace
+
+
+def load(path: Any, device: Any = None) -> Graph:
+    """Read a graph that `Graph.save` wrote; `device` is where its constants go, by default where they were."""
+    plugins.require_functionality("Tracer")
+    return Graph.load(path, device)
