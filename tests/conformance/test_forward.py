@@ -260,7 +260,7 @@ def test_every_functional_operator_with_a_kernel_has_a_case() -> None:
 
 def is_alias(op: Operator) -> bool:
     """Whether it is another operator under a second name."""
-    module = "turnout.native.composites.aliases:"
+    module = "turnout_aten.composites.aliases:"
     return any(getattr(k.fn, "path", "").startswith(module) for k in op.kernels.get("CompositeImplicitAutograd", ()))
 
 

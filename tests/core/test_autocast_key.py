@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout.keys import BackendRow
-from turnout.keys import AUTOCAST, KeySpace, Universe
+from turnout.keys import AUTOCAST, BackendRow, KeySpace, Universe
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL
 from turnout.registry import Registrations, Registry
 

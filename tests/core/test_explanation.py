@@ -7,11 +7,10 @@ import json
 import pytest
 
 import turnout
-from turnout.keys import BackendRow
 from turnout import state
 from turnout.errors import CallError, OverloadError, StaleOperatorError, UnknownOperatorError
 from turnout.explanation.explanation import explain, find
-from turnout.keys import KeySpace
+from turnout.keys import BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations, Registry
 
@@ -139,7 +138,7 @@ def test_no_grad_is_shown(registry, library, x):
     library.define("f(Tensor x) -> Tensor")
     with turnout.no_grad():
         found = explain(registry.find("lib::f"), x)
-    assert not found.state.grad_enabled
+    assert found.state.notes == ["no_grad  gradients are not recorded"]
     assert "  no_grad  gradients are not recorded\n" in str(found)
 
 

@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from turnout.keys import BackendRow
 from turnout.errors import UniverseError
-from turnout.keys import TRACKED, Functionality, KeySpace, Universe
+from turnout.keys import TRACKED, BackendRow, Functionality, KeySpace, Universe
 
 
 def names(keys: KeySpace) -> list[str]:

@@ -6,10 +6,9 @@ import pickle
 
 import pytest
 
-from turnout.keys import BackendRow
 from turnout import config, state
 from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
-from turnout.keys import KEYS, TRACKED, KeySpace
+from turnout.keys import KEYS, TRACKED, BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import REGISTRY, Registrations, Registry
 from turnout.state import DISPATCH

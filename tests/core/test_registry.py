@@ -6,7 +6,6 @@ import itertools
 
 import pytest
 
-from turnout.keys import BackendRow
 from turnout.errors import (
     ConflictError,
     KernelSignatureError,
@@ -16,7 +15,7 @@ from turnout.errors import (
     UniverseError,
     UnknownOperatorError,
 )
-from turnout.keys import KeySpace
+from turnout.keys import BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations, Registry
 

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from turnout import state
 from turnout.keys import KEYS
 from turnout.state import DISPATCH, below_adinplaceorview, below_autograd, exclude, include
 
@@ -83,27 +82,3 @@ def test_asyncio_tasks_do_not_see_each_others_guards():
         await asyncio.gather(guarded(20), plain(20), guarded(20))
 
     asyncio.run(both())
-
-
-class Shaped:
-    ndim = 2
-
-
-def test_lowering_is_the_identity_while_no_vmap_is_active():
-    marker = object()
-    assert state.lower(marker, ()) is marker
-    assert state.raise_(marker, ()) is marker
-    assert state.peel(Shaped())[1:] == ((), (0, 1))
-
-
-def test_lowering_is_what_the_plugin_installed_and_gone_after_undo(monkeypatch):
-    monkeypatch.setattr(state, "_LOWERING", [])  # another test may have activated the plugin
-    undo = state.install_lowering(lambda t, s: ("low", t, s), lambda t, s: ("up", t, s), lambda t: (t, (), ()))
-    assert state.lower(1, (2,)) == ("low", 1, (2,))
-    assert state.raise_(1, (2,)) == ("up", 1, (2,))
-    with_levels = state.LEVELS.set((1,))
-    assert state.peel(1) == (1, (), ())
-    state.LEVELS.reset(with_levels)
-    undo()
-    with pytest.raises(IndexError):
-        state.lower(1, (2,))

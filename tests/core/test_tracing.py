@@ -9,10 +9,9 @@ import threading
 
 import pytest
 
-from turnout.keys import BackendRow
 from turnout.errors import NoKernelError
 from turnout.explanation.tracing import spelled, trace_dispatch
-from turnout.keys import KeySpace
+from turnout.keys import BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import Registrations, Registry
 

@@ -210,7 +210,7 @@ def test_what_was_freed_or_changed_since_is_said():
 def test_hooks_and_retained_gradients_are_counted():
     x = leaf(2)
     x.register_hook(lambda grad: grad)
-    autograd.register_post_accumulate_grad_hook(x, lambda tensor: None)
+    x.register_post_accumulate_grad_hook(lambda tensor: None)
     y = x.exp()
     ((accumulation, _index),) = y.grad_fn.next_functions
     accumulation.register_prehook(lambda grads: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout import autograd, config, func
+from turnout import autograd, config, func, plugins
 from turnout.registry import Registrations
 from turnout_aten.tensor.levels import GRAD
 
@@ -323,11 +323,13 @@ def level_grad(function):
     """`grad` as the functional transforms make it of levels."""
 
     def of(x):
-        level = autograd.new_level()
-        inside = autograd.enter(level, x)
+        level = plugins.service("Autograd").new_level()
+        inside = plugins.service("Autograd").enter(level, x)
         with level:
             y = function(inside)
-        return autograd.pull(level, [y], [turnout.ones_like(autograd.leave(level, y))])[0]
+        return plugins.service("Autograd").pull(
+            level, [y], [turnout.ones_like(plugins.service("Autograd").leave(level, y))]
+        )[0]
 
     return of
 

@@ -46,7 +46,7 @@ def test_on_leaves_they_run_once_with_the_sum_before_it_is_accumulated(x):
     seen = []
     x.register_hook(lambda g: seen.append(g.tolist()) or g * 2)
     x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
-    autograd.register_post_accumulate_grad_hook(x, lambda t: seen.append(t is x))
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t is x))
     (x + x * 2).sum().backward()
     assert seen == [[3.0] * 3, [6.0] * 3, True]
     assert autograd.grad((x * 1).sum(), x)[0].tolist() == [2.0] * 3

@@ -12,12 +12,12 @@ from collections import namedtuple
 from typing import Any
 
 import pytest
-from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout.func import grad, hessian, vmap
 
 import turnout
 from turnout import func, state
 from turnout.errors import AliasError, ShapeError
+from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_batched.errors import VmapError
 
 

@@ -1,4 +1,4 @@
-"""`turnout.hosting`: what a backend without a kernel runs on cpu, for a backend that has no kernels at all."""
+"""The host fallback: what a backend without a kernel runs on cpu, for a backend that has no kernels at all."""
 
 from __future__ import annotations
 

@@ -390,10 +390,9 @@ def test_outside_of_a_trace_calls_take_the_hops_that_they_take_without_the_plugi
 def test_the_plugin_is_not_imported_before_something_is_traced():
     code = (
         "import sys, turnout\n"
-        "traced = turnout.trace(lambda x: x + 1)\n"
         "turnout.ones(2) + 1\n"
         "assert 'turnout_tracer' not in sys.modules\n"
-        "traced(turnout.ones(2))\n"
+        "turnout.trace(lambda x: x + 1)(turnout.ones(2))\n"
         "assert 'turnout_tracer' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -12,6 +12,7 @@ import turnout_autograd.levels
 from transform_libraries import Loops, Transforms
 from transform_nesting import Nesting
 from turnout import state
+from turnout_aten.tensor.levels import GRAD, LEVELS
 
 COUNT = int(os.environ.get("NESTINGS", "80"))
 FRESH = state.DISPATCH.get()
@@ -21,7 +22,7 @@ def disagreement(seed: int) -> str:
     """What is wrong with the program of a seed; empty when nothing is."""
     program = Nesting(seed)
     found, expected = program(Transforms()), program(Loops())
-    if (state.DISPATCH.get(), state.LEVELS.get(), state.GRAD.get()) != (FRESH, (), (1, 1)):
+    if (state.DISPATCH.get(), LEVELS.get(), GRAD.get()) != (FRESH, (), (1, 1)):
         return "state is left behind"
     for one, other in zip(found, expected, strict=True):
         if one.requires_grad != other.requires_grad and program.backward:

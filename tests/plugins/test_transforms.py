@@ -20,6 +20,7 @@ from transform_tangents import TANGENTS
 from turnout import autograd, func, state
 from turnout.errors import TurnoutError
 from turnout_aten import trees
+from turnout_aten.tensor.levels import GRAD, LEVELS
 
 
 def numbers(value: Any) -> list[Any]:
@@ -28,7 +29,7 @@ def numbers(value: Any) -> list[Any]:
 
 def clean() -> bool:
     """Whether no transform left its state behind."""
-    return state.LEVELS.get() == () and state.GRAD.get() == (1, 1) and state.DISPATCH.get() == DEFAULT
+    return LEVELS.get() == () and GRAD.get() == (1, 1) and state.DISPATCH.get() == DEFAULT
 
 
 DEFAULT = state.DISPATCH.get()
@@ -305,7 +306,7 @@ BACKWARD = (
         (lambda x, w: autograd.backward((x * w).sum()), BACKWARD),
         (lambda x, w: autograd.backward(w.sum(), inputs=x), BACKWARD),
         (lambda x, w: autograd.grad(x * w, x), "backward: only for a tensor of one element can the gradient be left out, this one is float64 [2]"),
-        (lambda x, w: autograd.register_post_accumulate_grad_hook(x, print), "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"),
+        (lambda x, w: x.register_post_accumulate_grad_hook(print), "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"),
         (lambda x, w: autograd.grad(x * w, x, (w, w)), "2 gradients were given for 1 outputs"),
     ],
 )  # fmt: skip

@@ -12,8 +12,8 @@ import pytest
 
 import turnout
 from transform_calls import CALLS, OLD_CALLS, Library
-from turnout import state
 from turnout_aten import trees
+from turnout_aten.tensor.levels import GRAD, LEVELS
 
 NESTED = "must be a tensor, or nested tuples, lists and dicts of tensors; got"
 AUX = "with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"
@@ -148,8 +148,8 @@ def check(call, text):
         with pytest.raises(turnout.errors.TurnoutError) as caught:
             call(Library(turnout))
         assert str(caught.value) == text
-    assert state.LEVELS.get() == ()
-    assert state.GRAD.get() == (1, 1)
+    assert LEVELS.get() == ()
+    assert GRAD.get() == (1, 1)
 
 
 def test_the_tables_of_texts_name_calls() -> None:
@@ -230,4 +230,4 @@ def test_a_function_that_raises_leaves_the_gradient_mode_as_it_was():
         arguments = (fails, X, Y) if call is turnout.autograd.functional.hvp else (fails, X)
         with pytest.raises(KeyError):
             call(*arguments)
-        assert state.GRAD.get() == (1, 1)
+        assert GRAD.get() == (1, 1)

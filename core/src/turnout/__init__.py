@@ -50,7 +50,6 @@ from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.operators.namespaces import ops as ops
 from turnout.plugins.module_finder import ModuleFinder
-from turnout.registry import core_kernels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
 dtype = DType
 __version__ = "0.1.0"
 
-core_kernels.install()
 sys.meta_path.insert(0, ModuleFinder(sys.modules[__name__], lambda name: plugins.facade().module_of(name)))
 
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".

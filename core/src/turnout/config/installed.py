@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         def require_device(self, device_type: str) -> None:
             """Activate the backend with this device string, or raise."""
 
-        def remedy_for(self, kind: str, name: str) -> str:
-            """What to do to get a "device", "backend" or "functionality" that is not active; "" when nobody has it."""
+        def remedy_for(self, kind: str, name: str, *, activate: bool) -> str:
+            """What to do for a "device", "backend" or "functionality" that is not active; "" when nobody has it."""
 
         def default_device_type(self) -> str:
             """The device string of the backend on which tensors are made when nothing says where; "" when there is none."""

@@ -26,7 +26,7 @@ class Setting:
 
 # fmt: off
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
-    Setting("default_device", "str", "", "the device of tensors made without device=; if empty, the lowest backend's", scoped=True,
+    Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
     Setting("strict", "bool", False, "what would be recorded and warned about is an error at once", scoped=True),
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all that are not enabled"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
-    """The device of a call, to which 0-dim tensors of backends with `scalars_mix` go. Raises DeviceError that names two devices."""
+    """The device of a call; 0-dim tensors of backends with `scalars_mix` go along. Raises DeviceError that names two devices."""
     tensors = named_tensors(op, args)
     main = next(((n, t) for n, t in tensors if not _mixes(t)), tensors[0] if tensors else None)
     if main is None:

@@ -93,15 +93,25 @@ RANKS = (LOWEST, MIDDLE, HIGHEST)
 class BackendRow:
     """One backend as dispatch sees it.
 
+    device           its device string
     rank             where several backends meet in a call, the one of highest rank serves it; equal ranks go by name
     functional_only  it cannot write in place: left out of CompositeExplicitAutogradNonFunctional
     dataless         its tensors have no data: fake kernels serve its key
     """
 
-    __slots__ = ("dataless", "functional_only", "name", "rank")
+    __slots__ = ("dataless", "device", "functional_only", "name", "rank")
 
-    def __init__(self, name: str, *, rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        device: str = "",
+        rank: str = MIDDLE,
+        functional_only: bool = False,
+        dataless: bool = False,
+    ) -> None:
         self.name = name
+        self.device = device
         self.rank = rank
         self.functional_only = functional_only
         self.dataless = dataless

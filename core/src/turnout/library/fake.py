@@ -1,7 +1,7 @@
 """Fake kernels: what shape a result has, for tensors without data; and `get_ctx`, through which they ask for unknown sizes.
 
-A fake kernel serves Fake and the keys of backends without data. A size that depends on data exists for fake tensors only: the functionality Fake
-makes it, in its service's `new_dynamic_size(op, min, max)`.
+A fake kernel serves Fake and the keys of backends without data. A size that depends on data exists for fake tensors only: the
+functionality Fake makes it, in its service's `new_dynamic_size(op, min, max)`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
 
 def missing(op: Operator) -> Kernel:
-    """What stands at the key of a backend without data until a custom operator has a fake kernel; one that returns nothing needs none."""
+    """What stands in for the fake kernel of a custom operator that has none; one that returns nothing needs none."""
     returns_nothing = not op.schema.returns
 
     def no_fake_kernel(ks: int, *args: Any) -> None:

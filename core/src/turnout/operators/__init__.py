@@ -3,6 +3,8 @@
 | module | holds |
 |---|---|
 | `operator` | `Operator`: one overload; `Operator.plan`, the walk from a key set to a kernel |
+| `plan` | `Plan`: the steps of that walk |
+| `missing` | the error of a call that no kernel serves |
 | `packet` | `Packet`: the overloads of a name, and the choice among them |
 | `kernels` | `Kernel`: what was registered, bound as a callable of the internal convention |
 | `stubs` | the source text of an operator's entry point, and its compilation at the first call |
@@ -14,13 +16,14 @@
 
 from __future__ import annotations
 
-from turnout.operators.operator import CHOSEN as CHOSEN
-from turnout.operators.operator import DISABLED as DISABLED
-from turnout.operators.operator import FALLS_THROUGH as FALLS_THROUGH
-from turnout.operators.operator import MISSING as MISSING
-from turnout.operators.operator import ONLY_TRACKED as ONLY_TRACKED
-from turnout.operators.operator import PASSED_OVER as PASSED_OVER
 from turnout.operators.operator import Operator as Operator
-from turnout.operators.operator import Plan as Plan
-from turnout.operators.operator import Step as Step
 from turnout.operators.packet import Packet as Packet
+from turnout.operators.plan import CHOSEN as CHOSEN
+from turnout.operators.plan import DISABLED as DISABLED
+from turnout.operators.plan import FALLS_THROUGH as FALLS_THROUGH
+from turnout.operators.plan import MISSING as MISSING
+from turnout.operators.plan import ONLY_TRACKED as ONLY_TRACKED
+from turnout.operators.plan import ONLY_UNTRACKED as ONLY_UNTRACKED
+from turnout.operators.plan import PASSED_OVER as PASSED_OVER
+from turnout.operators.plan import Plan as Plan
+from turnout.operators.plan import Step as Step

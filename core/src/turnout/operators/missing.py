@@ -98,5 +98,5 @@ def _remedy(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
 
 def _provide(op: Operator, kind: str, name: str) -> str:
     """What provides something: activation where a plugin of the process has it, else its package."""
-    remedy = installed().remedy_for(kind, name) if op.registry.follows_config else ""
+    remedy = installed().remedy_for(kind, name, activate=op.registry.follows_config)
     return f"{remedy}; " if remedy else ""

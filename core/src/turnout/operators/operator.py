@@ -16,7 +16,17 @@ from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
 from turnout.operators.kernels import FALLTHROUGH, Kernel, bind
 from turnout.operators.missing import no_kernel
-from turnout.operators.plan import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, PASSED_OVER, Plan, Step
+from turnout.operators.plan import (
+    CHOSEN,
+    DISABLED,
+    FALLS_THROUGH,
+    MISSING,
+    ONLY_TRACKED,
+    ONLY_UNTRACKED,
+    PASSED_OVER,
+    Plan,
+    Step,
+)
 from turnout.operators.stubs import compile_stub
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH, FRESH
@@ -242,8 +252,9 @@ class Operator:
             return Step(key, None, DISABLED)
         entry = self.entry(key)
         if entry is None:
-            passed = functionality.passes == ALWAYS or (functionality.passes == UNTRACKED and not ks & TRACKED)
-            return Step(key, None, PASSED_OVER if passed else MISSING)
+            untracked = functionality.passes == UNTRACKED and not ks & TRACKED
+            passed = PASSED_OVER if functionality.passes == ALWAYS else ONLY_UNTRACKED if untracked else MISSING
+            return Step(key, None, passed)
         kernel = entry.kernel
         if kernel is not None and kernel.is_fallthrough:
             return Step(key, entry, FALLS_THROUGH)

@@ -13,6 +13,7 @@ FALLS_THROUGH = "fallthrough"
 DISABLED = "disabled by configuration"
 ONLY_TRACKED = "left out: no argument requires a gradient"
 PASSED_OVER = "no kernel, passed over"
+ONLY_UNTRACKED = "no kernel, passed over: no argument requires a gradient"
 MISSING = "missing"
 
 

@@ -24,9 +24,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from turnout.plugins.public_names import Facade
     from turnout.plugins.hooks import hookimpl as hookimpl
     from turnout.plugins.manager import Manager
+    from turnout.plugins.public_names import Facade
     from turnout.plugins.records import PluginRecord
 
 _manager: Manager | None = None
@@ -148,9 +148,9 @@ def service(functionality: str) -> Any:
 # ---- what the layers below ask, see `turnout.config.installed`
 
 
-def remedy_for(kind: str, name: str) -> str:
+def remedy_for(kind: str, name: str, *, activate: bool) -> str:
     """How to get a "device", "backend" or "functionality" that is not active: activate its plugin, or install its package."""
-    for found in catalog().found:
+    for found in catalog().found if activate else ():
         if f"{kind}:{name}" in found.claims:
             return f'turnout.plugins.activate("{found.name}")'
     package = provider_of(kind, name)

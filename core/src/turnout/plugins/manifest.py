@@ -40,7 +40,9 @@ class Backend:
     @property
     def row(self) -> BackendRow:
         """The backend as dispatch sees it."""
-        return BackendRow(self.name, rank=self.rank, functional_only=self.functional_only, dataless=self.dataless)
+        return BackendRow(
+            self.name, device=self.device, rank=self.rank, functional_only=self.functional_only, dataless=self.dataless
+        )
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from turnout.registry import core_kernels
 from turnout.registry.registrations import Registrations as Registrations
 from turnout.registry.store import REGISTRY as REGISTRY
 from turnout.registry.store import Registry as Registry
 from turnout.registry.store import find_operator as find_operator
+
+core_kernels.install()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def install() -> None:
-    """Register them; called once, by the package's `__init__`."""
+    """Register them; called once, by the package's `__init__`, before there are plugins to discover."""
     library = Registrations("turnout", package="turnout")
     library.fallback("BackendSelect", None, form=INTERNAL, specialize=_selection, label="backend of a factory")
     library.fallback("Python", _modes, label="modes and tensor subclasses")

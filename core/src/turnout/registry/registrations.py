@@ -258,7 +258,13 @@ class Registrations:
             if not added and backend.name in registry.backends:
                 raise UniverseError(f"backend {backend.name} exists already")
             if added:
-                row = BackendRow(backend.name, rank=rank, functional_only=functional_only, dataless=dataless)
+                row = BackendRow(
+                    backend.name,
+                    device=backend.device_type,
+                    rank=rank,
+                    functional_only=functional_only,
+                    dataless=dataless,
+                )
                 registry.keys.add_backend(row)
             try:
                 register_device_type(backend.device_type, backend)

@@ -165,9 +165,7 @@ class _Reader:
         if typing.get_origin(annotation) in (typing.Union, types.UnionType):
             return type_named("Scalar") if set(typing.get_args(annotation)) == _NUMBER else None
         try:
-            name = self.named.get(annotation) or (
-                isinstance(annotation, type) and getattr(annotation, "schema_type", None)
-            )
+            name = self.named.get(annotation) or (_declared(annotation) if isinstance(annotation, type) else "")
         except TypeError:  # an annotation that cannot be hashed is no type
             return None
         return type_named(name) if name else None
@@ -178,7 +176,7 @@ class _Reader:
         elif isinstance(value, str):
             text = _quoted(value)
         else:
-            own = getattr(type(value), "schema_type", "")
+            own = _declared(type(value))
             classes = (
                 schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls)
             )
@@ -230,6 +228,12 @@ class _Reader:
 
 
 _CLASS = type
+
+
+def _declared(cls: type) -> str:
+    """The schema type that a class says its instances stand for, or ""."""
+    found = getattr(cls, "schema_type", "")
+    return found if isinstance(found, str) else ""
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from turnout_autocast.amp import autocast, is_autocast_enabled
-
 from turnout.dtypes import DType
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autocast.amp import autocast, is_autocast_enabled
 from turnout_autocast.contexts import get_autocast_dtype
 from turnout_autocast.kernels import cast_value
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def specialize(op: Operator, key: str) -> Any:
     """What stands at one Autocast<B> for one operator: its policy's kernel, or FALLTHROUGH when it is on no list."""
-    device_type = REGISTRY.backends[key.removeprefix(AUTOCAST)].device_type
+    device_type = KEYS.backend_rows[key.removeprefix(AUTOCAST)].device
     policy = rules.rules_of(device_type).get(_short(op)) if op.namespace == "aten" else None
     if policy is None:
         return FALLTHROUGH

@@ -11,9 +11,9 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
-from turnout_aten.errors import tensors as texts
 from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.storage import View
 from turnout_aten.tensor.tensor import Tensor, wrap

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of core, which need no array library."""
+"""Fixtures of the tests of tensors and operators, which need no array library."""
 
 from __future__ import annotations
 
