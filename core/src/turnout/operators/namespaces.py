@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout import plugins
 from turnout.errors import UnknownOperatorError
 from turnout.errors import registry as texts
 from turnout.registry import REGISTRY
@@ -9,9 +10,6 @@ from turnout.registry import REGISTRY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout.operators import Packet
-
-
-_COMPLETE = frozenset({"aten"})  # core's own: no plugin has to be asked for it
 
 
 class Namespace:
@@ -45,16 +43,15 @@ class Ops:
     def __getattr__(self, namespace: str) -> Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        if namespace not in _COMPLETE:
-            from turnout import plugins
-
-            # Always asked: a plugin may add operators to a namespace that somebody else defined first.
-            if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
-                raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
+        # Always asked: a plugin may add operators to a namespace that somebody else defined first.
+        if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
+            raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name, packets in REGISTRY.packets.items() if packets)
+        return sorted(
+            {*plugins.catalog().namespaces(), *(name for name, packets in REGISTRY.packets.items() if packets)}
+        )
 
 
 ops = Ops()

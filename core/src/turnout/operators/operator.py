@@ -281,7 +281,7 @@ class Operator:
 
             def call_missing(ks: int, *args: Any) -> Any:
                 for argument, value in zip(self.schema.arguments, args, strict=True):
-                    if argument.type.canonical == "Tensor[]" and not value:  # it leaves the call without a backend
+                    if argument.type.is_tensor_list and not value:  # it leaves the call without a backend
                         raise ArgumentError(texts.empty_list(self, argument.name))
                 raise NoKernelError(no_kernel(self, plan, args))
 

@@ -1,8 +1,7 @@
 """Call stubs: the Python source of an operator's entry point, made from its schema.
 
-The same text is committed for the standard operators (by `python -m turnout.codegen`) and compiled at the first call of
-any other, with `linecache` filled, so that debuggers and tracebacks show it. A stub normalises arguments, computes the key
-set, and makes one dict look-up.
+It is compiled at the first call, with `linecache` filled, so that debuggers and tracebacks show it. A stub normalises
+arguments, computes the key set, and makes one dict look-up.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def stub_source(schema: FunctionSchema, op_name: str, function: str, cache: str)
     """The source of the stub.
 
     `op_name` is the qualified name, `function` what the stub is called, `cache` the global that holds the operator's dict from
-    key set to callable. The globals it needs besides are those of `turnout.calling`.
+    key set to callable. The globals it needs besides are those of `turnout.operators.arguments`.
     """
     lines = [f"def {function}({_signature(schema)}):"]
     for argument in schema.arguments:
@@ -79,6 +78,11 @@ def default_source(argument: Argument) -> str:
     return repr(value)
 
 
+def _may_hold_none(argument: Argument) -> bool:
+    """Whether it is a list of optional tensors."""
+    return "?[" in argument.type.canonical
+
+
 def _key_set(schema: FunctionSchema) -> list[str]:
     """Lines that compute ks, inside the try."""
     plain: list[str] = []
@@ -88,12 +92,12 @@ def _key_set(schema: FunctionSchema) -> list[str]:
         kind = argument.type.canonical
         if kind == "Tensor" and not (argument.has_default and argument.default is None):
             plain.append(name)
-        elif kind in ("Tensor", "Tensor?", "Generator?", "Generator"):
+        elif argument.type.is_tensor or kind.startswith("Generator"):
             loops += [f"        if {name} is not None:", f"            ks |= {name}.keys"]
-        elif kind.startswith("Tensor["):
+        elif argument.type.is_tensor_list and not _may_hold_none(argument):
             source = f"{name} or ()" if kind.endswith("?") else name
             loops += [f"        for each in {source}:", "            ks |= each.keys"]
-        elif kind.startswith("Tensor?["):
+        elif argument.type.is_tensor_list:
             loops += [
                 f"        for each in {name}:",
                 "            if each is not None:",
@@ -148,7 +152,7 @@ def _normalise(argument: Argument, op_name: str) -> str:
         size = inner[inner.index("[") + 1 : -1]
         call = f"{name} = {function}({where}{', ' + size if size and function != 'as_scalars' else ''})"
         return f"if {guard}: {call}" if guard else call
-    if inner.startswith(("Tensor[", "Tensor?[")):
+    if argument.type.is_tensor_list:
         # The key set needs a sequence that can be read twice.
         condition = " and ".join(
             filter(None, [guard, f"{name}.__class__ is not tuple and {name}.__class__ is not list"])

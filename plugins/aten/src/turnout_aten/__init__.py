@@ -13,5 +13,5 @@
 | `functions` | public functions: those written by hand, and how generated ones are found |
 | `nn`, `array_api`, `linalg`, `fft`, `special`, `signal`, `masked` | public modules |
 
-Start with `declarations/native_functions.yaml` and `tensor/tensor.py`; `docs/add-an-operator.md` in the repository is a walk through.
+Start with `declarations/native_functions.yaml` and `tensor/tensor.py`; `docs/add-an-operator.md` in the repository explains the way.
 """

@@ -53,9 +53,6 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
     """Raise AliasError when a tracked write into `tensor` is not allowed; `mask` are the levels that track the call."""
     view = tensor.view_of
     root = tensor
-    if view is not None and view.no_grad and not view.base.gmask and tensor.hides_its_base():
-        # differs from torch: a view of what only the function that returned it has seen is as good as no view.
-        tensor.view_of = view = None
     if view is not None:
         root = view.base
         if view.no_grad:

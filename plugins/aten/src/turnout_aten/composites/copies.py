@@ -57,12 +57,8 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     if source.device is not device:
         host = source.device.backend.to_host(moved)
         moved = backend.from_host(host, moved.shape, source.dtype, device)
-    context = backend.kernel_context()
-    if context is None:
+    with backend.kernel_context():
         backend.copy(array, moved)
-    else:
-        with context:
-            backend.copy(array, moved)
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:

@@ -65,7 +65,7 @@ class StandardOperators:
             elif path.startswith(_CALL_THE_BACKEND):
                 library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
             else:
-                library.impl(op.qualified_name, key, LazyFunction(path))
+                library.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_composite)
 
 
 def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
@@ -73,3 +73,9 @@ def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
     _, kind, source = kernel.fn.path.split(":", 2)
     return variants.kernel(op, kind, op.registry.find(source))
+
+
+def _bind_composite(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    from turnout_aten.views.temporaries import bind_composite
+
+    return bind_composite(op, kernel, key)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from turnout_aten.generated.return_types import *  # noqa: F403 - a class for each operator with named results
 
+HOME = "turnout.return_types"  # where users find it
 _STANDARD: dict[str, type[ReturnType]] = {}
 
 new_tuple = tuple.__new__  # what generated functions call: they know the number of results
@@ -47,7 +48,7 @@ class ReturnType(tuple):  # type: ignore[type-arg]
 def return_type(name: str, fields: tuple[str, ...], module: str = "") -> type[ReturnType]:
     """The class of a function's results; of `turnout.return_types` unless it says in which module it is."""
     members: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
-    members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module or __name__)
+    members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module or HOME)
     made = type(name, (ReturnType,), members)
     return made if module else _STANDARD.setdefault(name, made)
 
@@ -64,7 +65,7 @@ def standard(name: str) -> type[ReturnType]:
     if name not in _STANDARD and not name.startswith("__"):
         parts.part(name)  # loading it makes the classes of its functions
     if name not in _STANDARD:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {HOME!r} has no attribute {name!r}")
     return _STANDARD[name]
 
 
