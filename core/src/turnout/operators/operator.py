@@ -6,6 +6,7 @@ callable and cached; any change to the registry clears the caches it can affect 
 
 from __future__ import annotations
 
+from turnout.config.installed import installed
 from turnout.errors import (
     ArgumentError,
     CallError,
@@ -229,7 +230,12 @@ class Operator:
         self._special.clear()
 
     def table(self) -> dict[str, Entry]:
-        """The whole computed table: runtime key -> entry; missing ones are absent."""
+        """The whole computed table: runtime key -> entry; missing ones are absent.
+
+        Every plugin that is installed, enabled and works here is activated first: what was used before changes nothing in it.
+        """
+        if self.registry.follows_config:
+            installed().activate_all()
         with self.registry.lock:
             found = ((key, self.entry(key)) for key in self.registry.keys.universe.runtime_keys)
             return {key: entry for key, entry in found if entry is not None}

@@ -48,12 +48,6 @@ from turnout_aten.nn.normalisation import *  # noqa: F403 - a module of public f
 from turnout_aten.nn.pooling import *  # noqa: F403 - a module of public functions with its own __all__
 
 __all__ = [
-    *_activations.__all__,
-    *_images.__all__,
-    *_layers.__all__,
-    *_losses.__all__,
-    *_normalisation.__all__,
-    *_pooling.__all__,
     "adaptive_avg_pool1d",
     "avg_pool1d",
     "avg_pool2d",
@@ -80,3 +74,9 @@ __all__ = [
     "softmax",
     "tanh",
 ]
+__all__ += _activations.__all__
+__all__ += _images.__all__
+__all__ += _layers.__all__
+__all__ += _losses.__all__
+__all__ += _normalisation.__all__
+__all__ += _pooling.__all__
