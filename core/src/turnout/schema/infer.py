@@ -176,7 +176,7 @@ class _Reader:
         elif isinstance(value, str):
             text = _quoted(value)
         else:
-            own = _declared(type(value))
+            own = _declared(value.__class__)
             classes = (
                 schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls)
             )
