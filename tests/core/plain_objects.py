@@ -34,7 +34,8 @@ class Box:
     def __init__(self, array: Cells, place: Device) -> None:
         self.array = array
         self.device = place
-        self.keys = place.backend.keys
+        # Without the key that follows writes and views: a plugin that is active may have kernels there, for its tensors.
+        self.keys = place.backend.keys & ~KEYS.bit("ADInplaceOrView")
         self.shape = (len(array.values),)
 
     def __repr__(self) -> str:

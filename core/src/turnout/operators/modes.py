@@ -15,7 +15,7 @@ from turnout import config
 from turnout.errors import CallError, DisabledError
 from turnout.keys import KEYS
 from turnout.operators.values import tensors_in
-from turnout.registry import REGISTRY
+from turnout.registry.store import REGISTRY
 from turnout.state import DISPATCH
 
 if TYPE_CHECKING:
