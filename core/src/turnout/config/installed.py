@@ -18,6 +18,9 @@ if TYPE_CHECKING:
         def require_device(self, device_type: str) -> None:
             """Activate the backend with this device string, or raise."""
 
+        def require_namespace(self, namespace: str) -> bool:
+            """Activate the plugins with operators in a namespace; False when nobody is known to have any."""
+
         def remedy_for(self, kind: str, name: str, *, activate: bool) -> str:
             """What to do for a "device", "backend" or "functionality" that is not active; "" when nobody has it."""
 

@@ -183,7 +183,7 @@ def find(op: Any) -> Operator | Packet:
 
 
 def _named(name: str) -> Operator | Packet:
-    from turnout.operators.namespaces import ops
+    from turnout.registry.namespaces import ops
 
     namespace, _, rest = name.rpartition("::") if "::" in name else ("", "", name)
     packet_name, _, overload = rest.partition(".")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from turnout.config.installed import installed
 from turnout.errors import UnknownOperatorError
 from turnout.errors import registry as texts
-from turnout.registry import REGISTRY
+from turnout.registry.store import REGISTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +43,8 @@ class Ops:
     def __getattr__(self, namespace: str) -> Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        from turnout import plugins
-
         # Always asked: a plugin may add operators to a namespace that somebody else defined first.
-        if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
+        if not installed().require_namespace(namespace) and not REGISTRY.namespace(namespace):
             raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)
 
