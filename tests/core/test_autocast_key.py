@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import turnout
 from turnout.keys import AUTOCAST, BackendRow, KeySpace, Universe
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL
 from turnout.registry import Registrations, Registry
@@ -60,7 +59,3 @@ def test_the_switch_of_a_functionality_is_the_same_before_and_after_it_exists():
     before = keys.switch_bit("AutocastNew")
     keys.add_backend(BackendRow("New"))
     assert next(f.switch for f in keys.functionalities if f.name == "AutocastNew") == before
-
-
-def test_is_autocast_enabled_says_no_where_there_is_no_backend():
-    assert not turnout.amp.is_autocast_enabled("nowhere")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import handles
 import pytest
+from plain_objects import backends, box  # noqa: F401
 
 import turnout
 from turnout.errors import CallError, NoKernelError, OverloadError, UnknownOperatorError
@@ -23,11 +23,29 @@ class Thing:
         return "Thing()"
 
 
+class Dice:
+    """A generator: it says so itself."""
+
+    schema_type = "Generator"
+    keys = 0
+
+    def __repr__(self) -> str:
+        return "dice"
+
+
+class Plain:
+    """What does not say what it is, and has keys, is a tensor."""
+
+    keys = 0
+
+    def __repr__(self) -> str:
+        return "plain"
+
+
 @pytest.fixture(autouse=True)
-def operators():
-    """A backend of lists, an operator with every kind of argument that returns what it got, and a packet of two overloads."""
+def operators(backends):  # noqa: F811
+    """An operator with every kind of argument that returns what it got, and a packet of two overloads."""
     with Registrations("calltest", distribution="calltest", version="1") as library:
-        handles.register(library)
         library.define(SCHEMA)
         library.impl("all", "CompositeExplicitAutograd", lambda *args, **kwargs: (*args, *kwargs.values()))
         for schema in (
@@ -51,10 +69,10 @@ def snapshot() -> tuple:
 
 
 def good() -> dict:
-    x = handles.tensor([1.0, 2.0])
+    x = box(1.0, 2.0)
     return {
         "a": x, "b": None, "c": [x], "d": [None, x], "e": 1, "f": 2, "g": [3, 4], "h": 0.5, "i": True, "j": "text",
-        "k": turnout.float32, "l": "cells", "m": None,
+        "k": turnout.float32, "l": "shelf", "m": None,
     }  # fmt: skip
 
 
@@ -69,7 +87,7 @@ def test_a_kernel_gets_every_argument_in_the_schemas_order_converted_and_with_de
     found = operators.all(**given)
     x = given["a"]
     assert found == (
-        x, None, [x], [None, x], 1, 2, (3, 4), 0.5, True, "text", turnout.float32, turnout.device("cells"), None,
+        x, None, [x], [None, x], 1, 2, (3, 4), 0.5, True, "text", turnout.float32, turnout.device("shelf"), None,
         None, (True, False, True), (), (), None, None,
     )  # fmt: skip
 
@@ -123,6 +141,9 @@ def test_what_stands_for_an_argument_is_converted(operators, argument, given, ex
         ("k", Thing(), "a dtype such as turnout.float32, got Thing Thing()"),
         ("l", 0, "a device, got int 0"),
         ("m", 7, "a turnout.Generator, got int 7"),
+        ("a", Dice(), "Tensor, got Dice dice"),
+        ("c", [Dice()], "Tensor[], got list [dice]"),
+        ("m", Plain(), "a turnout.Generator, got Plain plain"),
         ("n", [1.0], "int[], got list [1.0]"),
         ("n", 3, "int[], got int 3"),
         ("o", [True, False], "bool[3], got list [True, False]"),
@@ -152,7 +173,7 @@ def test_a_device_that_nobody_has_is_an_error_when_it_is_used_not_when_it_is_nam
 
 
 def test_missing_and_surplus_arguments_are_named(operators):
-    x = handles.tensor([1.0])
+    x = box(1.0)
     op = operators.scale.int
     assert error_of(op, x) == "calltest::scale.int() missing 1 required positional argument: 'by'"
     assert error_of(op, x, [1], True) == "calltest::scale.int() takes 2 positional arguments but 3 were given"
@@ -161,7 +182,7 @@ def test_missing_and_surplus_arguments_are_named(operators):
 
 
 def test_redispatch_and_direct_kernel_calls_check_number_and_names_too(operators):
-    x = handles.tensor([1.0])
+    x = box(1.0)
     op = operators.scale.int
     assert error_of(op.redispatch, x.keys, x) == "calltest::scale.int: argument 'by' (int[]) is missing"
     assert (
@@ -174,7 +195,7 @@ def test_redispatch_and_direct_kernel_calls_check_number_and_names_too(operators
 
 
 def test_a_packet_without_a_matching_overload_says_why_each_does_not_match(operators):
-    x = handles.tensor([1.0])
+    x = box(1.0)
     with pytest.raises(OverloadError) as caught:
         operators.scale(x, "2")
     assert str(caught.value) == (
@@ -204,26 +225,17 @@ def test_names_that_do_not_exist_are_errors_that_show_near_ones(operators):
 
 
 def test_a_call_that_no_kernel_serves_says_which_argument_asked_for_it(operators):
-    x = handles.tensor([1.0])
+    x = box(1.0)
     with pytest.raises(NoKernelError) as caught:
         operators.scale(x, 2)
     assert str(caught.value).splitlines()[:3] == [
-        "calltest::scale: no kernel for Cells",
-        "  asked for by  x: Tensor float32 [1] on cells",
+        "calltest::scale: no kernel for Shelf",
+        "  asked for by  x: Box [1.0] on shelf",
         "  kernels       none",
     ]
 
 
-def test_functions_methods_and_operators_of_tensors_name_the_argument(operators):
-    x = handles.tensor([1.0, 2.0])
-    assert error_of(turnout.exp, 3) == "aten::exp: argument 'self' must be Tensor, got int 3"
-    assert error_of(turnout.exp) == "aten::exp: argument 'self' (Tensor) is missing"
-    assert (
-        error_of(turnout.cat, x)
-        == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
-    )
-    assert error_of(x.reshape, "a") == "aten::reshape: argument 'shape' must be int[], got str 'a'"
-    assert error_of(lambda: x + "a") == "unsupported operand type(s) for +: 'Tensor' and 'str'"
-    assert error_of(turnout.ones, 2, dtype="f4") == (
-        "aten::ones: argument 'dtype' must be a dtype such as turnout.float32, got str 'f4'"
-    )
+def test_a_class_says_which_type_of_the_schema_its_instances_stand_for(operators):
+    dice, plain = Dice(), Plain()
+    found = operators.all(**{**good(), "b": plain, "m": dice})
+    assert (found[1], found[12]) == (plain, dice)

@@ -134,12 +134,15 @@ def test_what_the_state_adds_and_removes_is_shown_and_used(registry, library, x)
     assert [s.key for s in found.path] == ["CPU"]
 
 
-def test_no_grad_is_shown(registry, library, x):
+def test_what_plugins_say_of_the_context_is_shown_until_they_are_undone(registry, library, x):
     library.define("f(Tensor x) -> Tensor")
-    with turnout.no_grad():
+    with Registrations("weather", registry=registry) as weather:
+        weather.context_note(lambda: "rain  umbrellas are out")
+        weather.context_note(lambda: "")
         found = explain(registry.find("lib::f"), x)
-    assert found.state.notes == ["no_grad  gradients are not recorded"]
-    assert "  no_grad  gradients are not recorded\n" in str(found)
+    assert found.state.notes == ["rain  umbrellas are out"]
+    assert "  rain  umbrellas are out\n" in str(found)
+    assert explain(registry.find("lib::f"), x).state.notes == []
 
 
 def test_lists_of_tensors_bring_the_keys_of_all_of_them(registry, library, x):
@@ -201,27 +204,46 @@ def test_an_operator_that_was_undone_is_a_clear_error(registry, x):
     assert str(caught.value) == "gone::f is gone: the library that defined it was undone; look the operator up again"
 
 
-@pytest.mark.parametrize("name", ["add", "aten::add"])
-def test_a_name_without_overload_finds_the_packet(name):
-    assert find(name) is turnout.ops.aten.add
+@pytest.fixture
+def shop():
+    """Operators of the process's registry."""
+    with Registrations("shop", distribution="shop-dist", version="3") as library:
+        library.define("sell(Tensor x) -> Tensor")
+        library.define("sell.two(Tensor x, int n) -> Tensor")
+        yield turnout.ops.shop
 
 
-@pytest.mark.parametrize("name", ["add.Tensor", "aten::add.Tensor"])
-def test_a_name_with_overload_finds_the_operator(name):
-    assert find(name) is turnout.ops.aten.add.Tensor
+@pytest.mark.parametrize("name", ["sell", "shop::sell"])
+def test_a_name_without_overload_finds_the_packet(shop, name):
+    assert find(name) is shop.sell
 
 
-def test_public_functions_and_methods_are_found():
-    assert find(turnout.add) is turnout.ops.aten.add
-    assert find(turnout.Tensor.add) is turnout.ops.aten.add
-    assert find(turnout.zeros) is turnout.ops.aten.zeros
+@pytest.mark.parametrize("name", ["sell.two", "shop::sell.two"])
+def test_a_name_with_overload_finds_the_operator(shop, name):
+    assert find(name) is shop.sell.two
 
 
-def test_what_is_no_operator_is_refused():
+def test_what_says_its_operator_is_found(shop):
+    class Function:
+        operator = shop.sell.two
+
+    class Method:
+        packet = shop.sell
+
+    def named():
+        return None
+
+    named.operator_name = "shop::sell"
+    assert find(Function()) is shop.sell.two
+    assert find(Method()) is shop.sell
+    assert find(named) is shop.sell
+
+
+def test_what_is_no_operator_is_refused(shop):
     with pytest.raises(UnknownOperatorError):
-        find("aten::no_such_operator")
+        find("shop::no_such_operator")
     with pytest.raises(TypeError) as caught:
         find(3)
     assert str(caught.value) == (
-        "explain: expected an operator, a function of an operator or a name such as 'aten::add', got 3"
+        "explain: expected an operator, a function of an operator or a name such as 'mylib::add', got 3"
     )

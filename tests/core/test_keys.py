@@ -17,8 +17,8 @@ def names(keys: KeySpace) -> list[str]:
 
 def test_the_standard_functionalities_stand_low_to_high_with_one_autocast_for_each_backend():
     keys = KeySpace()
-    for backend in ("XPU", "Meta", "CPU", "ABC"):
-        keys.add_backend(BackendRow(backend))
+    for name, rank in (("XPU", ""), ("Meta", "highest"), ("CPU", "lowest"), ("ABC", "")):
+        keys.add_backend(BackendRow(name, rank=rank))
     assert names(keys) == [
         "Dense", "BackendSelect", "Fake", "Functionalize", "Python", "ADInplaceOrView", "AutogradOther", "Autograd", "Tracer",
         "AutocastCPU", "AutocastABC", "AutocastXPU", "AutocastMeta", "Batched", "BatchedMode",
@@ -27,7 +27,12 @@ def test_the_standard_functionalities_stand_low_to_high_with_one_autocast_for_ea
 
 
 def test_the_universe_does_not_depend_on_the_order_of_installation():
-    backends = ["CPU", "CUDA", "XPU", "Meta"]
+    backends = [
+        BackendRow("CPU", rank="lowest"),
+        BackendRow("CUDA"),
+        BackendRow("XPU"),
+        BackendRow("Meta", rank="highest"),
+    ]
     rows = [
         Functionality("Counter", after="Autograd"),
         Functionality("Audit", after="Autograd"),
@@ -133,7 +138,7 @@ def test_a_bit_is_never_moved_or_reused():
 def test_any_number_of_backends_can_be_added():
     keys = KeySpace()
     for i in range(200):
-        keys.add_backend(f"B{i}")
+        keys.add_backend(BackendRow(f"B{i}"))
     assert len({keys.tensor_bits(f"B{i}") for i in range(200)}) == 200
     assert [k for k, _ in keys.active(keys.tensor_bits("B150"))] == ["AutogradB150", "ADInplaceOrView", "B150"]
 

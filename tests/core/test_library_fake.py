@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from library_backend import Shelf, backends, tensor, values  # noqa: F401
+from plain_objects import Box, Ghost, backends, box, values  # noqa: F401
 
-from turnout import Tensor, library
+from turnout import library
 from turnout.errors import NoKernelError, RegistrationError
 from turnout.errors.library import LibraryError
 from turnout.library import Library, custom, custom_op, get_ctx
@@ -13,39 +13,30 @@ from turnout.registry import REGISTRY
 from turnout.registry import Registrations as Raw
 
 
-class Meta(Shelf):
-    """Stands for the backend whose tensors have no data."""
-
-    name = "Meta"
-    device_type = "meta"
-
-
 @pytest.fixture(autouse=True)
-def _meta(backends):  # noqa: F811
-    """The backend, unless its plugin was activated by an earlier test."""
-    with Raw("meta") as library:
-        if "Meta" not in REGISTRY.backends:
-            library.backend(Meta())
+def _ghost(backends):  # noqa: F811
+    with Raw("ghosts") as library:
+        library.backend(Ghost(), dataless=True)
         yield
         for op in list(custom._CUSTOM.values()):
             op.undo()
 
 
-def copied(x: Tensor) -> Tensor:
-    return tensor(*values(x))
+def copied(x: Box) -> Box:
+    return box(*values(x))
 
 
-def on_meta(op):
-    """What an operator's Meta kernel returns for some tensor."""
-    return op.kernel("Meta")(tensor(1))
+def on_ghost(op):
+    """What an operator's kernel for objects without data returns for some tensor."""
+    return op.kernel("Ghost")(box(1))
 
 
 def test_without_a_fake_kernel_a_meta_tensor_is_an_error_that_names_the_remedy():
     f = custom_op("t::f", copied, mutates_args=())
     with pytest.raises(NoKernelError) as caught:
-        on_meta(f.operator)
+        on_ghost(f.operator)
     assert str(caught.value) == (
-        "t::f: no fake kernel\n  asked for by  a meta tensor, which has a shape and no data\n"
+        "t::f: no fake kernel\n  asked for by  a tensor without data\n"
         "  to fix        turnout.library.register_fake('t::f', function): "
         "the arguments in, empty results of the right shape out"
     )
@@ -53,10 +44,10 @@ def test_without_a_fake_kernel_a_meta_tensor_is_an_error_that_names_the_remedy()
 
 def test_an_operator_that_returns_nothing_needs_no_fake_kernel():
     f = custom_op("t::f", lambda x: None, mutates_args=["x"], schema="(Tensor(a!) x) -> ()")
-    assert on_meta(f.operator) is None
+    assert on_ghost(f.operator) is None
 
 
-def test_a_fake_kernel_serves_meta_and_fake_tensors_and_the_newest_counts():
+def test_a_fake_kernel_serves_backends_without_data_and_fake_tensors_and_the_newest_counts():
     f = custom_op("t::f", copied, mutates_args=())
     assert f.register_fake(lambda x: "old") is not None
 
@@ -64,16 +55,16 @@ def test_a_fake_kernel_serves_meta_and_fake_tensors_and_the_newest_counts():
     def fake(x):
         return "new"
 
-    assert fake(None) == on_meta(f.operator) == f.operator.kernel("Fake")(tensor(1)) == "new"
-    assert sorted(f.operator.kernels) == ["CompositeExplicitAutograd", "Fake", "Meta"]
-    assert values(f(tensor(1))) == [1]
+    assert fake(None) == on_ghost(f.operator) == f.operator.kernel("Fake")(box(1)) == "new"
+    assert sorted(f.operator.kernels) == ["CompositeExplicitAutograd", "Fake", "Ghost"]
+    assert values(f(box(1))) == [1]
 
 
 def test_an_operator_of_a_library_gets_a_fake_kernel():
     with Library("t", "DEF") as lib:
         lib.define("f(Tensor x, *, int n) -> Tensor")
         library.register_fake("t::f", lambda x, *, n: n, lib=lib)
-        assert REGISTRY.find("t::f").kernel("Meta")(tensor(1), n=4) == 4
+        assert REGISTRY.find("t::f").kernel("Ghost")(box(1), n=4) == 4
 
 
 def test_get_ctx_is_for_running_fake_kernels():
@@ -83,26 +74,26 @@ def test_get_ctx_is_for_running_fake_kernels():
     assert str(caught.value) == text
     f = custom_op("t::f", lambda x: get_ctx(), mutates_args=(), schema="(Tensor x) -> Tensor")
     with pytest.raises(RegistrationError, match="get_ctx: only"):
-        f(tensor(1))
+        f(box(1))
 
     def failing(x):
-        assert get_ctx().key == "Meta"
+        assert get_ctx().key == "Ghost"
         raise ZeroDivisionError
 
     f.register_fake(failing)
     with pytest.raises(ZeroDivisionError):
-        on_meta(f.operator)
+        on_ghost(f.operator)
     with pytest.raises(RegistrationError):
         get_ctx()
 
 
-def test_meta_tensors_have_no_sizes_that_depend_on_data():
+def test_tensors_without_data_have_no_sizes_that_depend_on_data():
     f = custom_op("t::f", copied, mutates_args=())
     f.register_fake(lambda x: get_ctx().new_dynamic_size())
     with pytest.raises(NoKernelError) as caught:
-        on_meta(f.operator)
+        on_ghost(f.operator)
     assert str(caught.value) == (
-        "t::f: its fake kernel asks for a size that depends on data, and meta tensors have only known sizes\n"
+        "t::f: its fake kernel asks for a size that depends on data, and ghost tensors have only known sizes\n"
         "  to fix  call it on tensors with data, or on fake tensors"
     )
 
@@ -117,7 +108,7 @@ def test_a_size_that_depends_on_data_comes_from_the_service_of_fake():
     f.register_fake(lambda x: get_ctx().new_dynamic_size(min=1, max=9))
     with Raw("fake tensors") as raw:
         raw.service("Fake", Service)
-        assert f.operator.kernel("Fake")(tensor(1)) == ("f", 1, 9)
+        assert f.operator.kernel("Fake")(box(1)) == ("f", 1, 9)
 
 
 @pytest.mark.parametrize("bounds", [{"min": -1}, {"min": 2, "max": 1}, {"max": 1.5}, {"min": True}])
@@ -125,7 +116,7 @@ def test_bounds_that_no_size_has_are_refused(bounds):
     f = custom_op("t::f", copied, mutates_args=())
     f.register_fake(lambda x: get_ctx().new_dynamic_size(**bounds))
     with pytest.raises(LibraryError) as caught:
-        on_meta(f.operator)
+        on_ghost(f.operator)
     low, high = bounds.get("min", 0), bounds.get("max")
     assert str(caught.value) == (
         f"new_dynamic_size: min and max are ints, 0 <= min <= max, got min={low!r}, max={high!r}"

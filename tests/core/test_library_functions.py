@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from library_backend import backends, source, state_of_registry, tensor, values  # noqa: F401
+from plain_objects import backends, box, source, state_of_registry, values  # noqa: F401
 
 import turnout
 from turnout import library
@@ -23,7 +23,7 @@ from turnout.registry import REGISTRY
 
 
 def double(x):
-    return tensor(*[2 * v for v in values(x)])
+    return box(*[2 * v for v in values(x)])
 
 
 def refused(error, call):
@@ -37,7 +37,7 @@ def refused(error, call):
 def test_an_operator_is_defined_and_implemented_by_functions():
     library.define("t::f", "(Tensor x) -> Tensor", tags=("core",))
     library.impl("t::f", "shelf", double)
-    assert values(turnout.ops.t.f(tensor(1))) == [2]
+    assert values(turnout.ops.t.f(box(1))) == [2]
     assert turnout.ops.t.f.default.tags == ("core",)
 
 
@@ -48,14 +48,14 @@ def test_impl_is_a_decorator_that_returns_the_function():
     def kernel(x):
         return "kernel"
 
-    assert turnout.ops.t.f(tensor(1)) == turnout.ops.t.f(tensor(1, on="rack")) == kernel(None) == "kernel"
+    assert turnout.ops.t.f(box(1)) == turnout.ops.t.f(box(1, on="rack")) == kernel(None) == "kernel"
 
 
 def test_the_default_type_serves_every_backend():
     library.define("t::f", "(Tensor x) -> Tensor")
     library.impl("t::f", "default", lambda x: "any")
     assert list(turnout.ops.t.f.default.kernels) == ["CompositeExplicitAutograd"]
-    assert turnout.ops.t.f(tensor(1, on="rack")) == "any"
+    assert turnout.ops.t.f(box(1, on="rack")) == "any"
 
 
 def test_a_kernel_may_be_for_a_device_whose_plugin_is_not_active(monkeypatch):
@@ -84,7 +84,7 @@ def test_within_a_package_the_newest_kernel_wins_and_between_packages_it_is_a_co
     library.define("t::f", "(Tensor x) -> Tensor")
     library.impl("t::f", "shelf", lambda x: "old")
     library.impl("t::f", "shelf", lambda x: "new")
-    assert turnout.ops.t.f(tensor(1)) == "new"
+    assert turnout.ops.t.f(box(1)) == "new"
     elsewhere = {"__name__": "another_package.module", "library": library}
     text = refused(ConflictError, lambda: exec("library.impl('t::f', 'shelf', lambda x: 'theirs')", elsewhere))
     assert text.startswith("t::f: two kernels for Shelf\n  first   t, <lambda> (")
@@ -105,7 +105,7 @@ def test_a_library_decides_how_long_a_registration_lives():
         library.define("t::f", "(Tensor x) -> Tensor", lib=lib)
         library.impl("t::f", "shelf", double, lib=lib)
         library.register_kernel("t::f", "rack", double, lib=lib)
-        assert values(turnout.ops.t.f(tensor(1, on="rack"))) == [2]
+        assert values(turnout.ops.t.f(box(1, on="rack"))) == [2]
     assert REGISTRY.packet("t", "f") is None
 
 
@@ -123,7 +123,7 @@ def test_the_older_forms_take_a_library_first():
             return double(x)
 
         assert list(turnout.ops.t.f.default.kernels) == ["CompositeImplicitAutograd"]
-        assert values(f(tensor(1))) == values(turnout.ops.t.f(tensor(1))) == values(g(tensor(1))) == [2]
+        assert values(f(box(1))) == values(turnout.ops.t.f(box(1))) == values(g(box(1))) == [2]
 
 
 def test_register_kernel_takes_operators_and_arrays():
@@ -134,8 +134,8 @@ def test_register_kernel_takes_operators_and_arrays():
     def everywhere(x):
         return "everywhere"
 
-    assert values(turnout.ops.t.f(tensor(1))) == [5.0]
-    assert turnout.ops.t.f(tensor(1, on="rack")) == "everywhere"
+    assert values(turnout.ops.t.f(box(1))) == [5.0]
+    assert turnout.ops.t.f(box(1, on="rack")) == "everywhere"
 
 
 def test_what_define_refuses():
@@ -206,8 +206,8 @@ def test_a_gradient_rule_costs_plain_calls_nothing_and_activates_nothing():
     library.define("t::f", "(Tensor x) -> Tensor")
     library.impl("t::f", "shelf", double)
     library.register_autograd("t::f", lambda ctx, grad: grad)
-    assert values(turnout.ops.t.f(tensor(1))) == [2]
-    plan = REGISTRY.find("t::f").plan(REGISTRY.find("t::f").key_set([tensor(1)]))
+    assert values(turnout.ops.t.f(box(1))) == [2]
+    plan = REGISTRY.find("t::f").plan(REGISTRY.find("t::f").key_set([box(1)]))
     assert plan.key == "Shelf"
     verdicts = {step.key: step.verdict for step in plan.steps}
     assert verdicts["AutogradShelf"] == "left out: no argument requires a gradient"

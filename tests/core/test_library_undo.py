@@ -6,12 +6,12 @@ import gc
 import random
 
 import pytest
-from library_backend import backends, state_of_registry, tensor  # noqa: F401
+from plain_objects import backends, box, state_of_registry  # noqa: F401
 
 from turnout.errors import TurnoutError
 from turnout.library import Library, custom_op
 from turnout.library.libraries import _DEFINERS
-from turnout.registry import REGISTRY
+from turnout.registry import REGISTRY, Registrations
 
 NAMESPACES = ("t", "u")
 NAMES = ("f", "g", "f.more")
@@ -45,11 +45,23 @@ def _act(draw, lib):
         with_namespace.undo()
 
 
+@pytest.fixture(autouse=True)
+def _bystanders(backends):  # noqa: F811
+    """Operators of another library, which nothing that comes and goes may change."""
+    with Registrations("bystander") as library:
+        library.define("plain(Tensor x) -> Tensor")
+        library.impl("plain", "Shelf", _kernel)
+        library.define("composite.more(Tensor x, int n) -> Tensor")
+        library.impl("composite.more", "CompositeExplicitAutograd", _kernel)
+        yield
+
+
 def _tables():
     """What every operator would run: filled into its caches too, so that a stale one shows."""
     found = {}
-    for name in ("aten::sin", "aten::add.Tensor"):
+    for name in ("bystander::plain", "bystander::composite.more"):
         op = REGISTRY.find(name)
+        op.plan(box(1).keys)
         found[name] = {key: (entry.reason, entry.kernel.name, entry.kernel.origin) for key, entry in op.table().items()}
     return found
 
@@ -72,7 +84,7 @@ def _run(draw):
             assert state_of_registry() == before
         if draw.random() < 0.3 and REGISTRY.packet("t", "f") is not None:
             for op in REGISTRY.packet("t", "f"):
-                op.plan(tensor(1).keys)
+                op.plan(box(1).keys)
     draw.shuffle(libraries)
     while libraries:
         lib = libraries.pop()
@@ -107,17 +119,17 @@ def test_what_two_libraries_overrode_is_back_in_any_order():
             over[0].impl("f", lambda x: "over", "Shelf", allow_override=True)
             over[1].impl("f", lambda x: "rack", "Rack")
             op = REGISTRY.find("t::f")
-            assert (op(tensor(1)), op(tensor(1, on="rack"))) == ("over", "rack")
+            assert (op(box(1)), op(box(1, on="rack"))) == ("over", "rack")
             for i in order:
                 over[i].undo()
-            assert op(tensor(1)) == "base"
+            assert op(box(1)) == "base"
             assert list(op.kernels) == ["Shelf"]
 
 
 def test_a_custom_operator_that_was_undone_leaves_the_registry_as_it_was():
     before = state_of_registry()
     op = custom_op("t::f", _kernel, mutates_args=(), schema="(Tensor x) -> Tensor")
-    op.register_kernel(["shelf", "rack"], lambda x: tensor(1))
+    op.register_kernel(["shelf", "rack"], lambda x: box(1))
     op.register_fake(lambda x: x)
     op.register_autograd(lambda ctx, grad: grad)
     with op.set_kernel_enabled("rack", False):

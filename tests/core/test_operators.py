@@ -7,15 +7,15 @@ import pickle
 import pytest
 
 from turnout import config, state
+from turnout.devices import Backend
 from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
 from turnout.keys import KEYS, TRACKED, BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import REGISTRY, Registrations, Registry
 from turnout.state import DISPATCH
-from turnout_aten.backend.tensor_backend import TensorBackend
 
 
-class OffBackend(TensorBackend):
+class OffBackend(Backend):
     name = "Off"
     device_type = "off"
 
@@ -198,36 +198,62 @@ def test_a_disabled_key_falls_through_and_asking_for_it_is_an_error_that_names_t
         assert op.redispatch(ks, Handle(ks)) == "tracer"
 
 
-def test_an_operator_pickles_by_name():
-    op = REGISTRY.find("aten::add.Tensor")
+@pytest.fixture
+def shop():
+    """Operators of the process's registry."""
+    with Registrations("shop") as library:
+        library.define("sell(Tensor x) -> Tensor")
+        library.define("sell.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+        yield library
+
+
+def test_an_operator_pickles_by_name(shop):
+    op = REGISTRY.find("shop::sell.out")
     assert pickle.loads(pickle.dumps(op)) is op
 
 
-def test_default_is_another_name_of_the_unnamed_overload():
-    assert REGISTRY.find("aten::exp.default") is REGISTRY.find("aten::exp")
+def test_default_is_another_name_of_the_unnamed_overload(shop):
+    assert REGISTRY.find("shop::sell.default") is REGISTRY.find("shop::sell")
 
 
-def test_every_standard_kernel_can_take_what_its_schema_passes():
-    from turnout.operators.kernels import LazyFunction
-    from turnout.schema.kernels import check_kernel_signature
-
-    checked = 0
-    for op in REGISTRY.operators.values():
-        for stack in op.kernels.values():
-            for kernel in stack:
-                if isinstance(kernel.fn, LazyFunction) and kernel.binder is None:
-                    function = kernel.fn.__wrapped__
-                    if kernel.form == "unboxed" and hasattr(function, "__code__"):
-                        check_kernel_signature(function, op.schema)
-                        checked += 1
-    assert checked > 50
-
-
-def test_an_overload_that_does_not_exist_names_those_that_do():
+def test_an_overload_that_does_not_exist_names_those_that_do(shop):
     import turnout
 
     with pytest.raises(UnknownOperatorError) as caught:
-        turnout.ops.aten.exp.Tensor
-    assert str(caught.value) == "aten::exp has no overload 'Tensor'; it has default, out"
-    with pytest.raises(UnknownOperatorError, match=r"no operator aten::expp; did you mean aten::exp"):
-        turnout.ops.aten.expp
+        turnout.ops.shop.sell.two
+    assert str(caught.value) == "shop::sell has no overload 'two'; it has default, out"
+    with pytest.raises(UnknownOperatorError) as caught:
+        turnout.ops.shop.sel
+    assert str(caught.value) == "no operator shop::sel; did you mean shop::sell or shop::sell.out?"
+
+
+def test_the_table_of_an_operator_has_an_entry_for_each_key_that_something_serves(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: x)
+    library.impl("f", "CompositeExplicitAutograd", lambda x: x)
+    library.impl("f", "Autograd", FALLTHROUGH)
+    found = {key: (entry.reason, entry.key) for key, entry in op.table().items()}
+    assert found == {
+        "Undefined": ("default backend kernel", "CompositeExplicitAutograd"),
+        "CPU": ("kernel", "CPU"),
+        "XPU": ("default backend kernel", "CompositeExplicitAutograd"),
+        "BackendSelect": ("backend fallback", "BackendSelect"),
+        "ADInplaceOrView": ("backend fallback", "ADInplaceOrView"),
+        "AutogradOther": ("autograd kernel", "Autograd"),
+        "AutogradCPU": ("autograd kernel", "Autograd"),
+        "AutogradXPU": ("autograd kernel", "Autograd"),
+    }
+
+
+def test_the_table_has_a_fallbacks_own_kernel_for_the_operator_and_nothing_where_it_declines(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    other = library.define("lib::g(Tensor x) -> Tensor")
+
+    def special(op, key):
+        return (lambda ks, *args: "special") if op.name == "f" else None
+
+    library.fallback("Tracer", None, form="internal", specialize=special, by_key=True)
+    assert op.table()["Tracer"].kernel.fn(0) == "special"
+    assert op.table()["Tracer"].reason == "backend fallback"
+    assert "Tracer" not in other.table()
+    assert op.cache == {}

@@ -1,78 +1,20 @@
-"""Who imports whom: what `import turnout` loads, the order of core's modules, and what plugins may touch."""
+"""Who imports whom: what `import turnout` loads, that nothing goes in circles, and what distributions take from each other."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from workspace import ROOT, distributions, imported, modules
+from import_graph import circles, files, graph_of, layers, rooms, without
+from workspace import ROOT, Distribution, distributions, imported, modules
 
-CORE = ROOT / "core" / "src" / "turnout"
-
-# The modules of core, in import order: when it is loaded, each imports only those before it; an import inside a
-# function may go the other way. docs/notes/0001 says what each holds.
-ORDER = [
-    "errors",
-    "config",
-    "dtypes",
-    "limits",
-    "keys",
-    "plugins",
-    "table",
-    "state",
-    "schema",
-    "kernels",
-    "operators",
-    "registry",
-    "ops",
-    "devices",
-    "backends",
-    "calling",
-    "stubs",
-    "bindings",
-    "autograd",
-    "return_types",
-    "parts",
-    "generated",
-    "variadics",
-    "reductions",
-    "conversions",
-    "tracking",
-    "tensors",
-    "random",
-    "shapes",
-    "native",
-    "hosting",
-    "nn",
-    "fft",
-    "linalg",
-    "matrices",
-    "signal",
-    "special",
-    "masked",
-    "elements",
-    "printing",
-    "interop",
-    "factories",
-    "indexing",
-    "serialization",
-    "modes",
-    "trees",
-    "func",
-    "library",
-    "explanation",
-    "tracing",
-    "amp",
-    "graphs",
-    "array_api",
-    "python_dispatcher",
-    "codegen",
-    "__init__",
-]
+EVERY = distributions()
+each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+CORE = next(one for one in EVERY if one.name == "turnout-core")
+ATEN = next(one for one in EVERY if one.name == "turnout-aten")
 
 # Imported at first use, if at all.
 LATE = [
@@ -92,91 +34,189 @@ LATE = [
     "yaml",
 ]
 
+# ---- what is loaded when
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules that are loaded after a program."""
+    run = subprocess.run(
+        [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(run.stdout.split())
+
 
 def test_import_turnout_loads_nothing_heavy():
-    program = "import sys; print(*sys.modules); import turnout; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    before, after = (set(line.split()) for line in run.stdout.splitlines())
+    before, after = loaded_by(""), loaded_by("import turnout")
     assert not set(LATE) & before, "loaded by the start of the interpreter: this test would see nothing"
     assert "turnout" in after
     assert not set(LATE) & after
 
 
-def test_using_the_cpu_loads_scipy_only_where_a_kernel_needs_it():
-    program = "import sys, turnout; (turnout.ones(2) + 1).sum(); print('scipy' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "False\n"
-
-
 def test_import_turnout_loads_no_plugin():
-    others = [one.module for one in distributions() if one.module != "turnout"]
-    program = f"import sys, turnout; print(*(set({others}) & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == []
+    assert not {one.module for one in EVERY if one is not CORE} & loaded_by("import turnout")
 
 
-def test_modules_of_functions_are_loaded_when_they_are_first_used():
-    late = [f"turnout.{name}" for name in ("fft", "linalg", "nn", "special")]
-    loaded = f"print(*(name for name in {late} if name in sys.modules), sep=', ')"
-    program = f"import sys, turnout; {loaded}; {'; '.join(late)}; {loaded}"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == f"\n{', '.join(late)}\n"
+def test_using_the_cpu_loads_scipy_only_where_a_kernel_needs_it():
+    assert "scipy" not in loaded_by("import turnout; (turnout.ones(2) + 1).sum()")
 
 
-def test_every_module_of_core_has_a_place_in_the_order():
-    present = {path.stem for path in CORE.glob("*.py")} | {path.parent.name for path in CORE.glob("*/__init__.py")}
-    assert present - set(ORDER) == set()
+def test_public_modules_are_loaded_when_they_are_first_used():
+    late = {f"turnout_aten.{name}" for name in ("fft", "linalg", "nn", "special")}
+    assert not late & loaded_by("import turnout; turnout.Tensor")
+    assert late <= loaded_by("import turnout; turnout.fft, turnout.linalg, turnout.nn, turnout.special")
 
 
-def part(module: str) -> str:
-    """The entry of ORDER that a dotted name below `turnout` belongs to."""
-    name = module.split(".")[1] if "." in module else "__init__"
-    return name if name in ORDER else "__init__"
+# ---- no circles
+
+METHODS = "methods of Tensor, bound at their first use; what they call is written in tensors"
+# Arrows that close a circle -> why. Without them no file reaches itself through what it imports, in functions or not.
+CLOSING: dict[str, dict[tuple[str, str], str]] = {
+    "turnout-aten": {
+        ("tensor.tensor", "tensor.indexing"): METHODS,
+        ("tensor.tensor", "tensor.interop"): METHODS,
+        ("tensor.tensor", "tensor.saving"): METHODS,
+        ("tensor.gradients", "tensor.tensor"): METHODS,
+        ("tensor.conversions", "array_api"): METHODS,
+        ("tensor.conversions", "tensor.creation"): METHODS,
+        ("tensor.conversions", "tensor.data"): METHODS,
+        ("functions.parts", "generated.methods"): "a generated method replaces its placeholder in the class at the first call",
+        ("declarations.model", "declarations.checks"): "`Declarations.read` is the one way to make checked declarations",
+        ("declarations.model", "declarations.entries"): "`Declarations.read` is the one way to make checked declarations",
+    },
+    "turnout-autocast": {
+        ("amp", "service"): "`turnout.amp` offers what needs the plugin as attributes that are looked up late",
+    },
+    "turnout-autograd": {
+        ("graph", "formulas"): "a node sums gradients to the shape of its input with the operators' own formula",
+        ("graph", "leaves"): "the node of a leaf is made when the first gradient is recorded for it",
+        ("graph", "levels"): "a value of an inner level is asked for when its gradient is recorded",
+        ("calls", "examples"): "a call with a batch is recorded example by example",
+        ("function", "examples"): "the same for an `autograd.Function`",
+    },
+}  # fmt: skip
 
 
-def run_at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The statements that run when the module is loaded: not those of functions, nor `if TYPE_CHECKING`."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            yield from run_at_import(node.orelse)
-            continue
-        yield node
-        for field in ("body", "orelse", "finalbody"):
-            yield from run_at_import(getattr(node, field, []))
-        for handler in getattr(node, "handlers", []):
-            yield from run_at_import(handler.body)
+def closing(one: Distribution) -> dict[tuple[str, str], str]:
+    named = CLOSING.get(one.name, {})
+    return {(f"{one.module}.{a}", f"{one.module}.{b}"): why for (a, b), why in named.items()}
 
 
-def out_of_order(module: str, tree: ast.Module) -> list[str]:
-    rank = ORDER.index(part(module))
+@each
+def test_no_file_imports_itself_through_others(one: Distribution):
+    found = circles(without(files(one), closing(one)))
+    shown = [f"{a} -> {b}" for circle in found for a in circle for b in sorted(files(one)[a] & set(circle))]
+    assert shown == []
+
+
+@each
+def test_every_arrow_that_is_let_through_closes_a_circle_and_says_why(one: Distribution):
+    graph = files(one)
+    for (importer, other), why in closing(one).items():
+        rest = [arrow for arrow in closing(one) if arrow != (importer, other)]
+        assert any({importer, other} <= set(c) for c in circles(without(graph, rest))), f"{importer} -> {other}"
+        assert why
+
+
+def test_rooms_of_core_have_an_order(capsys):
+    graph = rooms(files(CORE))
+    assert circles(graph) == []
+    with capsys.disabled():
+        show("turnout", graph)
+
+
+def test_rooms_of_the_operator_set_are_shown(capsys):
+    assert layers(rooms(files(ATEN)))
+    with capsys.disabled():
+        show("turnout_aten", rooms(files(ATEN)))
+
+
+def show(name: str, graph: dict[str, set[str]]) -> None:
+    """Print the layers where output is shown (`pytest -s`)."""
+    if "-s" in sys.argv or "--capture=no" in sys.argv:
+        print(f"\n{name}, each layer imports only those above it")  # noqa: T201
+        for layer in layers(graph):
+            print("   ", ", ".join(layer))  # noqa: T201
+
+
+def test_the_top_level_of_core_fits_a_screen():
+    names = {p.name for p in CORE.source.iterdir()} - {"__pycache__"}
+    assert len(names) <= 16, sorted(names)
+
+
+def test_an_import_counts_wherever_it_runs_and_a_package_counts_as_its_init():
+    texts = {
+        "p.__init__": "from p.a import x",
+        "p.a": "def f():\n    from p import b\n",
+        "p.b": "try:\n    pass\nexcept E:\n    import p.c\n",
+        "p.c": "if TYPE_CHECKING:\n    from p.b import y\nelse:\n    from p import d\n",
+        "p.d": "from . import nothing",
+    }
+    graph = graph_of({name: ast.parse(text) for name, text in texts.items()})
+    assert graph == {"p": {"p.a"}, "p.a": {"p.b"}, "p.b": {"p.c"}, "p.c": {"p.d"}, "p.d": {"p"}}
+    assert circles(graph) == [["p", "p.a", "p.b", "p.c", "p.d"]]
+    assert circles(without(graph, [("p.d", "p")])) == []
+    assert layers(without(graph, [("p.d", "p")])) == [["p.d"], ["p.c"], ["p.b"], ["p.a"], ["p"]]
+    assert rooms(graph)["a"] == {"b"}
+
+
+# ---- core knows nobody
+
+
+def test_no_file_of_core_names_a_plugin():
+    """Which package provides what is data that the build makes of the manifests."""
+    names = [n for one in EVERY if one is not CORE for n in (one.module, one.name)]
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))}|aten)\b")
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z", "core"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split("\0")
+    paths = [ROOT / name for name in tracked if name] or [
+        p for p in CORE.folder.rglob("*") if p.suffix in (".py", ".toml", ".md")
+    ]
     found = []
-    for node in run_at_import(tree.body):
-        for name in imported(module, node):
-            if name.partition(".")[0] == "turnout" and ORDER.index(part(name)) > rank:
-                found.append(f"{module}:{node.lineno} imports {name}")  # type: ignore[attr-defined]
-    return found
-
-
-@pytest.mark.parametrize("name", ORDER)
-def test_modules_of_core_import_only_those_before_them(name: str):
-    found = [line for module, tree in modules(CORE) if part(module) == name for line in out_of_order(module, tree)]
+    for path in paths:
+        if path.is_file():  # one that was moved is still listed
+            lines = path.read_text("utf-8").splitlines()
+            found += [
+                f"{path.relative_to(ROOT)}:{i}: {m[0]}" for i, t in enumerate(lines, 1) if (m := pattern.search(t))
+            ]
+    assert len(paths) > 80
     assert found == []
 
 
-def test_an_import_out_of_order_is_found_wherever_it_runs():
-    text = "try:\n    pass\nexcept E:\n    from .. import tensor\nclass C:\n    import turnout.registry\n"
-    assert out_of_order("turnout.schema.parse", ast.parse(text)) == [
-        "turnout.schema.parse:4 imports turnout.tensor",
-        "turnout.schema.parse:6 imports turnout.registry",
-    ]
-    text = "if TYPE_CHECKING:\n    from ..tensor import Tensor\ndef f():\n    from turnout import tensor\n"
-    assert out_of_order("turnout.schema.parse", ast.parse(text)) == []
+def test_core_imports_only_itself_and_what_it_depends_on():
+    allowed = {"turnout", "importlib_metadata", "pluggy", *sys.stdlib_module_names}
+    for module, tree in modules(CORE.source):
+        for node in ast.walk(tree):
+            for name in imported(module, node):
+                assert name.partition(".")[0] in allowed, f"{module} imports {name}"
 
 
-def private_uses(module: str, tree: ast.Module) -> list[str]:
-    """Names with a leading underscore that `module` takes from core, through an import or as turnout.a._b."""
+def test_no_test_of_core_imports_a_plugin_or_an_array_library():
+    allowed = {
+        "hypothesis",
+        "pytest",
+        "setuptools",
+        "turnout",
+        "pluggy",
+        "importlib_metadata",
+        *sys.stdlib_module_names,
+    }
+    folder = ROOT / "tests" / "core"
+    own = {path.stem for path in folder.rglob("*.py")} | {"fake_alpha"}  # a package that the tests write
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for name in imported("", node):
+                assert name.partition(".")[0] in allowed | own, f"{path}: {name}"
+
+
+# ---- what distributions take from each other
+
+
+def private_uses(own: str, module: str, tree: ast.Module) -> list[str]:
+    """Names with a leading underscore that `module` takes from another distribution, by an import or as turnout.a._b."""
     found = []
     for node in ast.walk(tree):
         names = list(imported(module, node))
@@ -184,36 +224,24 @@ def private_uses(module: str, tree: ast.Module) -> list[str]:
             names = [ast.unparse(node)]
         for name in names:
             parts = name.split(".")
-            if parts[0] == "turnout" and any(p.startswith("_") and not p.startswith("__") for p in parts):
+            foreign = (parts[0] == "turnout" or parts[0].startswith("turnout_")) and parts[0] != own
+            if foreign and any(p.startswith("_") and not p.startswith("__") for p in parts):
                 found.append(f"{module}:{node.lineno} uses {name}")  # type: ignore[attr-defined]
     return found
 
 
-def test_plugins_and_tools_use_no_private_name_of_core():
-    found = []
-    for one in distributions():
-        if one.module != "turnout":
-            found += [line for module, tree in modules(one.source) for line in private_uses(module, tree)]
-    assert found == []
+@each
+def test_distributions_use_no_private_name_of_another(one: Distribution):
+    assert [line for module, tree in modules(one.source) for line in private_uses(one.module, module, tree)] == []
 
 
 def test_a_private_use_is_found_in_every_spelling():
-    text = "from turnout.keys import _bits\nimport turnout._state\nx = turnout.keys._bits\nturnout.keys.__doc__\n"
-    assert private_uses("turnout_x.a", ast.parse(text)) == [
+    text = (
+        "from turnout.keys import _bits\nimport turnout_y._state\nx = turnout.keys._bits\nturnout.keys.__doc__\n"
+        "from turnout_x.b import _own\n"
+    )
+    assert private_uses("turnout_x", "turnout_x.a", ast.parse(text)) == [
         "turnout_x.a:1 uses turnout.keys._bits",
-        "turnout_x.a:2 uses turnout._state",
+        "turnout_x.a:2 uses turnout_y._state",
         "turnout_x.a:3 uses turnout.keys._bits",
     ]
-
-
-def test_core_names_no_plugin():
-    """Which package provides what is data: `providers.json`, made from the manifests."""
-    names = [n for one in distributions() if one.module != "turnout" for n in (one.module, one.name)]
-    texts = [p for p in sorted(CORE.rglob("*")) if p.suffix in (".py", ".pyi", ".yaml", ".toml")]
-    assert [(str(p.relative_to(CORE)), n) for p in texts for n in names if n in p.read_text("utf-8")] == []
-
-
-def test_no_test_of_core_imports_numpy():
-    for path in Path(ROOT / "tests" / "core").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            assert not any(name.partition(".")[0] == "numpy" for name in imported("", node)), path

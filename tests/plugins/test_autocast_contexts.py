@@ -208,3 +208,7 @@ def test_an_unknown_name_of_amp_is_an_attribute_error():
     with pytest.raises(AttributeError) as raised:
         amp.autocst
     assert str(raised.value) == "module 'turnout.amp' has no attribute 'autocst'"
+
+
+def test_is_autocast_enabled_says_no_where_there_is_no_backend():
+    assert not turnout.amp.is_autocast_enabled("nowhere")

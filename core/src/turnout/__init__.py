@@ -48,8 +48,8 @@ from turnout.dtypes import uint32 as uint32
 from turnout.dtypes import uint64 as uint64
 from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
-from turnout.operators.namespaces import ops as ops
 from turnout.plugins.module_finder import ModuleFinder
+from turnout.registry.namespaces import ops as ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from turnout.explanation import explain as explain
     from turnout.explanation.python_dispatcher import PythonDispatcher as PythonDispatcher
     from turnout.explanation.tracing import trace_dispatch as trace_dispatch
-    from turnout.operators.modes import DispatchMode as DispatchMode
+    from turnout.registry.modes import DispatchMode as DispatchMode
 
 dtype = DType
 __version__ = "0.1.0"
@@ -69,7 +69,7 @@ sys.meta_path.insert(0, ModuleFinder(sys.modules[__name__], lambda name: plugins
 
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".
 _LATE = {
-    "DispatchMode": "turnout.operators.modes:DispatchMode",
+    "DispatchMode": "turnout.registry.modes:DispatchMode",
     "PythonDispatcher": "turnout.explanation.python_dispatcher:PythonDispatcher",
     "explain": "turnout.explanation:explain",
     "library": "turnout.library",

@@ -70,7 +70,7 @@ def rejected(*rows):
 
 
 def test_defaults_come_from_nowhere_else(home):
-    assert config.get("default_device") == "cpu"
+    assert config.get("default_device") == ""
     assert config.get("strict") is False
     assert config.get("plugins.disable") == ()
     assert config.get("plugin.alpha.fraction") == 0.5
@@ -270,7 +270,7 @@ def test_overrides_end_with_their_block_also_when_it_raises_and_nest(home):
 
     with pytest.raises(KeyError):
         raising()
-    assert config.get("default_device") == "cpu"
+    assert config.get("default_device") == ""
 
 
 def test_overrides_are_of_one_context(home):
@@ -288,7 +288,7 @@ def test_overrides_are_of_one_context(home):
         thread = threading.Thread(target=lambda: seen.append(config.get("default_device")))
         thread.start()
         thread.join()
-    assert seen == ["cpu"]
+    assert seen == [""]
 
 
 def test_what_holds_for_the_process_cannot_be_overridden_in_a_context(home):

@@ -27,7 +27,7 @@ def turnout_activate(library, options):
 
 
 class Library:
-    """Stands in for turnout.registry.Library: remembers what was registered, in one place for all libraries."""
+    """Stands in for turnout.registry.Registrations: remembers what was registered, in one place for all libraries."""
 
     registered: list[str] = []
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
+import unittest.mock
+from pathlib import Path
+
 import pytest
 
 from turnout import plugins
 from turnout.errors import ManifestError, PluginError
-from turnout.plugins import providers
 from turnout.plugins.manifest import Backend, Key, Manifest, Need, Option
 
 FULL = """\
@@ -125,7 +128,7 @@ help = "which way"
         "  line 7   provides.backend.device is required: the device string, such as 'cuda'\n"
         "  line 8   provides.backend.name: expected a name such as 'CUDA', got 'alpha'\n"
         "  line 10  provides.key: Profiler is new and needs its place: before or after another functionality\n"
-        "  line 13  provides.key: Autograd is a standard functionality, which core places itself: name it alone\n"
+        "  line 13  provides.key: Autograd is a standard functionality, whose row core has: name it alone\n"
         "  line 19  option.fraction.default: expected a number, got 'half'\n"
         "  line 22  option.Mode: expected a name of lower case letters, digits and single underscores\n"
         "  line 23  option.Mode.type: expected one of bool, int, float, str, strings, got 'string'"
@@ -207,15 +210,27 @@ def test_asking_for_the_device_of_a_broken_manifest_shows_the_problem(site):
     )
 
 
-def test_the_data_file_is_what_the_manifests_of_the_repository_say():
-    assert providers.main(["--check"]) == 0
-
-
-def test_generating_the_data_file_reads_every_manifest(tmp_path):
+def test_the_build_makes_the_file_of_known_packages_from_the_manifests_of_the_workspace(tmp_path):
     folder = tmp_path / "plugins/alpha/src/fake_alpha"
     folder.mkdir(parents=True)
-    (folder / "plugin.toml").write_text(FULL)
-    assert (
-        '"alpha": {\n      "distribution": "Dist_Alpha",\n      "devices": [\n        "alpha"\n'
-        in providers.generate(tmp_path)
-    )
+    public = '[provides.names]\n"fake_alpha.tools" = ["hammer", "anvil"]\n\n[[provides.backend]]'
+    text = FULL.replace("[[provides.backend]]", public).replace('device = "alpha"', 'device = "alpha"\nrank = "lowest"')
+    (folder / "plugin.toml").write_text(text)
+    assert _setup()["known_packages"](tmp_path) == {
+        "alpha": {
+            "distribution": "Dist_Alpha",
+            "devices": ["alpha"],
+            "backends": ["Alpha"],
+            "functionalities": ["Autograd", "Profiler"],
+            "namespaces": ["letters"],
+            "public": ["anvil", "hammer"],
+            "lowest_device": "alpha",
+        }
+    }
+
+
+def _setup():
+    """What core's setup.py defines, without its call of setup()."""
+    path = Path(__file__).resolve().parents[3] / "core/setup.py"
+    with unittest.mock.patch("setuptools.setup"):
+        return runpy.run_path(str(path))

@@ -127,9 +127,9 @@ def test_a_plugin_for_a_newer_or_another_api_is_incompatible(site, monkeypatch):
 
 
 def test_a_plugin_for_an_older_minor_of_the_api_works_with_a_newer_core(site, monkeypatch):
-    from turnout.plugins import discovery
+    from turnout.plugins import environment
 
-    monkeypatch.setattr(discovery, "PLUGIN_API", "1.7")
+    monkeypatch.setattr(environment, "PLUGIN_API", "1.7")
     site.plugin("alpha")
     assert plugins.activate("alpha").state == "active"
 

@@ -122,7 +122,7 @@ def key_disabled(key: str, functionality: str) -> bool:
 
 
 def kernel_choices() -> dict[str, str]:
-    """`kernels.choose`: "aten::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there."""
+    """`kernels.choose`: "mylib::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there."""
     return _below("kernels.choose.")
 
 

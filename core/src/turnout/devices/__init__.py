@@ -1,11 +1,9 @@
-"""Devices: their names, the backends behind them, and on which one a call runs.
+"""Devices: their names, and the backends behind them.
 
 | module | holds |
 |---|---|
 | `devices` | `Device`, an interned (type, index) pair; which backend a device type belongs to; the default device |
 | `backend` | `Backend`, what dispatch needs of a package that brings a device |
-| `placement` | the one device of a call, and the guard it runs under |
-| `selection` | BackendSelect: how a call without tensors finds its backend |
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class NoKernelError(TurnoutError, NotImplementedError):
 
 
 class NoDataError(TurnoutError, NotImplementedError):
-    """A value was asked for of a tensor that has none, such as one on `meta`."""
+    """A value was asked for of a tensor that has none, such as one of a backend without data."""
 
 
 class UnknownOperatorError(TurnoutError, AttributeError):

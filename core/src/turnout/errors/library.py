@@ -97,21 +97,16 @@ def other_key(op_name: str, key: str, own: str) -> str:
 
 def composites(op: Operator, key: str, present: str, kernel: Kernel) -> str:
     """Two kinds of kernel that one operator cannot have."""
+    backend = next((each for each in (key, present) if not each.startswith("Composite")), "")
+    remedy = (
+        f"leave the {backend} kernel away: the operator runs on tensors without data through the operators it calls"
+        if backend
+        else "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own"
+    )
     return (
         f"{op.qualified_name}: a kernel for {key} beside one for {present}\n"
-        f"  found   {present}: {kernel.origin}, {kernel.name} ({kernel.source})\n"
-        f"  to fix  {_COMPOSITES[frozenset((key, present))]}"
+        f"  found   {present}: {kernel.origin}, {kernel.name} ({kernel.source})\n  to fix  {remedy}"
     )
-
-
-_COMPOSITES = {
-    frozenset(("CompositeImplicitAutograd", "CompositeExplicitAutograd")): (
-        "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own"
-    ),
-    frozenset(("CompositeImplicitAutograd", "Meta")): (
-        "leave the Meta kernel away: the operator runs on meta tensors through the operators it calls"
-    ),
-}
 
 
 def not_callable(api: str, value: object) -> str:
@@ -202,10 +197,10 @@ def no_kernel_to_switch(name: str, device: str, present: Iterable[str]) -> str:
 
 
 def no_fake(op: Operator) -> str:
-    """A meta tensor met a custom operator of which nobody said what shape its result has."""
+    """A tensor without data met a custom operator of which nobody said what shape its result has."""
     return (
         f"{op.qualified_name}: no fake kernel\n"
-        "  asked for by  a meta tensor, which has a shape and no data\n"
+        "  asked for by  a tensor without data\n"
         f"  to fix        turnout.library.register_fake({op.qualified_name!r}, function): "
         "the arguments in, empty results of the right shape out"
     )

@@ -16,10 +16,10 @@ from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperat
 from turnout.errors import calls as texts
 from turnout.keys import IMPLICIT, UNDEFINED
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet
-from turnout.operators.namespaces import ops
 from turnout.operators.values import tensors_in
 from turnout.plugins import provider_of
 from turnout.registry import REGISTRY
+from turnout.registry.namespaces import ops
 from turnout.state import DISPATCH
 from turnout.table import AMBIGUOUS
 
@@ -150,7 +150,7 @@ def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Say why `op(*args, **kwargs)` would run what it would run, in the present state. Calls no kernel.
 
     `op` is an operator, a packet, a public function such as `turnout.add`, a Tensor method, or a name: "add",
-    "aten::add.Tensor". Raises UnknownOperatorError for a name nobody defined, CallError or OverloadError for arguments
+    "mylib::add.Tensor". Raises UnknownOperatorError for a name nobody defined, CallError or OverloadError for arguments
     that the operator does not take.
     """
     target = find(op)
@@ -179,7 +179,7 @@ def find(op: Any) -> Operator | Packet:
     if "::" in name:
         return _named(name)
     raise TypeError(
-        f"explain: expected an operator, a function of an operator or a name such as 'aten::add', got {op!r}"
+        f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {op!r}"
     )
 
 

@@ -37,7 +37,7 @@ class FakeContext:
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A size that only the data would tell, known to lie between `min` and `max`.
 
-        Raises NoKernelError for meta tensors, whose sizes are all known; LibraryError for bounds that no size has.
+        Raises NoKernelError for tensors without data, whose sizes are known; LibraryError for bounds that no size has.
         """
         if type(min) is not int or not (max is None or type(max) is int) or min < 0 or (max is not None and max < min):
             raise LibraryError(texts.bad_bounds(min, max))

@@ -10,8 +10,8 @@
 | `stubs` | the source text of an operator's entry point, and its compilation at the first call |
 | `arguments` | one normaliser for each type of argument, which stubs call |
 | `values` | what dispatch takes for a tensor |
-| `modes` | `DispatchMode`, and subclasses of tensors that dispatch themselves |
-| `namespaces` | `turnout.ops` |
+| `placement` | the one device of a call, and the guard it runs under |
+| `selection` | BackendSelect: how a call without tensors finds its backend |
 """
 
 from __future__ import annotations

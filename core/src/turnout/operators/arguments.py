@@ -11,7 +11,7 @@ from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError
 from turnout.errors import calls as texts
-from turnout.operators.values import has_keys, is_tensor
+from turnout.operators.values import has_keys, is_generator, is_tensor
 from turnout.state import DISPATCH as _DISPATCH
 from turnout.state import FRESH as FRESH
 
@@ -40,7 +40,7 @@ def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
     """Raise CallError for an argument that is not a tensor, generator or list of tensors where the schema wants one."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         kind = argument.type.canonical
-        if kind.startswith("Generator") and value is not None and not has_keys(value):
+        if kind.startswith("Generator") and value is not None and not is_generator(value):
             _refuse(op.qualified_name, argument.name, "a turnout.Generator", value)
         if not argument.type.is_tensor_like:
             continue

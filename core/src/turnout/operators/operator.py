@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class Operator:
     """One overload. Call it, `redispatch` it from a given key set, or ask for one key's `kernel`.
 
-    Attributes: `namespace`, `name`, `overload` ("" for the unnamed one), `qualified_name` ("aten::add.Tensor"), `schema`,
+    Attributes: `namespace`, `name`, `overload` ("" for the unnamed one), `qualified_name` ("mylib::add.Tensor"), `schema`,
     `tags`, `kernels` (key -> registered kernels, oldest first).
     """
 

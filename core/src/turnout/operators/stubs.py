@@ -7,13 +7,14 @@ arguments, computes the key set, and makes one dict look-up.
 from __future__ import annotations
 
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType
 from turnout.operators import arguments
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from turnout.operators import Operator
     from turnout.schema import Argument, FunctionSchema

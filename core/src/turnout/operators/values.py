@@ -23,6 +23,11 @@ def is_tensor(value: object) -> bool:
     return has_keys(value) and getattr(value, "schema_type", "Tensor") == "Tensor"
 
 
+def is_generator(value: object) -> bool:
+    """Whether a value may stand where a schema says Generator."""
+    return has_keys(value) and getattr(value, "schema_type", "Tensor") == "Generator"
+
+
 def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
     """The values with keys among arguments in schema order, those in lists included: tensors and generators."""
     for arg in args:

@@ -142,7 +142,7 @@ def _check_promises(manifest: Manifest, provided: set[str]) -> None:
 def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> bool:
     """Whether one promise was kept. `prefixes` are what the runtime keys of the manifest's functionalities begin with.
 
-    `Registrations.provided()` also says "kernel:aten::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel
+    `Registrations.provided()` also says "kernel:mylib::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel
     stands for its namespace, and each of them for its functionality.
     """
     kind, _, name = promise.partition(":")

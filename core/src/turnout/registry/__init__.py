@@ -1,4 +1,13 @@
-"""The registry: operators, fallbacks, backends (`store`), and groups of registrations that can be undone (`registrations`)."""
+"""The registry: which operators and kernels there are.
+
+| module | holds |
+|---|---|
+| `store` | `Registry`: operators, fallbacks, backends; `REGISTRY`, that of the process |
+| `registrations` | `Registrations`, a group of changes that can be undone |
+| `namespaces` | `turnout.ops` |
+| `modes` | `DispatchMode`, and subclasses of tensors that dispatch themselves |
+| `core_kernels` | what core itself registers |
+"""
 
 from __future__ import annotations
 

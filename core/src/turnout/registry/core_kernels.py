@@ -20,12 +20,12 @@ def install() -> None:
 
 
 def _selection(op: Operator) -> Any:
-    from turnout.devices.selection import selection
+    from turnout.operators.selection import selection
 
     return selection(op)
 
 
 def _modes(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
-    from turnout.operators.modes import dispatch
+    from turnout.registry.modes import dispatch
 
     return dispatch(op, ks, args)

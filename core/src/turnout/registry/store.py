@@ -8,13 +8,13 @@ from __future__ import annotations
 from turnout import config
 from turnout.config import LOCK
 from turnout.config.installed import installed
-from turnout.devices.placement import checked, mixed
 from turnout.errors import ConflictError, StaleOperatorError, UniverseError, UnknownOperatorError, calls
 from turnout.errors import registry as texts
 from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
+from turnout.operators.placement import checked, mixed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

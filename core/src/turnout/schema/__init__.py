@@ -6,10 +6,11 @@ Start with `FunctionSchema.parse`. The modules, each importing only those before
 |---|---|
 | `types` | `BaseType`, `OptionalType`, `ListType`, `TupleType` |
 | `tokens`, `defaults` | tokens with columns; what a default's text means |
-| `model` | `FunctionSchema` and its parts, kind, signature, aliases |
+| `parts` | names, arguments, returns and their alias annotations |
 | `parse` | the grammar |
-| `conventions` | rules for declared operators: in-place names, out arguments, views |
 | `compatibility` | backward and forward compatibility of a changed schema |
+| `model` | `FunctionSchema`: kind, signature, aliases |
+| `conventions` | rules for declared operators: in-place names, out arguments, views |
 | `overloads` | which overload takes a call; ties |
 | `infer` | a schema from type annotations |
 | `kernels` | whether a Python function fits a schema |

@@ -7,8 +7,13 @@ by asking its schema checker about pairs.
 
 from __future__ import annotations
 
-from turnout.schema.model import Argument, FunctionSchema, Return
+from typing import TYPE_CHECKING
+
 from turnout.schema.types import BaseType, ListType, OptionalType, Type
+
+if TYPE_CHECKING:
+    from turnout.schema.model import FunctionSchema
+    from turnout.schema.parts import Argument, Return
 
 # int and SymInt are one type here as there: a symbolic integer is an int with a history.
 _SAME = {"SymInt": "int", "SymFloat": "float", "SymBool": "bool"}

@@ -1,6 +1,6 @@
-"""The values a schema consists of: `FunctionSchema`, `OperatorName`, `Argument`, `Return`, `Annotation`.
+"""`FunctionSchema`: the declaration of one operator, of the parts in `turnout.schema.parts`.
 
-All are frozen. A schema that was parsed prints exactly as it was written (`text`); `canonical()` prints it from its
+It is frozen. A schema that was parsed prints exactly as it was written (`text`); `canonical()` prints it from its
 parts. Two schemas are equal when their parts are, white space apart: a default's spelling is a part.
 
 Which arguments are `self`, out or TensorOptions, the kind and the signature follow PyTorch's code generator, so that
@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
-from turnout.schema.defaults import default_of
-from turnout.schema.types import OptionalType, Type
+from turnout.schema.compatibility import backward_break, forward_break
+from turnout.schema.parse import parse_schema
+from turnout.schema.parts import INPLACE_DUNDERS as INPLACE_DUNDERS
+from turnout.schema.parts import WILDCARD as WILDCARD
+from turnout.schema.parts import Annotation as Annotation
+from turnout.schema.parts import Argument as Argument
+from turnout.schema.parts import OperatorName as OperatorName
+from turnout.schema.parts import Return as Return
+from turnout.schema.types import OptionalType
 
 Kind = Literal["functional", "inplace", "out", "mutable"]
-
-# __iadd__ and so on write self; other names between double underscores do not.
-_AUGMENTED = ("add", "sub", "mul", "div", "mod", "pow", "lshift", "rshift", "and", "xor", "or")
-INPLACE_DUNDERS = frozenset(f"__i{name}__" for name in _AUGMENTED)
-
-WILDCARD = "*"
 
 # The keyword-only run that makes a factory function's tensor, in this order; each may be optional.
 TENSOR_OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
@@ -30,137 +31,6 @@ TENSOR_OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Dev
 # A schema whose default for one argument is missing for historic reasons, and what its variants have there: without it
 # bernoulli.p would not be grouped with bernoulli_.float.
 _HISTORIC_DEFAULTS = {"bernoulli.p": {"p": "0.5"}}
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorName:
-    """`namespace::name.overload`; `namespace` and `overload` are "" where they are not written."""
-
-    namespace: str
-    name: str
-    overload: str = ""
-
-    @property
-    def is_dunder(self) -> bool:
-        """Whether the name is `__x__`."""
-        return len(self.name) > 4 and self.name.startswith("__") and self.name.endswith("__")
-
-    @property
-    def is_inplace(self) -> bool:
-        """Whether the name says that self is written: it ends in `_`, or is `__iadd__` and the like."""
-        return self.name in INPLACE_DUNDERS if self.is_dunder else self.name.endswith("_") and self.name != "_"
-
-    @property
-    def base(self) -> str:
-        """The name that all variants share: `add` for `add_`, `__add__` for `__iadd__`, `f` for `f_functional`."""
-        if self.is_dunder:
-            return f"__{self.name[3:]}" if self.is_inplace else self.name
-        return self.name[:-1] if self.is_inplace else self.name.removesuffix("_functional")
-
-    @property
-    def packet(self) -> str:
-        """`namespace::name`, what all overloads share."""
-        return f"{self.namespace}::{self.name}" if self.namespace else self.name
-
-    def __str__(self) -> str:
-        return f"{self.packet}.{self.overload}" if self.overload else self.packet
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """The alias annotation of a tensor: `(a)`, `(a!)`, `(a|b)`, `(a! -> a|b)`, `(a -> *)`, `(*)`, or the shorthand `!`.
-
-    `before` are the alias sets it belongs to, `after` those it is in when the operator returns (empty where not
-    written); the wildcard set is "*". `Tensor!` is written and in a fresh set of its own: `before` is empty.
-    """
-
-    before: tuple[str, ...] = ()
-    is_write: bool = False
-    after: tuple[str, ...] = ()
-
-    @property
-    def is_shorthand(self) -> bool:
-        """Whether it is `Tensor!`."""
-        return not self.before
-
-    @property
-    def has_wildcard(self) -> bool:
-        return WILDCARD in self.before or WILDCARD in self.after
-
-    @property
-    def sets(self) -> frozenset[str]:
-        """Every alias set the tensor is in before or after."""
-        return frozenset(self.before + self.after)
-
-    def __str__(self) -> str:
-        """What stands behind `Tensor`."""
-        if not self.before:
-            return "!"
-        after = f" -> {'|'.join(self.after)}" if self.after else ""
-        return f"({'|'.join(self.before)}{'!' if self.is_write else ''}{after})"
-
-
-def _typed(type: Type, annotation: Annotation | None) -> str:
-    text = str(type)
-    if annotation is None:
-        return text
-    base = str(type.base)
-    return f"{base}{annotation}{text[len(base) :]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument. `default_text` is the default as written, None where there is none."""
-
-    name: str
-    type: Type
-    default_text: str | None = None
-    annotation: Annotation | None = None
-    kwarg_only: bool = False
-
-    @property
-    def has_default(self) -> bool:
-        return self.default_text is not None
-
-    @property
-    def default(self) -> Any:
-        """The default as the Python value a kernel receives (`turnout.schema.defaults` has the table).
-
-        A list is a new one each time. Raises LookupError when there is no default: None is a value.
-        """
-        if self.default_text is None:
-            raise LookupError(f"argument {self.name} has no default")
-        return default_of(self.type, self.default_text)
-
-    @property
-    def is_write(self) -> bool:
-        return self.annotation is not None and self.annotation.is_write
-
-    @property
-    def is_out(self) -> bool:
-        """Whether results are written into it: keyword-only and written."""
-        return self.kwarg_only and self.is_write
-
-    def __str__(self) -> str:
-        default = "" if self.default_text is None else f"={self.default_text}"
-        return f"{_typed(self.type, self.annotation)} {self.name}{default}"
-
-
-@dataclass(frozen=True, slots=True)
-class Return:
-    """One return; `name` is None where it has none."""
-
-    type: Type
-    name: str | None = None
-    annotation: Annotation | None = None
-
-    @property
-    def is_write(self) -> bool:
-        return self.annotation is not None and self.annotation.is_write
-
-    def __str__(self) -> str:
-        typed = _typed(self.type, self.annotation)
-        return typed if self.name is None else f"{typed} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -179,9 +49,7 @@ class FunctionSchema:
     @staticmethod
     def parse(text: str) -> FunctionSchema:
         """The schema that `text` declares. Raises SchemaSyntaxError, which has `.column` and `.expected`."""
-        from turnout.schema.parse import parse_schema
-
-        return parse_schema(text)
+        return FunctionSchema(*parse_schema(text), text)
 
     def __str__(self) -> str:
         return self.canonical() if self.text is None else self.text
@@ -325,14 +193,10 @@ class FunctionSchema:
 
     def is_backward_compatible_with(self, older: FunctionSchema) -> bool:
         """Whether every call that `older` accepts still works the same with this schema."""
-        from turnout.schema.compatibility import backward_break
-
         return backward_break(self, older) is None
 
     def is_forward_compatible_with(self, older: FunctionSchema) -> bool:
         """Whether a call recorded with this schema, defaults left out, works where only `older` is known."""
-        from turnout.schema.compatibility import forward_break
-
         return forward_break(self, older) is None
 
 

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from turnout.errors.schemas import SchemaSyntaxError
 from turnout.schema.defaults import read_default
-from turnout.schema.model import WILDCARD, Annotation, Argument, FunctionSchema, OperatorName, Return
+from turnout.schema.parts import WILDCARD, Annotation, Argument, OperatorName, Return
 from turnout.schema.tokens import END, NAME, NUMBER, described, tokenize
 from turnout.schema.types import BaseType, OptionalType, TupleType, Type, list_of, optional_of, type_named
 
@@ -28,8 +28,8 @@ from turnout.schema.types import BaseType, OptionalType, TupleType, Type, list_o
 _LONGEST_BOOLS = 4
 
 
-def parse_schema(text: str) -> FunctionSchema:
-    """The schema that `text` declares; `str()` of it is `text`. Raises SchemaSyntaxError."""
+def parse_schema(text: str) -> tuple[OperatorName, tuple[Argument, ...], tuple[Return, ...]]:
+    """The name, arguments and returns that `text` declares. Raises SchemaSyntaxError."""
     return _Parser(text).schema()
 
 
@@ -63,7 +63,7 @@ class _Parser:
 
     # ---- rules
 
-    def schema(self) -> FunctionSchema:
+    def schema(self) -> tuple[OperatorName, tuple[Argument, ...], tuple[Return, ...]]:
         name = self.name()
         self.take("(", "'(' and the arguments")
         arguments = self.arguments()
@@ -71,7 +71,7 @@ class _Parser:
         returns = self.returns()
         if self.tokens[self.at][0] != END:
             self.fail("the end of the schema")
-        return FunctionSchema(name, arguments, returns, self.text)
+        return name, arguments, returns
 
     def name(self) -> OperatorName:
         first = self.at

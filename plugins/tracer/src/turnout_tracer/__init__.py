@@ -4,7 +4,8 @@
 |---|---|
 | `plugin` | activation |
 | `recording` | the fallback, and `trace` |
-| `graph` | `Graph`: nodes, constants, replay |
+| `nodes` | what a graph consists of |
+| `graph` | `Graph`: replay, text, files |
 | `structures` | nested lists, tuples and dicts of tensors, taken apart and put together |
 | `source` | a graph as Python text |
 | `data` | a graph as JSON |

@@ -11,7 +11,7 @@ import math
 import os
 from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.devices import Device, device
@@ -24,8 +24,13 @@ from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.trees import LEAF, Structure
 from turnout_tracer import errors
-from turnout_tracer.graph import Constant, Graph, Node, Ref
+from turnout_tracer.nodes import Constant, Node, Ref
 from turnout_tracer.structures import VALUE, Nested
+
+if TYPE_CHECKING:
+    from turnout_tracer.graph import Graph
+
+Parts = tuple[str, tuple[str, ...], Nested, list[Node], list[Constant], Nested, list[Ref]]  # what a Graph is made of
 
 FORMAT, VERSION = "turnout.graph", 1
 
@@ -117,8 +122,8 @@ def _constant(constant: Constant) -> dict[str, Any]:
 # ---- reading
 
 
-def load(path: str | os.PathLike[str], where: str | Device | None = None) -> Graph:
-    """Read a file that `save` wrote."""
+def load(path: str | os.PathLike[str], where: str | Device | None = None) -> Parts:
+    """What a file that `save` wrote holds."""
     name = os.fspath(path)
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -136,8 +141,8 @@ def load(path: str | os.PathLike[str], where: str | Device | None = None) -> Gra
         raise FileFormatError(errors.not_a_graph(name, f"{type(error).__name__}: {error}")) from None
 
 
-def from_data(data: dict[str, Any], where: str | Device | None = None, name: str = "the data") -> Graph:
-    """The graph of what `to_data` gave."""
+def from_data(data: dict[str, Any], where: str | Device | None = None, name: str = "the data") -> Parts:
+    """The parts of the graph that `to_data` was given."""
     target = None if where is None else device(where)
     generators = [
         Generator(g["device"] if target is None else target).set_state(tuple(g["state"])) for g in data["generators"]
@@ -150,7 +155,7 @@ def from_data(data: dict[str, Any], where: str | Device | None = None, name: str
             raise FileFormatError(errors.other_arguments(name, row["op"], len(args), len(op.schema.arguments)))
         nodes.append(Node(op, args, _decode(row["out"], [], None), bool(row.get("no_grad"))))
     constants = [_read_constant(c, target) for c in data["constants"]]
-    return Graph(
+    return (
         str(data["name"]), tuple(data["inputs"]), _read_nested(data["signature"]), nodes, constants,
         _read_nested(data["output"]), [Ref(i) for i in data["results"]],
     )  # fmt: skip

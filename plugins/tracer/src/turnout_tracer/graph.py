@@ -7,65 +7,14 @@ tensor; a node in whose place gradients were off says so, and its operator is ca
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 from turnout.devices import Device, device
-from turnout.operators import Operator
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.random import Generator
-from turnout_aten.tensor.tensor import Tensor
+from turnout_tracer import data, source
+from turnout_tracer.nodes import Constant, Node, Ref, refs_in
 from turnout_tracer.structures import Nested
-
-
-class Ref:
-    """A value of the graph, by its number."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ref) and other.index == self.index
-
-    def __hash__(self) -> int:
-        return hash(self.index)
-
-    def __repr__(self) -> str:
-        return f"%{self.index}"
-
-
-class Node:
-    """One call of an operator.
-
-    op       the operator
-    args     its arguments in schema order, `Ref` for tensors
-    outputs  a Ref, None, or a list or tuple of them; None for what was written in place
-    no_grad  it ran, and runs, with gradients switched off
-    """
-
-    __slots__ = ("args", "no_grad", "op", "outputs")
-
-    def __init__(self, op: Operator, args: tuple[Any, ...], outputs: Any, no_grad: bool) -> None:
-        self.op = op
-        self.args = args
-        self.outputs = outputs
-        self.no_grad = no_grad
-
-    def __repr__(self) -> str:
-        return f"<Node {self.outputs} = {self.op.qualified_name}{self.args}>"
-
-
-class Constant:
-    """A tensor from outside, copied when the function met it. One that the function writes is copied for each replay."""
-
-    __slots__ = ("ref", "tensor", "written")
-
-    def __init__(self, ref: Ref, tensor: Tensor, written: bool = False) -> None:
-        self.ref = ref
-        self.tensor = tensor
-        self.written = written
 
 
 class Graph:
@@ -143,9 +92,7 @@ class Graph:
     @property
     def code(self) -> str:
         """The graph as a Python function; `turnout` and its constants are the names that it needs."""
-        from turnout_tracer.source import write
-
-        return write(self)
+        return source.write(self)
 
     def __str__(self) -> str:
         return self.code
@@ -155,9 +102,7 @@ class Graph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it into a JSON file, constants included. Raises TraceError for a value that is no data."""
-        from turnout_tracer.data import save
-
-        save(self, path)
+        data.save(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str], device: str | Device | None = None) -> Graph:
@@ -165,18 +110,7 @@ class Graph:
 
         Raises FileFormatError for another file, UnknownOperatorError when an operator of it is not installed.
         """
-        from turnout_tracer.data import load
-
-        return load(path, device)
-
-
-def refs_in(value: Any) -> Iterator[Ref]:
-    """The values that an argument or an output names."""
-    if isinstance(value, Ref):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from refs_in(each)
+        return Graph(*data.load(path, device))
 
 
 def _filled(value: Any, values: list[Any]) -> Any:

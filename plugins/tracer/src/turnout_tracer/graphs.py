@@ -8,7 +8,7 @@ from turnout import plugins
 from turnout_tracer.errors import TraceError as TraceError
 from turnout_tracer.errors import TraceWarning as TraceWarning
 from turnout_tracer.graph import Graph as Graph
-from turnout_tracer.graph import Node as Node
+from turnout_tracer.nodes import Node as Node
 from turnout_tracer.recording import is_tracing as is_tracing
 from turnout_tracer.recording import trace as trace
 

@@ -23,7 +23,8 @@ from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer import errors
-from turnout_tracer.graph import Constant, Graph, Node, Ref
+from turnout_tracer.graph import Graph
+from turnout_tracer.nodes import Constant, Node, Ref
 from turnout_tracer.structures import VALUE, Nested, places_in, take_apart
 
 if TYPE_CHECKING:

@@ -6,15 +6,18 @@ The text runs: its globals are `turnout` and, where there are any, `constants`, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.operators.stubs import python_name
 from turnout_aten.tensor.random import Generator
 from turnout_aten.trees import LEAF
-from turnout_tracer.graph import Graph, Node, Ref
+from turnout_tracer.nodes import Node, Ref
 from turnout_tracer.structures import VALUE, places_in
+
+if TYPE_CHECKING:
+    from turnout_tracer.graph import Graph
 
 
 def write(graph: Graph) -> str:

@@ -101,7 +101,7 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
 
 
 def _upsampled(name: str, *args: Any) -> Tensor:
-    from turnout.operators.namespaces import ops
+    from turnout.registry.namespaces import ops
 
     made: Tensor = getattr(ops.aten, name).vec(*args)
     return made

@@ -28,7 +28,7 @@ DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10:
 
 def item(tensor: Tensor) -> Any:
     """The number in a tensor of one element. Raises ArgumentError for more or fewer, NoDataError for a meta tensor."""
-    from turnout.operators.namespaces import ops
+    from turnout.registry.namespaces import ops
 
     if tensor.numel() != 1:
         raise ArgumentError(f"item: a tensor with {tensor.numel()} elements is not one number")

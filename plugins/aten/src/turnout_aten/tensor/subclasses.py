@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from turnout.operators.modes import HANDLER, PYTHON, require_python_key
 from turnout.registry import REGISTRY
+from turnout.registry.modes import HANDLER, PYTHON, require_python_key
 from turnout.state import DISPATCH
 from turnout_aten.tensor.tensor import Tensor
 

@@ -1,11 +1,11 @@
-"""`turnout.ops`: every operator by name, `turnout.ops.aten.add.Tensor`. Touching a namespace activates its plugin."""
+"""`turnout.ops`: every operator by name, `turnout.ops.mylib.add.Tensor`. Touching a namespace activates its plugin."""
 
 from __future__ import annotations
 
-from turnout import plugins
+from turnout.config.installed import installed
 from turnout.errors import UnknownOperatorError
 from turnout.errors import registry as texts
-from turnout.registry import REGISTRY
+from turnout.registry.store import REGISTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class Ops:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
         # Always asked: a plugin may add operators to a namespace that somebody else defined first.
-        if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
+        if not installed().require_namespace(namespace) and not REGISTRY.namespace(namespace):
             raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)
 
     def __dir__(self) -> list[str]:
         return sorted(
-            {*plugins.catalog().namespaces(), *(name for name, packets in REGISTRY.packets.items() if packets)}
+            {*installed().catalog().namespaces(), *(name for name, packets in REGISTRY.packets.items() if packets)}
         )
 
 

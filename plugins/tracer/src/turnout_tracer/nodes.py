@@ -1,0 +1,68 @@
+"""What a graph consists of: numbered values, the calls that make them, and tensors from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnout.operators import Operator
+from turnout_aten.tensor.tensor import Tensor
+
+
+class Ref:
+    """A value of the graph, by its number."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash(self.index)
+
+    def __repr__(self) -> str:
+        return f"%{self.index}"
+
+
+class Node:
+    """One call of an operator.
+
+    op       the operator
+    args     its arguments in schema order, `Ref` for tensors
+    outputs  a Ref, None, or a list or tuple of them; None for what was written in place
+    no_grad  it ran, and runs, with gradients switched off
+    """
+
+    __slots__ = ("args", "no_grad", "op", "outputs")
+
+    def __init__(self, op: Operator, args: tuple[Any, ...], outputs: Any, no_grad: bool) -> None:
+        self.op = op
+        self.args = args
+        self.outputs = outputs
+        self.no_grad = no_grad
+
+    def __repr__(self) -> str:
+        return f"<Node {self.outputs} = {self.op.qualified_name}{self.args}>"
+
+
+class Constant:
+    """A tensor from outside, copied when the function met it. One that the function writes is copied for each replay."""
+
+    __slots__ = ("ref", "tensor", "written")
+
+    def __init__(self, ref: Ref, tensor: Tensor, written: bool = False) -> None:
+        self.ref = ref
+        self.tensor = tensor
+        self.written = written
+
+
+def refs_in(value: Any) -> Iterator[Ref]:
+    """The values that an argument or an output names."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from refs_in(each)

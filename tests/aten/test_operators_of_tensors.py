@@ -1,0 +1,128 @@
+"""What the dispatcher does with tensors and with the standard operators: finding, naming arguments, kernels' signatures."""
+
+from __future__ import annotations
+
+import pickle
+
+import handles
+import pytest
+
+import turnout
+from turnout.errors import CallError, UnknownOperatorError
+from turnout.explanation.explanation import explain, find
+from turnout.operators.kernels import LazyFunction
+from turnout.registry import REGISTRY, Registrations
+from turnout.schema.kernels import check_kernel_signature
+
+
+@pytest.fixture
+def x():
+    """A tensor on a backend of lists."""
+    with Registrations("handles") as library:
+        handles.register(library)
+        yield handles.tensor([1.0, 2.0])
+
+
+def error_of(call, *args, **kwargs) -> str:
+    with pytest.raises(TypeError) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+def test_functions_methods_and_operators_of_tensors_name_the_argument(x):
+    assert error_of(turnout.exp, 3) == "aten::exp: argument 'self' must be Tensor, got int 3"
+    assert error_of(turnout.exp) == "aten::exp: argument 'self' (Tensor) is missing"
+    assert (
+        error_of(turnout.cat, x)
+        == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
+    )
+    assert error_of(x.reshape, "a") == "aten::reshape: argument 'shape' must be int[], got str 'a'"
+    assert error_of(lambda: x + "a") == "unsupported operand type(s) for +: 'Tensor' and 'str'"
+    assert error_of(turnout.ones, 2, dtype="f4") == (
+        "aten::ones: argument 'dtype' must be a dtype such as turnout.float32, got str 'f4'"
+    )
+
+
+def test_a_tensor_is_no_generator_and_a_generator_is_no_tensor(x):
+    with pytest.raises(CallError) as caught:
+        turnout.ops.aten.randn.generator([2], generator=x, device="cells")
+    assert str(caught.value) == (
+        "aten::randn.generator: argument 'generator' must be a turnout.Generator, got Tensor float32 [2] on cells"
+    )
+    text = error_of(turnout.exp, turnout.Generator("cells"))
+    assert text.startswith("aten::exp: argument 'self' must be Tensor, got Generator ")
+
+
+def test_every_standard_kernel_can_take_what_its_schema_passes():
+    assert turnout.exp
+    checked = 0
+    for op in REGISTRY.operators.values():
+        for stack in op.kernels.values():
+            for kernel in stack:
+                if isinstance(kernel.fn, LazyFunction) and kernel.binder is None:
+                    function = kernel.fn.__wrapped__
+                    if kernel.form == "unboxed" and hasattr(function, "__code__"):
+                        check_kernel_signature(function, op.schema)
+                        checked += 1
+    assert checked > 50
+
+
+@pytest.mark.parametrize("name", ["add", "aten::add"])
+def test_a_name_without_overload_finds_the_packet(name):
+    assert turnout.add
+    assert find(name) is turnout.ops.aten.add
+
+
+@pytest.mark.parametrize("name", ["add.Tensor", "aten::add.Tensor"])
+def test_a_name_with_overload_finds_the_operator(name):
+    assert turnout.add
+    assert find(name) is turnout.ops.aten.add.Tensor
+
+
+def test_public_functions_and_methods_are_found():
+    assert find(turnout.add) is turnout.ops.aten.add
+    assert find(turnout.Tensor.add) is turnout.ops.aten.add
+    assert find(turnout.zeros) is turnout.ops.aten.zeros
+
+
+def test_a_standard_operator_pickles_by_name():
+    op = turnout.ops.aten.add.Tensor
+    assert pickle.loads(pickle.dumps(op)) is op
+    assert REGISTRY.find("aten::exp.default") is REGISTRY.find("aten::exp")
+
+
+def test_an_overload_that_does_not_exist_names_those_that_do():
+    with pytest.raises(UnknownOperatorError) as caught:
+        turnout.ops.aten.exp.Tensor
+    assert str(caught.value) == "aten::exp has no overload 'Tensor'; it has default, out"
+    with pytest.raises(UnknownOperatorError, match=r"no operator aten::expp; did you mean aten::exp"):
+        turnout.ops.aten.expp
+
+
+def test_no_grad_is_shown_by_explain(x):
+    with turnout.no_grad():
+        found = explain("aten::exp", x)
+    assert found.state.notes == ["no_grad  gradients are not recorded"]
+    assert "  no_grad  gradients are not recorded\n" in str(found)
+
+
+def test_the_namespace_of_the_standard_operators_is_theirs():
+    from turnout.errors import ConflictError
+    from turnout.library import Library
+
+    assert turnout.ops.aten.exp
+    with pytest.raises(ConflictError) as caught:
+        Library("aten", "DEF")
+    assert str(caught.value) == (
+        f"Library: namespace 'aten' is defined already\n  first   turnout-aten {turnout.__version__}\n"
+        "  to fix  Library('aten', 'FRAGMENT') adds operators to it, Library('aten', 'IMPL') kernels"
+    )
+
+
+def test_touching_the_namespace_first_activates_the_standard_operators():
+    import subprocess
+    import sys
+
+    code = "import turnout; print(turnout.ops.aten.add.Tensor.schema.name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "aten::add.Tensor\n"
