@@ -14,7 +14,7 @@ from turnout.keys import KEYS
 from turnout.registry import REGISTRY, Registrations, Registry
 from turnout_aten.functions import parts
 from turnout_aten.functions.parts import LateMethod, part_name
-from turnout_aten.generated import operators
+from turnout_aten import operators
 from turnout_aten.generated.methods import TensorMethods
 
 
