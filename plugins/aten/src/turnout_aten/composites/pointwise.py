@@ -98,5 +98,13 @@ def ldexp_(self: Tensor, other: Tensor) -> Tensor:
 ldexp_out = into_out(ldexp_Tensor, "ldexp.out")
 
 
-xlogy_OutScalar_Self = into_out(aten.xlogy__Scalar_Self, "xlogy.OutScalar_Self")
-xlogy_OutScalar_Other = into_out(aten.xlogy__Scalar_Other, "xlogy.OutScalar_Other")
+def _xlogy_of_number(self: float, other: Tensor) -> Any:
+    return aten.xlogy__Scalar_Self(self, other)
+
+
+def _xlogy_by_number(self: Tensor, other: float) -> Any:
+    return aten.xlogy__Scalar_Other(self, other)
+
+
+xlogy_OutScalar_Self = into_out(_xlogy_of_number, "xlogy.OutScalar_Self")
+xlogy_OutScalar_Other = into_out(_xlogy_by_number, "xlogy.OutScalar_Other")
