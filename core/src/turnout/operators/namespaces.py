@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from turnout.operators import Packet
 
 
-_COMPLETE = frozenset({"aten"})  # core's own: no plugin has to be asked for it
-
-
 class Namespace:
     """The packets of one namespace as attributes."""
 
@@ -45,12 +42,11 @@ class Ops:
     def __getattr__(self, namespace: str) -> Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        if namespace not in _COMPLETE:
-            from turnout import plugins
+        from turnout import plugins
 
-            # Always asked: a plugin may add operators to a namespace that somebody else defined first.
-            if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
-                raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
+        # Always asked: a plugin may add operators to a namespace that somebody else defined first.
+        if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
+            raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)
 
     def __dir__(self) -> list[str]:

@@ -81,7 +81,7 @@ def standard(name: str) -> type[ReturnType]:
     """The class of the results of the standard operator of that name. Raises AttributeError where results have no names."""
     found = None if name.startswith("__") else of_packet(tables.standard(), name, HOME)
     if found is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {HOME!r} has no attribute {name!r}")
     return found
 
 
