@@ -1,7 +1,7 @@
 """The build: makes the tables and type stubs of `turnout_aten/generated`, and `public_functions.txt`.
 
-They are made from `native_functions.yaml`, which takes PyYAML and turnout-core. An sdist carries them, so that building from it takes
-neither.
+They are made from `native_functions.yaml`, which takes PyYAML and turnout-core. An sdist carries them, so that building from
+it takes neither.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def generate(distribution: Distribution) -> None:
     try:
         import yaml  # noqa: F401
     except ImportError:
-        raise SystemExit("turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML") from None
+        raise SystemExit(
+            "turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML"
+        ) from None
     sys.path[:0] = [str(HERE / "src"), str(CORE)]
     try:
         from turnout_aten.generation.files import standard_files, write

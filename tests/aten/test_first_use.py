@@ -42,7 +42,8 @@ def test_import_turnout_loads_no_table_and_defines_no_operator():
 @pytest.mark.parametrize(
     ("use", "compiled"),
     [
-        ("turnout.exp", "<turnout.exp>"), ("from turnout import exp", "<turnout.exp>"), ("turnout.linalg.det", "<turnout.linalg.det>"),
+        ("turnout.exp", "<turnout.exp>"), ("from turnout import exp", "<turnout.exp>"),
+        ("turnout.linalg.det", "<turnout.linalg.det>"),
         ("turnout.Tensor.sum", "<turnout.Tensor.sum>"), ("turnout.Tensor.__add__", "<turnout.Tensor.__add__>"),
         ("turnout.Tensor.exp", "<stub of aten::exp>"), ("from turnout_aten.operators import exp", "<stub of aten::exp>"),
     ],
@@ -108,8 +109,8 @@ def test_tracebacks_show_the_lines_of_stubs_and_functions():
 
 def test_all_names_are_listed_without_making_them():
     program = (
-        "import linecache, sys, turnout; names = dir(turnout); print('exp' in names, 'nn' in names, 'exp' in dir(turnout.Tensor), "
-        f"'__add__' in dir(turnout.Tensor), {COMPILED})"
+        "import linecache, sys, turnout; names = dir(turnout); print('exp' in names, 'nn' in names, "
+        f"'exp' in dir(turnout.Tensor), '__add__' in dir(turnout.Tensor), {COMPILED})"
     )
     assert run(program) == "True True True True []"
 

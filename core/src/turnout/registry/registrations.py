@@ -92,8 +92,9 @@ class Registrations:
     ) -> Operator:
         """Define an operator from its schema text, "name.overload(...) -> ..." or with "namespace::" in front.
 
-        `cache` is the operator's dict from key set to callable, where functions were compiled around it before. `trusted` skips
-        parsing: the schema was checked when the table with it was made. Raises SchemaError for a bad schema and ConflictError for a name that is defined already.
+        `cache` is the operator's dict from key set to callable, where functions were compiled around it before. `trusted`
+        skips parsing: the schema was checked when the table with it was made. Raises SchemaError for a bad schema and
+        ConflictError for a name that is defined already.
         """
         registry = self.registry
         head = schema[: schema.index("(")] if "(" in schema else schema

@@ -1,6 +1,7 @@
 """`turnout.fft`: discrete Fourier transforms.
 
-The operators of python_module fft, without the `fft_` of their names. A function defined here stands in for the operator of that name.
+The operators of python_module fft, without the `fft_` of their names. A function defined here stands in for the operator
+of that name.
 """
 
 from __future__ import annotations

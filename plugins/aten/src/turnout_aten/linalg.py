@@ -1,6 +1,7 @@
 """`turnout.linalg`: linear algebra.
 
-The operators of python_module linalg, without the `linalg_` of their names. A function defined here stands in for the operator of that name.
+The operators of python_module linalg, without the `linalg_` of their names. A function defined here stands in for the operator
+of that name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`turnout.special`: special functions.
 
-The operators of python_module special, without the `special_` of their names. A function defined here stands in for the operator of that name.
+The operators of python_module special, without the `special_` of their names. A function defined here stands in for the operator
+of that name.
 """
 
 from __future__ import annotations

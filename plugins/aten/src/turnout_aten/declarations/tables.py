@@ -1,7 +1,7 @@
 """The tables of operators that the generator writes, as objects: `Table`, and `Overload` for each row.
 
-A row says all that is known of an operator without PyYAML: its schema, where its public function is, how it is defined. Nothing here
-parses a schema or defines an operator before it is asked to.
+A row says all that is known of an operator without PyYAML: its schema, where its public function is, how it is defined.
+Nothing here parses a schema or defines an operator before it is asked to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Overload:
     )  # fmt: skip
 
     def __init__(self, row: Row) -> None:
-        self.schema_text, self.module, self.is_method, self.tags, self.device_check, self.device_guard, self.kernels = row
+        self.schema_text, self.module, self.is_method, self.tags, self.device_check, self.device_guard, self.kernels = (
+            row
+        )
         self.qualified_name = self.schema_text[: self.schema_text.index("(")]
         self.namespace = self.qualified_name.partition("::")[0]
         self.cache: dict[int, Callable[..., Any]] = {}

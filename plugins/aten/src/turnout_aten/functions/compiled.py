@@ -1,7 +1,8 @@
 """Public functions and methods, compiled from the overloads of their packet when they are first used.
 
-The text is that of `turnout_aten.generation`. What its variables mean is decided by their first letters: `K_add__Tensor` is the dict
-from key set to callable of aten::add.Tensor, `op_add__Tensor` its stub, `P_add` the packet, `R_max` the class of a packet's results.
+The text is that of `turnout_aten.generation`. What its variables mean is decided by their first letters: `K_add__Tensor` is
+the dict from key set to callable of aten::add.Tensor, `op_add__Tensor` its stub, `P_add` the packet, `R_max` the class of a
+packet's results.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import STUB_GLOBALS, run_source
 from turnout.registry import REGISTRY
 from turnout_aten.functions import call_forms, return_types
-from turnout_aten.functions.homes import HOMES
 from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import SPECIAL, method_source, operator_method
-from turnout_aten.generation.packets import Packet, result_fields
+from turnout_aten.generation.packets import Packet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # What texts use besides the four kinds of variables.
 GLOBALS: dict[str, Any] = {
-    **STUB_GLOBALS, "MISSING": MISSING, "NUMBERS": call_forms.NUMBERS, "all_ints": call_forms.all_ints, "binary": call_forms.binary,
-    "check_options": call_forms.check_options, "first_names": call_forms.first_names, "miss": REGISTRY.miss,
+    **STUB_GLOBALS, "MISSING": MISSING, "NUMBERS": call_forms.NUMBERS, "all_ints": call_forms.all_ints,
+    "binary": call_forms.binary, "check_options": call_forms.check_options, "first_names": call_forms.first_names, "miss": REGISTRY.miss,
     "named": return_types.named, "new_tuple": return_types.new_tuple, "number_dtype": call_forms.number_dtype,
     "out_tuple": call_forms.out_tuple, "spread": call_forms.spread, "with_requires_grad": call_forms.with_requires_grad,
 }  # fmt: skip

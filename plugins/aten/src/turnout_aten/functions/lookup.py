@@ -1,7 +1,7 @@
 """Public functions and methods of tensors by name, made when they are first used.
 
-So the cost of `import turnout` does not grow with the number of operators: a function is found by the `__getattr__` of its module, a
-method by a descriptor that replaces itself. What makes them, `compiled`, is loaded by the first of them.
+So the cost of `import turnout` does not grow with the number of operators: a function is found by the `__getattr__` of its
+module, a method by a descriptor that replaces itself. What makes them, `compiled`, is loaded by the first of them.
 """
 
 from __future__ import annotations

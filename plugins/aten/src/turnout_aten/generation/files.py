@@ -39,7 +39,7 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     source = STANDARD.name
     problems = missing_kernels(functions)
     texts = {
-        "__init__.py": '"""What the build makes from `native_functions.yaml`: tables and type stubs. Nothing here is edited."""\n',
+        "__init__.py": '"""What the build makes from `native_functions.yaml`: tables, type stubs."""\n',
         "rows.py": rows_text(functions, source, lambda _, kernel: reference(kernel)),
         "operators.py": operators_text(source),
         "groups.py": groups_text(functions, source),
