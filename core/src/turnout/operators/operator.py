@@ -57,14 +57,7 @@ class Operator:
         "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        registry: Registry,
-        qualified_name: str,
-        schema_text: str | None = None,
-        call: Call | None = None,
-        cache: dict[int, Call] | None = None,
-    ) -> None:
+    def __init__(self, registry: Registry, qualified_name: str, schema_text: str | None = None) -> None:
         self.registry = registry
         self.qualified_name = qualified_name
         self.namespace, _, rest = qualified_name.partition("::")
@@ -77,8 +70,8 @@ class Operator:
         self.device_check = True
         self.device_guard = True
         self.kernels: dict[str, list[Kernel]] = {}
-        self.cache: dict[int, Call] = {} if cache is None else cache
-        self.call: Call = call if call is not None else self._first_call
+        self.cache: dict[int, Call] = {}
+        self.call: Call = self._first_call
 
     # ---- what it is
 
@@ -122,12 +115,18 @@ class Operator:
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Stands for the stub until the first call compiles it."""
-        with self.registry.lock:
-            if not self.is_defined:
-                raise StaleOperatorError(texts.stale(self))
-            if self.call == self._first_call:
-                self.call = compile_stub(self)
-        return self.call(*args, **kwargs)
+        return self.stub(*args, **kwargs)
+
+    @property
+    def stub(self) -> Call:
+        """The call stub, compiled from the schema at the first use. Raises StaleOperatorError when the definition was undone."""
+        if self.call == self._first_call:
+            with self.registry.lock:
+                if not self.is_defined:
+                    raise StaleOperatorError(texts.stale(self))
+                if self.call == self._first_call:  # no other thread was faster
+                    self.call = compile_stub(self)
+        return self.call
 
     def lookup(self, ks: int) -> Call:
         """The callable of the internal convention, `call(ks, *args)`, that serves a key set."""

@@ -1,7 +1,7 @@
 """Call stubs: the Python source of an operator's entry point, made from its schema.
 
-It is compiled at the first call, with `linecache` filled, so that debuggers and tracebacks show it. A stub normalises
-arguments, computes the key set, and makes one dict look-up.
+A stub is compiled when its operator is first called, with `linecache` filled, so that debuggers and tracebacks show it. It
+normalises arguments, computes the key set, and makes one dict look-up.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+    from types import CodeType
 
     from turnout.operators import Operator
     from turnout.schema import Argument, FunctionSchema
@@ -32,7 +33,7 @@ def stub_source(schema: FunctionSchema, op_name: str, function: str, cache: str)
     """The source of the stub.
 
     `op_name` is the qualified name, `function` what the stub is called, `cache` the global that holds the operator's dict from
-    key set to callable. The globals it needs besides are those of `turnout.operators.arguments`.
+    key set to callable. Besides, it needs `STUB_GLOBALS`, and `miss`.
     """
     lines = [f"def {function}({_signature(schema)}):"]
     for argument in schema.arguments:
@@ -164,19 +165,26 @@ def _normalise(argument: Argument, op_name: str) -> str:
 
 def compile_function(source: str, function: str, filename: str, namespace: dict[str, Any]) -> Callable[..., Any]:
     """Compile generated source so that tracebacks and debuggers show it. `filename` should read like `<stub of x>`."""
-    import linecache  # loads re: not before the first stub is compiled
-
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    exec(compile(source, filename, "exec"), namespace)
+    run_source(source, compile(source, filename, "exec"), namespace)
     made: Callable[..., Any] = namespace[function]
     return made
 
 
+def run_source(source: str, code: CodeType, namespace: dict[str, Any]) -> None:
+    """Run generated code in a namespace; tracebacks and debuggers show its source."""
+    import linecache  # loads re: not before the first stub is compiled
+
+    filename = code.co_filename
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(code, namespace)
+
+
 def compile_stub(op: Operator) -> Callable[..., Any]:
-    """The stub of an operator that has no generated one."""
-    function = op.name + ("_" + op.overload if op.overload else "")
-    source = stub_source(op.schema, op.qualified_name, function, "CACHE")
+    """The stub of an operator."""
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
+    function = python_name(op.name + ("_" + op.overload if op.overload else ""))
+    function += "_" * (function in namespace)  # an operator may be called as_int
+    source = stub_source(op.schema, op.qualified_name, function, "CACHE")
     stub = compile_function(source, function, f"<stub of {op.qualified_name}>", namespace)
     stub.__qualname__ = op.qualified_name
     return stub

@@ -80,7 +80,7 @@ class Facade:
                 owners = [f"{found.name} ({found.owner})" for found in offering]
                 raise ConflictError(errors.two_providers(f"{self._package}.{name}", name, owners, offering[0].name))
         if not offering:
-            package = providers.provider_of("public", name)
+            package = providers.provider_of("public", name, {found.name for found in catalog().found})
             raise PublicNameError(errors.no_public_name(self._package, name, package, self._near(name)))
         found = usable[0] if usable else offering[0]
         return found, _public(found)[name]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout_aten import operators as aten
 from turnout_aten import trees
-from turnout_aten.generated import operators as aten
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors

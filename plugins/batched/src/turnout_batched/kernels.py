@@ -18,7 +18,7 @@ from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -164,11 +164,11 @@ def _positional(op: Operator) -> Call:
     """The operator's call with all arguments positionally, as rules get them; generated, for dicts would take 400 ns."""
     arguments = op.schema.arguments
     if not any(a.kwarg_only for a in arguments):
-        return op.call
+        return op.stub
     names = [python_name(a.name) for a in arguments]
     given = [f"{n}={n}" if a.kwarg_only else n for n, a in zip(names, arguments, strict=True)]
     source = f"def call({', '.join(names)}):\n    return stub({', '.join(given)})\n"
-    return compile_function(source, "call", f"<positional call of {op.qualified_name}>", {"stub": op.call})
+    return compile_function(source, "call", f"<positional call of {op.qualified_name}>", {"stub": op.stub})
 
 
 def functional_of(op: Operator) -> Operator | None:

@@ -136,7 +136,7 @@ class BatchedTensor(Tensor):
         raise CallError(errors.no_memory("saving"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        from turnout_aten.generated import operators as aten
+        from turnout_aten import operators as aten
 
         made: Tensor = aten.clone(self)
         return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, family, wrapped_dim
 from turnout_batched.rules.pointwise import pointwise, unary

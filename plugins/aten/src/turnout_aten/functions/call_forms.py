@@ -1,6 +1,6 @@
-"""What generated functions and methods call besides stubs: the rare ways a call is written.
+"""What public functions and methods call besides stubs: the rare forms of a call.
 
-The generated code takes the common case itself and comes here when that missed: an operand that is no tensor, `out=`
+Their text takes the common case itself and comes here when that missed: an operand that is not a tensor, `out=`
 with several outputs, sizes written one by one.
 """
 
@@ -11,6 +11,8 @@ from turnout.errors import CallError
 from turnout.errors import calls as texts
 from turnout.operators.arguments import MISSING
 from turnout.operators.packet import type_key
+from turnout.operators.values import is_tensor
+from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +28,8 @@ NUMBERS = frozenset({int, float, bool})
 
 
 def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
-    """`self + other` where the generated method found no kernel: by the kind of `other`, or NotImplemented."""
-    from turnout_aten.tensor.tensor import Tensor
-
-    if isinstance(other, Tensor):
+    """`self + other` where the method found no kernel: by the kind of `other`, or NotImplemented."""
+    if is_tensor(other):
         return tensors(self, other)
     if scalar is not None and is_number(other):
         return scalar(self, other)
@@ -62,7 +62,7 @@ NOT_OF_SCHEMAS = frozenset({*SECOND_NAMES, "input", "self"})
 def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call that was written with second names, by first names.
 
-    `more` are the keywords that are no parameters of the function, `given` its parameters. Raises CallError.
+    `more` are the keywords that are not parameters of the function, `given` its parameters. Raises CallError.
     """
     own = getattr(function, "__wrapped__", function)
     defaults = own.__defaults__ or ()
@@ -154,9 +154,7 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
 
 
 def packet(namespace: str, name: str) -> Overloads:
-    """The packet of a name, made empty where no overload is defined yet: functions are loaded before operators."""
-    from turnout.registry import REGISTRY
-
+    """The packet of a name, made empty where no overload is defined yet: a function may be made before its operators."""
     return Overloads(REGISTRY.packet_handle(namespace, name))
 
 

@@ -1,10 +1,11 @@
-"""Generated code in parts: what is loaded when, and that nobody can tell afterwards."""
+"""Stubs, functions and methods are made when they are first used: what is made when, and that nobody can tell afterwards."""
 
 from __future__ import annotations
 
 import pickle
 import subprocess
 import sys
+import traceback
 
 import pytest
 
@@ -12,10 +13,12 @@ import turnout
 from turnout.errors import ConflictError
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY, Registrations, Registry
-from turnout_aten.functions import parts
-from turnout_aten.functions.parts import LateMethod, part_name
-from turnout_aten.generated import operators
-from turnout_aten.generated.methods import TensorMethods
+from turnout_aten import operators
+from turnout_aten.declarations import tables
+from turnout_aten.functions import lookup
+from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.lookup import LateMethod
+from turnout_aten.generated.methods import NAMES, TensorMethods
 
 
 def run(program: str) -> str:
@@ -24,43 +27,66 @@ def run(program: str) -> str:
     return done.stdout.strip()
 
 
-PARTS_LOADED = "sorted(m[24:] for m in sys.modules if m.startswith('turnout.generated.parts.'))"
+# The texts that were compiled: `run_source` leaves each in linecache.
+COMPILED = "sorted(name for name in sys.modules['linecache'].cache if name.startswith('<') and 'wrapper' not in name)"
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("add", "a"), ("add_", "a"), ("_softmax", "s"), ("__and__", "a"), ("linalg_det", "linalg"), ("linalg", "l"),
-        ("_linalg_det", "linalg"), ("fft_fft", "fft"), ("special_erf", "special"), ("T", "t"), ("", ""), ("__", ""), ("2d", ""),
-    ],
-)  # fmt: skip
-def test_a_part_is_chosen_by_name_alone(name, expected):
-    assert part_name(name) == expected
-
-
-def test_import_turnout_loads_no_part_and_defines_no_operator():
+def test_import_turnout_loads_no_table_and_defines_no_operator():
     program = (
-        f"import sys, turnout; from turnout.registry import REGISTRY; print({PARTS_LOADED}, len(REGISTRY._operators))"
+        "import sys, turnout; from turnout.registry import REGISTRY;"
+        "print('turnout_aten' in sys.modules, len(REGISTRY._operators))"
     )
-    assert run(program) == "[] 0"
+    assert run(program) == "False 0"
 
 
 @pytest.mark.parametrize(
-    "use",
+    ("use", "compiled"),
     [
-        "turnout.exp", "from turnout import exp", "turnout.Tensor.exp", "turnout.ops.aten.exp",
-        "turnout.registry.find_operator('aten::exp.out')", "from turnout.generated.operators import exp",
+        ("turnout.exp", "<turnout.exp>"), ("from turnout import exp", "<turnout.exp>"),
+        ("turnout.linalg.det", "<turnout.linalg.det>"),
+        ("turnout.Tensor.sum", "<turnout.Tensor.sum>"), ("turnout.Tensor.__add__", "<turnout.Tensor.__add__>"),
+        ("turnout.Tensor.exp", "<stub of aten::exp>"), ("from turnout_aten.operators import exp", "<stub of aten::exp>"),
     ],
 )  # fmt: skip
-def test_the_first_use_loads_one_part(use):
-    assert run(f"import sys, turnout; {use}; print({PARTS_LOADED})") == "['e']"
+def test_the_first_use_compiles_one_text(use, compiled):
+    program = f"import linecache, sys, turnout; {use}; print(*{COMPILED})"
+    assert compiled in run(program).replace("> <", ">|<").split("|")
+    assert len(run(program).replace("> <", ">|<").split("|")) <= 2  # a method that is the stub has a line beside it
 
 
 def test_only_the_packet_that_is_used_is_defined():
+    use = "turnout.ops.aten.exp.out; from turnout.registry import REGISTRY"
+    program = f"import linecache, sys, turnout; {use}; print(*REGISTRY._operators, {COMPILED})"
+    assert run(program) == "aten::exp aten::exp.out []"
+
+
+def test_a_stub_is_compiled_by_the_first_call_and_is_the_same_object_from_then_on():
+    op = turnout.ops.aten.hypot.default
+    assert op.call == op._first_call
+    assert op(turnout.tensor([3.0]), turnout.tensor([4.0])).tolist() == [5.0]
+    assert op.call is op.stub is operators.hypot is vars(operators)["hypot"]
+
+
+def test_a_stub_has_its_operators_cache():
+    op = turnout.ops.aten.exp.default
+    overload = tables.standard().find("exp")
+    assert overload.stub is op.stub
+    assert overload.cache is op.cache is op.stub.__globals__["CACHE"]
+
+
+def test_functions_and_methods_share_the_operators_cache():
+    op = turnout.ops.aten.add.Tensor
+    for made in (turnout.add, turnout.Tensor.add, turnout.Tensor.__add__):
+        assert made.__globals__["K_add__Tensor"] is op.cache
+
+
+def test_what_is_called_rarely_is_made_at_its_first_call():
     program = (
-        "import turnout; from turnout.registry import REGISTRY; turnout.ops.aten.exp.out; print(*REGISTRY._operators)"
+        "import turnout; x = turnout.ones(2); made = turnout.Tensor.__mul__.__globals__;"
+        "before = made['op_mul__Scalar']; x * 2; x * 2;"
+        "print(before.__name__, made['op_mul__Scalar'] is turnout.ops.aten.mul.Scalar.call)"
     )
-    assert run(program) == "aten::exp aten::exp.out"
+    assert run(program) == "first_call True"
 
 
 def test_a_function_and_a_method_are_the_same_object_at_every_use():
@@ -70,10 +96,21 @@ def test_a_function_and_a_method_are_the_same_object_at_every_use():
     assert not isinstance(vars(TensorMethods)["exp"], LateMethod)
 
 
-def test_all_names_are_listed_without_their_parts():
+def test_tracebacks_show_the_lines_of_stubs_and_functions():
+    for call, line in (
+        (lambda: turnout.exp(3), "return miss('aten::exp', (input,))"),
+        (lambda: turnout.ops.aten.exp(3), "return miss('aten::exp', (self,))"),
+        (lambda: turnout.ones(2).sum("a"), "return P_sum(self, *args, **kwargs)"),
+    ):
+        with pytest.raises(turnout.errors.TurnoutError) as caught:
+            call()
+        assert line in "".join(traceback.format_exception(caught.value))
+
+
+def test_all_names_are_listed_without_making_them():
     program = (
-        "import sys, turnout; names = dir(turnout); print('exp' in names, 'nn' in names, 'exp' in dir(turnout.Tensor), "
-        f"'__add__' in dir(turnout.Tensor), {PARTS_LOADED})"
+        "import linecache, sys, turnout; names = dir(turnout); print('exp' in names, 'nn' in names, "
+        f"'exp' in dir(turnout.Tensor), '__add__' in dir(turnout.Tensor), {COMPILED})"
     )
     assert run(program) == "True True True True []"
 
@@ -83,22 +120,23 @@ def test_a_star_import_brings_functions():
 
 
 def test_names_that_no_operator_has_are_attribute_errors():
-    for name in ("expp", "_exp", "Ω"):
+    for name, near in (("expp", "; did you mean exp?"), ("_exp", ""), ("Ω", "")):
         with pytest.raises(AttributeError) as caught:
             getattr(turnout, name)
-        assert str(caught.value) == f"module 'turnout' has no attribute {name!r}"
+        assert str(caught.value) == f"module 'turnout' has no attribute {name!r}{near}"
     with pytest.raises(ImportError):
         from turnout import expp  # noqa: F401
-    with pytest.raises(AttributeError) as caught:
-        operators.expp
-    assert str(caught.value) == "no operator has the stub 'expp'"
+    for name in ("expp", "add__", "add__Tensr", "__path__"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(operators, name)
+        assert str(caught.value) == f"no operator has the stub {name!r}"
 
 
 def test_functions_methods_and_operators_pickle_by_their_public_names():
     for value, name in ((turnout.exp, b"exp"), (turnout.zeros, b"zeros"), (turnout.Tensor.add, b"Tensor.add")):
         stored = pickle.dumps(value)
         assert pickle.loads(stored) is value
-        assert b"generated" not in stored
+        assert b"turnout_aten" not in stored
         assert name in stored
     op = turnout.ops.aten.exp.out
     assert pickle.loads(pickle.dumps(op)) is op
@@ -106,29 +144,64 @@ def test_functions_methods_and_operators_pickle_by_their_public_names():
     assert run(f"import pickle; print(pickle.loads({stored!r}).__qualname__)") == "add"
 
 
-def test_every_name_in_the_lists_is_there():
-    for name, overloads in REGISTRY.packets["aten"].items():
-        assert sorted(parts.OperatorSource(print).names()[name]) == sorted(overloads.overloads)
-    for home in ("turnout", "turnout.generated.nn_functional", "turnout.linalg", "turnout.fft", "turnout.special"):
-        assert all(callable(parts.function(home, name)) for name in parts.names(home))
+def test_every_stub_is_found_by_its_name():
+    for packet, overloads in tables.standard().names().items():
+        assert sorted(overloads) == sorted(REGISTRY.packets["aten"][packet].overloads)
+        for overload in overloads:
+            found = tables.standard().find(f"{packet}__{overload}" if overload else packet)
+            assert found.qualified_name == f"aten::{packet}.{overload}".removesuffix(".")
 
 
-def test_a_method_that_somebody_replaced_before_its_part_was_loaded_stays():
+def test_every_name_in_the_lists_is_there_and_says_what_it_calls():
+    for home in HOMES.values():
+        for name in lookup.names(home):
+            made = lookup.function(home, name)
+            assert (made.__module__, made.__qualname__) == (home, name)
+            assert made.operator_name in made.__doc__
+
+
+def test_every_method_can_be_made():
     program = (
-        "import turnout; from turnout.generated.methods import TensorMethods;"
+        "import turnout; from turnout_aten.generated.methods import NAMES, TensorMethods;"
+        "made = [getattr(turnout.Tensor, name) for name in NAMES];"
+        "left = [n for n, v in vars(TensorMethods).items() if type(v).__name__ == 'LateMethod'];"
+        "first = [next(c for c in turnout.Tensor.__mro__ if n in vars(c)) for n in left];"
+        "print(len(made), all(map(callable, made)), TensorMethods in first)"
+    )
+    assert run(program) == f"{len(NAMES)} True False"
+
+
+def test_the_methods_are_too_few_to_end_the_caching_of_look_ups():
+    assert len(NAMES) < 1000  # CPython 3.13 gives a class 1,000 versions: see LateMethod
+
+
+def test_a_method_that_somebody_replaced_before_it_was_made_stays():
+    program = (
+        "import turnout; from turnout_aten.generated.methods import TensorMethods;"
         "turnout.Tensor.exp = lambda self: 'mine'; turnout.Tensor.expm1;"
         "print(turnout.Tensor.exp(None), TensorMethods.exp is turnout.ops.aten.exp.default.call)"
     )
     assert run(program) == "mine True"
 
 
-def test_a_subclass_made_before_its_methods_are_loaded_has_them():
+def test_a_subclass_made_before_its_methods_are_made_has_them():
     program = (
         "import turnout\n"
         "class Mine(turnout.Tensor):\n    __slots__ = ()\n    def sub(self, other):\n        return super().sub(other)\n"
         "print(Mine.exp is turnout.exp is None, Mine.sub is turnout.Tensor.sub, Mine.__add__ is turnout.Tensor.__add__)"
     )
     assert run(program) == "False False True"
+
+
+def test_what_was_made_works_after_the_operators_were_undone_and_defined_again():
+    program = (
+        "import turnout; from turnout_aten import operators as aten;"
+        "x, stub, function = turnout.ones(2), aten.exp, turnout.exp; stub(x);"
+        "turnout.plugins.deactivate('aten', with_dependents=True);"
+        "x = turnout.zeros(2); op = turnout.ops.aten.exp.default;"
+        "print(stub(x).tolist(), function(x).tolist(), x.exp().tolist(), op(x).tolist(), op.cache is stub.__globals__['CACHE'])"
+    )
+    assert run(program) == "[1.0, 1.0] [1.0, 1.0] [1.0, 1.0] [1.0, 1.0] True"
 
 
 # ---- the registry's sources
