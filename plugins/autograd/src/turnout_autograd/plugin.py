@@ -18,11 +18,12 @@ def turnout_available() -> str | None:
 @hookimpl
 def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     """Register the fallback and the service."""
-    from turnout_autograd import packing, service
-    from turnout_autograd.kernels import Specializer
+    from turnout_autograd import service
+    from turnout_autograd.hooks.packing import packing
+    from turnout_autograd.recording.kernels import Specializer
 
     library.fallback(
         "Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd"
     )
     library.service("Autograd", service)
-    library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing.packing, label="pack saved tensors")
+    library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing, label="pack saved tensors")
