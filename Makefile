@@ -13,7 +13,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 LOCAL  := core $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
 EXTRAS_plugins/aten := [yaml]
-EXTRAS_plugins/autograd := [svg]
+EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
@@ -40,7 +40,7 @@ $(PY):
 # The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
 # of the interpreter pays for.
 .venv/.stamp-install: $(PROJECTS) constraints.txt | $(PY)
-	$(PIP) install -q -c constraints.txt pip setuptools
+	$(PIP) install -q -c constraints.txt pip setuptools PyYAML
 	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
 	@rm -rf build turnout.egg-info
 	@touch $@
@@ -73,11 +73,10 @@ format: .venv/.stamp-install
 
 codegen: .venv/.stamp-install
 	$(PY) -m turnout_aten.generation
-	$(PY) -m turnout_autograd.codegen
+	$(PY) -m turnout_autograd.generation
 
 codegen-check: .venv/.stamp-install
 	$(PY) -m turnout_aten.generation --check
-	$(PY) -m turnout_autograd.codegen --check
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse

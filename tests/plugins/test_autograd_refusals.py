@@ -151,7 +151,7 @@ REFUSED = [
     ("rule: a short list", lambda g: rule(lambda ctx, d: (d, [d]), g), KernelResultError, "refusing::both: its gradient rule returned 1 values for ys, a list of 2"),
     ("rule: a wrong shape", lambda g: rule(lambda ctx, d: (d, [d, d[:2]]), g), ShapeError, "refusing::both.backward returned a gradient of shape [2] for 'ys[1]' of shape [3]"),
     ("rule: a number", lambda g: rule(lambda ctx, d: (3.0, None), g), GradientError, "refusing::both.backward returned float for 'x'; a tensor or None was expected"),
-    # formulas of derivatives.yaml
+    # formulas of the declarations
     ("formula: a short list", lambda g: formula("joining", "cat_grad", lambda *_: [g.ones(3)], lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned 1 gradients, 2 were expected"),
     ("formula: no list", lambda g: formula("joining", "cat_grad", lambda *_: g.ones(3), lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned Tensor, 2 were expected"),
     ("formula: too many", lambda g: formula("scattering", "scatter_reduce_grad", lambda *_: (g.ones(3),) * 3, lambda: turnout.scatter_reduce(g.x, 0, g.i - 1, g.w, "sum")), GradientError, "aten::scatter_reduce.two: its formula for 'self, src' returned 3 gradients, 2 were expected"),

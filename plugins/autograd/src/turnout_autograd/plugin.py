@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from turnout.operators.kernels import INTERNAL
@@ -11,7 +12,10 @@ from turnout.plugins import hookimpl
 
 @hookimpl
 def turnout_available() -> str | None:
-    """It needs nothing but core."""
+    """Why it cannot work here, or None."""
+    generated = find_spec("turnout_autograd.generated")
+    if generated is None or generated.origin is None:  # without an origin: a folder that holds no package
+        return "its kernels are not generated; run `python -m turnout_autograd.generation`"
     return None
 
 

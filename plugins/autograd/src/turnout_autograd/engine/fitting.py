@@ -1,4 +1,4 @@
-"""Gradients are fitted to their arguments: as many as there are, summed over broadcast dims, with the dtype and device of each."""
+"""Gradients fitted to their arguments: as many as those, summed over broadcast dims, with the dtype and device of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backward passes inside of backward passes: Python's stack holds some hundred; every so many go on in another thread."""
+"""Backward passes inside of backward passes. Python's stack holds some hundred of them; every 40 levels a new thread goes on."""
 
 from __future__ import annotations
 

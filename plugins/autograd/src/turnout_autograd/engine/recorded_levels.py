@@ -1,6 +1,6 @@
 """Which gradient levels record: the switch for the time of a call, when each functional level was entered, and whose hooks run.
 
-A level is a bit of the tensors' `gmask`; bit 1 is imperative autograd.
+A level is a bit of the tensors' `gmask`; 1 is the bit of imperative autograd.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ _BATCHED = KEYS.bit("Batched")
 class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
-    Inside vmap forward and backward see one element of the batch. A static method `vmap(info, in_dims, *args) -> (result, out_dims)` does all
-    elements at once instead; `generate_vmap_rule = True` only says that there is none.
+    Inside vmap forward and backward see one element of the batch. A static method `vmap(info, in_dims, *args)`, which returns
+    (result, out_dims), does all elements at once instead; `generate_vmap_rule = True` only says that there is none.
     """
 
     generate_vmap_rule = False

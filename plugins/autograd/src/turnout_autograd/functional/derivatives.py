@@ -1,8 +1,8 @@
 """Jacobians and Hessians under PyTorch's older names.
 
-All of `turnout.autograd.functional` are runs of `transforms.linearized.Linearized`. Inputs are a tensor or a tuple of tensors, and
-what belongs to them comes as they do. With `create_graph` results belong to the graphs of the inputs and of what the function
-captures, else to none. That is about imperative autograd: functional transforms around the call record it in any case.
+All of `turnout.autograd.functional` are runs of `Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them
+comes in the same form. With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to
+none. That is about imperative autograd: functional transforms around the call record it in any case.
 # differs from torch: inputs that require no gradient are not made to, where nobody could ask for it.
 """
 

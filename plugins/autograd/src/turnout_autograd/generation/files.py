@@ -92,7 +92,7 @@ def files() -> dict[Path, str]:
 
 
 def write() -> None:
-    """Write the files that differ, and remove those of families that are gone. Raises as `files` does, before anything is written."""
+    """Write the files that differ, and remove those of families that are gone. Raises as `files` does, with nothing written."""
     made = files()
     GENERATED.mkdir(exist_ok=True)
     for path, text in made.items():

@@ -5,9 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from turnout_autograd.generated import CONSTANT, FAMILIES
-
 from turnout.operators.kernels import FALLTHROUGH
+from turnout_autograd.generated import CONSTANT, FAMILIES
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
