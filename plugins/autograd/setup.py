@@ -6,7 +6,6 @@ An sdist carries the package, so that building from it needs nothing else.
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from setuptools import setup
@@ -21,20 +20,26 @@ INDEX = HERE / "src" / "turnout_autograd" / "generated" / "__init__.py"
 
 def generate() -> None:
     """Write the package. Raises RuntimeError where that cannot be done and it is not there yet."""
-    if not all(path.is_dir() for path in SOURCES):
-        fix = "build from an sdist or in a checkout of the repository"
-    elif find_spec("yaml") is None:
+    fix = "build from an sdist or in a checkout of the repository"
+    if all(path.is_dir() for path in SOURCES):
         fix = "pip install PyYAML"
-    else:
-        sys.path[:0] = map(str, SOURCES)
-        from turnout_autograd.generation.files import write
+        if _has_yaml():
+            sys.path[:0] = map(str, SOURCES)
+            from turnout_autograd.generation.files import write
 
-        write()
-        return
+            write()
     if not INDEX.exists():
         raise RuntimeError(
             f"turnout-autograd: the kernels of the standard operators are not generated yet\n  to fix  {fix}"
         )
+
+
+def _has_yaml() -> bool:
+    try:
+        import yaml  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 class BuildPy(build_py):
