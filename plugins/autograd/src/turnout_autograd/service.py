@@ -1,5 +1,7 @@
 """What other plugins ask of this one: `turnout.plugins.service("Autograd")`. What users call is in `public`."""
 
+from typing import Any
+
 from turnout_autograd.function.custom_rules import custom_rule as custom_rule
 from turnout_autograd.function.function import Function as Function
 from turnout_autograd.hooks.tensor_hooks import output_nr as output_nr
@@ -10,4 +12,11 @@ from turnout_autograd.hooks.tensor_hooks import retains_grad as retains_grad
 from turnout_autograd.passes.backward import backward as backward
 from turnout_autograd.recording.views import current_node as current_node
 from turnout_autograd.recording.views import refresh as refresh
-from turnout_autograd.transforms.vector_products import vjp as vjp
+
+
+def __getattr__(name: str) -> Any:
+    if name == "vjp":  # few programs need it
+        from turnout_autograd.transforms.vector_products import vjp
+
+        return vjp
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

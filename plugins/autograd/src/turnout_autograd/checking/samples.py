@@ -64,7 +64,7 @@ def floating_outputs(func: Callable[..., Any], args: Sequence[Any]) -> list[Tens
 
 
 def write_uncounted(place: Tensor, value: Tensor) -> None:
-    """Uncounted: in the end the memory is as it was, and graphs that were recorded before may still use it."""
+    """Write without counting it: the memory is restored in the end, so graphs that were recorded before may still use it."""
     with below_adinplaceorview():
         place.copy_(value)
 

@@ -18,8 +18,8 @@ LEAF_LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:
     """Add sink[1] to `leaf.grad`.
 
-    The first gradient becomes `.grad` itself when nobody else holds it and it has the leaf's layout, else a copy does. Later
-    ones are added in place, unless the addition is to be recorded.
+    The first gradient becomes `.grad` itself when nothing else holds it and it has the leaf's layout; otherwise a copy does.
+    Later ones are added in place, unless the addition is recorded.
     """
     grad = sink[1]
     with LEAF_LOCK:
@@ -55,7 +55,7 @@ def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
     ndim = len(leaf.array.shape)
     if not ndim:
         return True
-    if ndim == 1 and grad.storage is None:  # so it is no view, and its one dim is dense
+    if ndim == 1 and grad.storage is None:  # so it is not a view, and its one dim is dense
         return leaf.storage is None or leaf.stride() == (1,)
     return grad.stride() == leaf.stride()
 

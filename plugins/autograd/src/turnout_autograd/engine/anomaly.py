@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from traceback import StackSummary, walk_stack
 from typing import TYPE_CHECKING, Any
 
 from turnout.registry import REGISTRY
@@ -38,7 +37,7 @@ class Anomaly:
 
 
 ANOMALY = Anomaly()
-_SHOWN = 6  # lines of the user's, innermost last
+_SHOWN = 6  # lines of the user's program, innermost last
 
 
 class detect_anomaly:
@@ -112,11 +111,15 @@ def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def note(node: Node) -> None:
     """Keep the lines of the user's program that led here: frames of Turnout itself would push them out."""
+    from traceback import StackSummary, walk_stack  # 1 ms, which programs without `detect_anomaly` do not pay
+
     frames = list(_users(sys._getframe(1)))[:_SHOWN] or list(walk_stack(sys._getframe(1)))[:_SHOWN]
     hooks_of(node).line = "".join(StackSummary.extract(iter(reversed(frames))).format())
 
 
 def _users(frame: FrameType) -> Iterator[tuple[FrameType, int]]:
+    from traceback import walk_stack
+
     for each, line in walk_stack(frame):
         package = each.f_globals.get("__name__", "").partition(".")[0]
         if package != "turnout" and not package.startswith("turnout_"):

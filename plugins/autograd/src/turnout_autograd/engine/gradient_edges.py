@@ -38,7 +38,7 @@ class GradientEdge(NamedTuple):
         return Output(self.node, self.output_nr) if self.node.several else self.node
 
     def stand_in(self) -> Tensor | None:
-        """A tensor that looks like that of the edge and holds one element; None where nobody knows what it looks like."""
+        """A tensor that looks like that of the edge and holds one element; None where its shape is not known."""
         if self.like is None:
             return None
         shape, dtype, device = self.like

@@ -12,7 +12,7 @@ LEVELS_PER_THREAD = 40
 
 
 class _Depth(threading.local):
-    """How many backward functions of the user's are running in this thread."""
+    """How many backward functions of users are running in this thread."""
 
     count = 0
 

@@ -53,7 +53,7 @@ class Node:
     seq: int
 
     def backward(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """The gradients of the arguments; `edges` is the node's own with None for those that nobody needs now."""
+        """The gradients of the arguments; `edges` are the node's, with None where no gradient is needed now."""
         raise NotImplementedError(f"{type(self).__name__}.backward")
 
     def release(self) -> None:
@@ -72,7 +72,6 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """(node, output index) per argument: an `AccumulateGrad` for a leaf, (None, 0) for no gradient."""
-
         return tuple((e.node, e.index) if isinstance(e, Output) else (node_of(e), 0) for e in self.edges)
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
@@ -88,7 +87,6 @@ class Node:
         return Handle(hooks_of(self).pre, self._for_its_level(hook))
 
     def _for_its_level(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-
         return for_its_level(hook, levels_behind(self))
 
     @property

@@ -37,7 +37,7 @@ PULLED: ContextVar[int] = ContextVar("the gradient level that is pulled", defaul
 
 
 def for_its_level(hook: Callable[..., Any], levels: int) -> Callable[..., Any]:
-    """A hook on something that some levels track, for the gradients of the innermost one alone.
+    """A hook on what some levels track that runs only for the gradients of the innermost of them.
 
     The gradients of outer levels differentiate what the hook made of that gradient: run again, it would change them twice.
     """

@@ -1,6 +1,6 @@
 """The sweep over the tape: from outputs to leaves, each node once, after all that need it.
 
-Nodes are taken by falling `seq`: edges lead to nodes recorded earlier, so whoever contributes to a node has a greater
+Nodes are taken by falling `seq`: edges lead to nodes recorded earlier, so every contributor to a node has a greater
 number. While one node at a time is pending, as in a chain, nothing is queued or looked up. Gradients of leaves are summed in
 `sinks` and delivered at the end, so an exception on the way leaves every `.grad` as it was.
 """
@@ -131,8 +131,7 @@ def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: li
 def _check_nan(node: Node, grads: Any) -> None:
     for i, grad in enumerate(grads):
         if grad is not None and bool((grad != grad).any()):
-            line = node.extra.line if node.extra is not None and node.extra.line else errors.UNNOTED
-            raise errors.GradientError(errors.nan_found(node.op_name, i, line))
+            raise errors.GradientError(errors.nan_found(node.op_name, i, line_of(node)))
 
 
 def blame(error: BaseException) -> None:

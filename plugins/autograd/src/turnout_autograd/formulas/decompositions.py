@@ -174,7 +174,7 @@ def _skew(x: Tensor) -> Tensor:
 def _check_phases(name: str, along: Tensor) -> None:
     """Raise GradientError for a loss that depends on the phases of complex vectors; `along` is the diagonal of V^H gV.
 
-    Inside vmap and on a device without values nobody can tell.
+    It cannot be checked inside vmap, nor on a device without values.
     """
     if not along.is_complex() or along.is_meta or peel(along)[1]:
         return

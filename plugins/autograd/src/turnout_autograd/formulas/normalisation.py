@@ -35,7 +35,7 @@ def group_norm_grad(
     grads: Any, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, n: int, c: int, area: int, group: int,
     eps: float, mask: Any,
 ) -> Any:  # fmt: skip
-    """The same for groups of channels, of which the statistics have gradients too."""
+    """The same for groups of channels, whose statistics have gradients too."""
     rows = input.to(mean.dtype).reshape((n, group, c // group * area))
     if is_recorded(input):
         mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether a call on it would meet nothing but its backend's kernel: what that would do may then be done without the call."""
+    """Whether a call on the tensor would go straight to its backend's kernel, whose work may then be done without the call."""
     if GRAD.get()[0] or DISPATCH.get() is not FRESH:
         return False
     return tensor.keys | TRACKED == tensor.device.backend.keys | TRACKED
@@ -29,5 +29,5 @@ def unrecorded_view(op: Operator, grad: Tensor, *args: Any) -> Tensor:
 
 
 def is_recorded(*tensors: Tensor) -> bool:
-    """Whether what is computed from one of these is recorded now: the gradient is to be differentiated with respect to it."""
+    """Whether calls on one of these are recorded now, so that the gradient can be differentiated with respect to it."""
     return bool(GRAD.get()[0]) and any(t.requires_grad for t in tensors)

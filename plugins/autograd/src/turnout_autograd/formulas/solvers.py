@@ -22,7 +22,7 @@ def matrix_exp_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def _inverse_adjoint(A: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
-    """A^-H, by the factors that are there unless the gradient is to be differentiated."""
+    """A^-H, from the factors at hand unless the gradient will be differentiated."""
     if is_recorded(A):
         return adjoint(aten.linalg_inv_ex(A)[0])
     return aten.linalg_lu_solve(LU, pivots, identity_like(LU).expand(LU.shape), adjoint=True)
@@ -89,7 +89,7 @@ def solve_grad(
 def solve_triangular_grad(
     grad: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool, mask: Any
 ) -> tuple[Tensor | None, Tensor | None]:
-    """The same for a triangle, of which the part that is read gets a gradient."""
+    """The same for a triangle: only the part that is read gets a gradient."""
     gB = aten.linalg_solve_triangular(adjoint(self), grad, upper=not upper, left=left, unitriangular=unitriangular)
     gA = None
     if mask[0]:

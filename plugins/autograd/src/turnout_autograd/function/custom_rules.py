@@ -139,7 +139,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
     lengths = call.inputs.lengths
     if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
         raise KernelResultError(texts.wrong_gradients(op, rule.shown, names, len(grads)))
-    # Missing at the end for arguments that are no tensors, or None too many: both are common in rules written for PyTorch.
+    # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
     grads = (grads + [None] * len(names))[: len(names)]
     flat: list[Any] = []
     for name, length, grad in zip(names, lengths, grads, strict=True):
@@ -155,5 +155,5 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
 
 
 def _only_values(op: Operator, start: int) -> bool:
-    """Whether the positional arguments from `start` on are no tensors."""
+    """Whether none of the positional arguments from `start` on is a tensor."""
     return not any(str(a.type).startswith("Tensor") for a in op.schema.positional[start:])

@@ -3,7 +3,7 @@
 All of `turnout.autograd.functional` are runs of `Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them
 comes in the same form. With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to
 none. That is about imperative autograd: functional transforms around the call record it in any case.
-# differs from torch: inputs that require no gradient are not made to, where nobody could ask for it.
+# differs from torch: an input that requires no gradient is not made to, so no result requires one for its sake.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), the gradients of its results times `v`); `v` may be left out for one number."""
+    """(func(*inputs), the gradients of its results times `v`); `v` is optional for one number."""
     several, given = as_tuple("vjp", "inputs", inputs)
 
     def derivative(*xs: Tensor) -> tuple[Any, Any]:
@@ -27,7 +27,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), its derivative along `v`); `v` may be left out for one input of one number."""
+    """(func(*inputs), its derivative along `v`); `v` is optional for one input of one number."""
     given = as_tuple("jvp", "inputs", inputs)[1]
     vector = fitting_vector("jvp", v, given, "it takes")
 

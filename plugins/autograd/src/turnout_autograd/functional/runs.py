@@ -23,7 +23,7 @@ zeros_like = find_operator("aten::zeros_like").call
 class Run(Linearized):
     """A linearized function of tensors that returns a tensor or a tuple of them; `several` says which.
 
-    constant  the error's text for a result that does not depend on the inputs, if that is one
+    constant  the text of the strict error for a result that does not depend on the inputs
     """
 
     def __init__(

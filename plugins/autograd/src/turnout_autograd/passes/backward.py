@@ -161,7 +161,7 @@ def grad(
 
 
 def _zeros(tensor: Tensor, tracked: bool) -> Tensor:
-    """The gradient that did not arrive: a leaf of its own where gradients are to be differentiated again."""
+    """Zeros for a gradient that did not arrive: a leaf, where gradients will be differentiated again."""
     made: Tensor = _zeros_like(tensor)
     return made.requires_grad_() if tracked else made
 

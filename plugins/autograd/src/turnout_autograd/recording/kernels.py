@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Specializer:
-    """The fallback's `specialize`; `options` are the plugin's, whose `missing` says what a gradient that nobody wrote does."""
+    """The fallback's `specialize`; the option `missing` says what `backward` does at an operator without a gradient."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""Operators whose gradient nobody wrote: results still require one, and `backward` says what is missing."""
+"""Operators without a gradient: their results still require one, and `backward` says what is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def refuse(node: Node, argument: str, reason: str) -> NoReturn:
 
 
 class NotImplementedNode(Node):
-    """Stands for a call whose gradient nobody wrote: an error when a gradient arrives."""
+    """Stands for a call of an operator without a gradient: an error when a gradient arrives."""
 
     __slots__ = ("count", "label")
     several = True

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def out_variant(op: Operator) -> Callable[..., Any]:
-    """Refuses tracked arguments where gradients are recorded, else passes on; of what has no gradient, tracked outputs alone."""
+    """Refuse tracked arguments where gradients are recorded; otherwise go on below.
+
+    Where the functional operator has no gradient, only tracked outputs are refused.
+    """
     constant = _is_constant(op)
     checked = [(i, a.name) for i, a in enumerate(op.schema.arguments) if a.is_write or not constant]
 

@@ -29,7 +29,7 @@ def check_floating(name: str, what: str, value: Any) -> Tensor:
 def select_arguments(
     name: str, func: Function, argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Function]:
-    """The chosen arguments, and the function of them alone."""
+    """The chosen arguments, and `func` as a function of only those."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     # differs from torch: a list will do as well as a tuple.
     if not isinstance(numbers, (tuple, list)) or not numbers or not all(isinstance(n, int) for n in numbers):

@@ -1,7 +1,7 @@
 """Tensors inside of vmap as autograd sees them: the plain tensors under the vmaps, and one element of the batch of each.
 
-A gradient between such tensors is computed between the plain ones, where the rows of the batch do not mix. Code of the user's
-that runs in a backward pass may run when those vmaps are over: they are made active again for its time.
+A gradient between such tensors is computed between the plain ones, where the rows of the batch do not mix. A user's function
+may run in a backward pass after those vmaps have ended: they are made active again while it runs.
 """
 
 from __future__ import annotations

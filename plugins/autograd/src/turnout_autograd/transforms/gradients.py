@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout.dtypes import FLOAT
 from turnout.registry import find_operator
 from turnout_aten import trees
@@ -44,6 +45,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> Function:
     """`grad_and_value`; `name` is the transform that messages name."""
+    plugins.service("Autograd")  # raises where autograd is disabled
 
     @wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:

@@ -14,12 +14,13 @@ from turnout_aten import trees
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import picked, select_arguments
-from turnout_autograd.transforms.linearized import Linearized, Pushed, _zeros_like, check_outputs, check_returned
+from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Argnums, Function
 
 _stack = find_operator("aten::stack").call
+_zeros_like = find_operator("aten::zeros_like").call
 
 
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
@@ -46,6 +47,7 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 
 
 def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
+    plugins.service("Autograd")  # raises where autograd is disabled
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(errors.chunk(name, chunk_size))
 
@@ -74,7 +76,7 @@ def mapped(pull: Function, seeds: Tensor, chunk_size: int | None) -> Sequence[Te
 
 
 def check_real(run: Linearized, arguments: bool = True) -> None:
-    """The gradients of complex results are the conjugates of their derivatives: there is no one Jacobian."""
+    """The gradients of complex results are the conjugates of their derivatives, so there is more than one Jacobian."""
     for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
         for tensor in tensors if arguments or tensors is run.outputs else ():
             if tensor.dtype.category == COMPLEX:
@@ -98,6 +100,8 @@ def basis(tensor: Tensor) -> Tensor:
 
 
 def _by_columns(name: str, func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
+    plugins.service("Autograd")  # raises where autograd is disabled
+
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)

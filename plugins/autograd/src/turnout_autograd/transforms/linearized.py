@@ -35,7 +35,7 @@ class Linearized:
     """
 
     def __init__(self, name: str, function: Function, primals: Sequence[Any], has_aux: bool) -> None:
-        plugins.service("Autograd")  # activates this plugin again, or raises DisabledError
+        plugins.service("Autograd")  # the function may be older than a change of the configuration
         self.name = name
         leaves, self.inputs = trees.flatten(tuple(primals))
         self.level: Level = new_level()
