@@ -14,7 +14,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
 EXTRAS_plugins/aten := [yaml]
-EXTRAS_plugins/autograd := [svg]
+EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
@@ -73,7 +73,7 @@ format: .venv/.stamp-install
 
 codegen: .venv/.stamp-install
 	$(PY) -m turnout_aten.generation
-	$(PY) -m turnout_autograd.codegen
+	$(PY) -m turnout_autograd.generation
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse

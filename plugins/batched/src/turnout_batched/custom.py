@@ -144,6 +144,6 @@ def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ..
         differentiable.extend(t.is_floating_point() or t.is_complex() for t in results)
         return [t for t, kept in zip(results, differentiable, strict=True) if kept]
 
-    _, pull = plugins.service("Autograd").transforms.vjp(of_tensors, *[values[i] for i in at])
+    _, pull = plugins.service("Autograd").vjp(of_tensors, *[values[i] for i in at])
     pulled: tuple[Tensor, ...] = pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])
     return pulled
