@@ -13,6 +13,8 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 # The build of core lists the public names of all plugins, which the build of plugins/aten makes: that goes first.
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
+# What the builds make files of.
+SOURCES := $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/declarations/*.yaml)
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/opencl := [pocl]
@@ -40,7 +42,7 @@ $(PY):
 
 # The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
 # of the interpreter pays for.
-.venv/.stamp-install: $(PROJECTS) constraints.txt | $(PY)
+.venv/.stamp-install: $(PROJECTS) $(SOURCES) constraints.txt | $(PY)
 	$(PIP) install -q -c constraints.txt pip setuptools PyYAML
 	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
 	@rm -rf build turnout.egg-info
