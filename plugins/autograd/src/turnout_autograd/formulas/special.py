@@ -11,6 +11,11 @@ from turnout_autograd.formulas.constants import INF, NAN, SQRT_2_PI
 from turnout_autograd.formulas.masking import masked, where
 
 
+def erf_grad(grad: Tensor, self: Tensor) -> Tensor:
+    """2/sqrt(pi) exp(-x^2)."""
+    return grad * (2 / sqrt(pi) * (-(self * self)).exp())
+
+
 def xlogy_grad(grad: Tensor, self: Tensor, log: Any, outside: Any) -> Tensor:
     """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a finite logarithm."""
     if isinstance(log, Tensor):
