@@ -18,6 +18,7 @@ from turnout_aten.declarations import tables
 from turnout_aten.functions import lookup
 from turnout_aten.functions.homes import HOMES
 from turnout_aten.functions.lookup import LateMethod
+from turnout_aten.generated import functions as generated_functions
 from turnout_aten.generated.methods import NAMES, TensorMethods
 
 
@@ -92,6 +93,7 @@ def test_what_is_called_rarely_is_made_at_its_first_call():
 def test_a_function_and_a_method_are_the_same_object_at_every_use():
     assert turnout.exp is turnout.exp
     assert "exp" in vars(turnout)
+    assert turnout.exp is generated_functions.exp
     assert turnout.Tensor.exp is turnout.Tensor.exp
     assert not isinstance(vars(TensorMethods)["exp"], LateMethod)
 
