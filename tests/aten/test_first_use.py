@@ -206,6 +206,21 @@ def test_what_was_made_works_after_the_operators_were_undone_and_defined_again()
     assert run(program) == "[1.0, 1.0] [1.0, 1.0] [1.0, 1.0] [1.0, 1.0] True"
 
 
+def test_no_module_uses_a_function_or_a_stub_while_it_is_imported():
+    """It would take the registry's lock under the import lock, which another thread may hold the other way round."""
+    program = (
+        "import pkgutil, importlib, turnout_aten\n"
+        "from turnout_aten.declarations import tables\nfrom turnout_aten.functions import compiled\n"
+        "used = []\n"
+        "tables.Overload.stub = property(lambda self: used.append(self) or print)\n"
+        "compiled.make_function = lambda table, packet, home: used.append(packet.name) or print\n"
+        "for found in pkgutil.walk_packages(turnout_aten.__path__, 'turnout_aten.'):\n"
+        "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
+        "print(used)"
+    )
+    assert run(program) == "[]"
+
+
 # ---- the registry's sources
 
 

@@ -84,11 +84,10 @@ class GradientMethods:
             raise DTypeError(
                 f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
             )
-        if self.is_inference():
-            if not is_inference_mode_enabled():
-                raise AliasError(
-                    "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
-                )
+        if self.is_inference() and not is_inference_mode_enabled():
+            raise AliasError(
+                "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
+            )
         # What history there is belongs to functional transforms that are over.
         self.node = None
         self.set_gmask(1)
