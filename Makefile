@@ -5,7 +5,7 @@
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make wheels   build every wheel, test each in an environment of its own
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
-#   make codegen  write the generated code anew             make clean    remove all that these made
+#   make codegen  make the generated code anew              make clean    remove all that these made
 
 PYTHON ?= python3
 PY     := .venv/bin/python
@@ -30,7 +30,7 @@ TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
-setup: .venv/.stamp-install
+setup: .venv/.stamp-generated
 
 # Debian's python3 comes without ensurepip, which venv needs; its pip can fill the environment instead.
 $(PY):
@@ -48,23 +48,28 @@ $(PY):
 	@rm -rf build turnout.egg-info
 	@touch $@
 
-.venv/.stamp-oracle: .venv/.stamp-install
+# Installing builds what is generated; this does it again after a change of what it is made from.
+.venv/.stamp-generated: .venv/.stamp-install $(wildcard plugins/*/src/*/generation/*.py plugins/*/src/*/declarations/*.yaml)
+	$(MAKE) codegen
+	@touch $@
+
+.venv/.stamp-oracle: .venv/.stamp-generated
 	$(PIP) install -q -c constraints.txt torch expecttest
 	@touch $@
 
-demo: .venv/.stamp-install
+demo: .venv/.stamp-generated
 	.venv/bin/turnout demo $(ARGS)
 
-test: .venv/.stamp-install
+test: .venv/.stamp-generated
 	$(PY) -m pytest $(SHARED) $(ARGS)
 
 oracle: .venv/.stamp-oracle
 	$(PY) -m pytest $(SHARED) tests/oracle $(ARGS)
 
-bench: .venv/.stamp-install
+bench: .venv/.stamp-generated
 	$(PY) benchmarks/run.py $(ARGS)
 
-lint: .venv/.stamp-install
+lint: .venv/.stamp-generated
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy

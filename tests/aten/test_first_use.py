@@ -18,6 +18,7 @@ from turnout_aten.declarations import tables
 from turnout_aten.functions import lookup
 from turnout_aten.functions.homes import HOMES
 from turnout_aten.functions.lookup import LateMethod
+from turnout_aten.generated import functions as generated_functions
 from turnout_aten.generated.methods import NAMES, TensorMethods
 
 
@@ -92,6 +93,7 @@ def test_what_is_called_rarely_is_made_at_its_first_call():
 def test_a_function_and_a_method_are_the_same_object_at_every_use():
     assert turnout.exp is turnout.exp
     assert "exp" in vars(turnout)
+    assert turnout.exp is generated_functions.exp
     assert turnout.Tensor.exp is turnout.Tensor.exp
     assert not isinstance(vars(TensorMethods)["exp"], LateMethod)
 
@@ -202,6 +204,21 @@ def test_what_was_made_works_after_the_operators_were_undone_and_defined_again()
         "print(stub(x).tolist(), function(x).tolist(), x.exp().tolist(), op(x).tolist(), op.cache is stub.__globals__['CACHE'])"
     )
     assert run(program) == "[1.0, 1.0] [1.0, 1.0] [1.0, 1.0] [1.0, 1.0] True"
+
+
+def test_no_module_uses_a_function_or_a_stub_while_it_is_imported():
+    """It would take the registry's lock under the import lock, which another thread may hold the other way round."""
+    program = (
+        "import pkgutil, importlib, turnout_aten\n"
+        "from turnout_aten.declarations import tables\nfrom turnout_aten.functions import compiled\n"
+        "used = []\n"
+        "tables.Overload.stub = property(lambda self: used.append(self) or print)\n"
+        "compiled.make_function = lambda table, packet, home: used.append(packet.name) or print\n"
+        "for found in pkgutil.walk_packages(turnout_aten.__path__, 'turnout_aten.'):\n"
+        "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
+        "print(used)"
+    )
+    assert run(program) == "[]"
 
 
 # ---- the registry's sources

@@ -166,9 +166,9 @@ def test_a_python_module_takes_its_name_off_its_functions(module):
     lines = function_source(only)
     assert lines[0] == "def f(input=MISSING, n=1, **more):"
     assert f"            return op_{module}_f__out(input, n, out=out)" in lines
-    assert lookup.function(f"turnout.{module}", "f", table(text)).operator_name == f"aten::{module}_f"
-    assert lookup.function("turnout", "f", table(text)) is None
-    assert lookup.function("turnout", "other", table(text)).__name__ == "other"
+    assert lookup.function_in(table(text), f"turnout.{module}", "f").operator_name == f"aten::{module}_f"
+    assert lookup.function_in(table(text), "turnout", "f") is None
+    assert lookup.function_in(table(text), "turnout", "other").__name__ == "other"
     stub = functions_stub(parse(text), module, "the.yaml")
     assert "\ndef f(input: Tensor, n: _int = ..., *, out: Tensor | None = None) -> Tensor: ...\n" in stub
     assert stub.endswith("\n__all__ = ['f']\n")

@@ -17,17 +17,31 @@ if TYPE_CHECKING:
 _MODULES = {home: module for module, home in HOMES.items()}
 
 
-def function(home: str, name: str, table: tables.Table | None = None) -> Any:
-    """The public function of that name in a public module, or None; of the standard operators without a table."""
-    found = tables.standard() if table is None else table
+_FUNCTIONS: dict[tuple[str, str], Any] = {}
+_METHODS: dict[str, Any] = {}
+
+
+def function(home: str, name: str) -> Any:
+    """The function of that name in a public module of the standard operators, or None."""
+    made = _FUNCTIONS.get((home, name))
+    if made is None:
+        made = function_in(tables.standard(), home, name)
+        if made is not None:
+            made = _FUNCTIONS.setdefault((home, name), made)  # another thread may have been faster
+    return made
+
+
+def function_in(table: tables.Table, home: str, name: str) -> Any:
+    """A new function of that name, from the overloads of a table that have theirs in the module `home`, or None."""
     module = _MODULES.get(home, "")
     for packet in (f"{module}_{name}", name, name.removesuffix("_")):
-        overloads = [f for f in found.overloads(packet) if f.module == module]
+        overloads = [f for f in table.overloads(packet) if f.module == module]
         if any(f.schema.kind != "out" for f in overloads):
             from turnout_aten.functions import compiled
+            from turnout_aten.generation.packets import Packet
 
-            made = compiled.Packet(packet, overloads, module)
-            return compiled.make_function(found, made, home) if made.public_name == name else None
+            found = Packet(packet, overloads, module)
+            return compiled.make_function(table, found, home) if found.public_name == name else None
     return None
 
 
@@ -49,7 +63,9 @@ def functions_of(
     def find(name: str) -> Any:
         if name == "__all__":
             return list(names(home))
-        found = None if name.startswith("__") else function(home, name, table)
+        found = None
+        if not name.startswith("__"):
+            found = function(home, name) if table is None else function_in(table, home, name)
         if found is None and table is not None and name.startswith("R_"):
             from turnout_aten.functions import return_types
 
@@ -62,9 +78,6 @@ def functions_of(
         return list(names(home)) if table is None else sorted(module)
 
     return find, directory
-
-
-_METHODS: dict[str, Any] = {}
 
 
 class LateMethod:
