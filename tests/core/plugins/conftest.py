@@ -14,6 +14,7 @@ from turnout import config, plugins
 from turnout.devices import devices
 from turnout.keys import KEYS
 from turnout.plugins import environment
+from turnout.registry import REGISTRY
 
 
 @pytest.fixture
@@ -31,6 +32,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(Library, "registered", [])
     monkeypatch.setattr(config, "_store", None)
     monkeypatch.setattr(devices, "_subscribed", False)
+    monkeypatch.setattr(REGISTRY, "_subscribed", False)
+    monkeypatch.setattr(REGISTRY, "_disabled", None)
     before_catalog = environment._catalog
     environment.forget_catalog()
     monkeypatch.setattr(plugins, "_manager", Manager(Library))

@@ -9,7 +9,7 @@ import pytest
 import turnout
 from turnout import config, plugins, state
 from turnout.devices import Backend, default_device, device
-from turnout.errors import DeviceError, NoKernelError, PluginError
+from turnout.errors import DeviceError, NoKernelError, PluginError, PluginWarning
 from turnout.keys import KEYS, TRACKED
 from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations
@@ -150,7 +150,7 @@ def test_an_anchor_that_does_not_exist_makes_the_plugin_fail_and_no_other(site):
         f"Leaning is placed after Counter, which does not exist; there are {there}"
     )
     assert order("Counter", "Leaning", "Audit") == ["Audit"]
-    with pytest.raises(PluginError) as caught:
+    with pytest.warns(PluginWarning, match="leaning"), pytest.raises(PluginError) as caught:
         plugins.require_functionality("Counter")
     assert str(caught.value).startswith(
         "Counter: the plugin counter has failed\n  why     the manifest of dist-counter"
