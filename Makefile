@@ -3,6 +3,7 @@
 #   make demo     train a classifier and see the dispatcher explain itself
 #   make test     the test suite, without torch
 #   make lint     ruff, mypy                                make format   apply ruff's formatting
+#   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every wheel, test each in an environment of its own
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
 #   make codegen  make the generated code anew              make clean    remove all that these made
@@ -24,7 +25,7 @@ EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 SHARED := -n auto --dist worksteal
 TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test bench oracle lint format wheels codegen freeze clean
+.PHONY: help setup demo test core-alone bench oracle lint format wheels codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
@@ -62,6 +63,16 @@ demo: .venv/.stamp-generated
 
 test: .venv/.stamp-generated
 	$(PY) -m pytest $(SHARED) $(ARGS)
+
+# The dispatcher in an environment with no plugin, no NumPy and nothing to spread tests with.
+core-alone: .venv-core/.stamp-install
+	.venv-core/bin/python -m pytest tests/core $(ARGS)
+
+.venv-core/.stamp-install: core/pyproject.toml core/setup.py constraints.txt .venv/.stamp-install
+	$(PY) -m venv --clear --without-pip .venv-core
+	$(PIP) --python .venv-core/bin/python install -q -c constraints.txt setuptools
+	$(PIP) --python .venv-core/bin/python install -q --no-build-isolation -c constraints.txt -e ./core hypothesis pytest
+	@touch $@
 
 oracle: .venv/.stamp-oracle
 	$(PY) -m pytest $(SHARED) tests/oracle $(ARGS)
@@ -103,5 +114,5 @@ freeze: .venv/.stamp-install
 	$(PIP) freeze --all --exclude-editable --exclude turnout
 
 clean:
-	rm -rf .venv dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find core plugins tools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from typing import Any
 
 import pytest
 from workspace import ROOT, Distribution, distributions, imported, modules, read, required_name
@@ -17,20 +18,30 @@ NAMES = {one.name for one in EVERY}
 # only a warning.
 PLANNED: set[str] = set()
 
-# Between plugins only where declared here.
+# Between plugins only where declared here. All but core need the tensors and operators of turnout-aten.
+TENSORS = {"turnout-aten", "turnout-core"}
 ARROWS = {
     "turnout-core": set(),
-    "turnout-arrays": {"turnout-core"},
-    "turnout-autocast": {"turnout-core"},
-    "turnout-autograd": {"turnout-core"},
-    "turnout-batched": {"turnout-core"},
-    "turnout-cli": {"turnout-autocast", "turnout-autograd", "turnout-core", "turnout-cpu"},
-    "turnout-cpu": {"turnout-arrays", "turnout-core"},
-    "turnout-cuda": {"turnout-arrays", "turnout-core", "turnout-cpu"},
-    "turnout-meta": {"turnout-core"},
-    "turnout-opencl": {"turnout-core", "turnout-cpu"},
-    "turnout-tracer": {"turnout-core"},
+    "turnout-aten": {"turnout-core"},
+    "turnout-arrays": TENSORS,
+    "turnout-autocast": TENSORS,
+    "turnout-autograd": TENSORS,
+    "turnout-batched": TENSORS,
+    "turnout-cli": {*TENSORS, "turnout-autocast", "turnout-autograd", "turnout-cpu"},
+    "turnout-cpu": {*TENSORS, "turnout-arrays"},
+    "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
+    "turnout-meta": TENSORS,
+    "turnout-opencl": {*TENSORS, "turnout-cpu"},
+    "turnout-tracer": TENSORS,
 }
+
+# A distribution -> the module that it is imported by, where that is not its name.
+MODULES = {"cupy-cuda12x": "cupy", "cupy-cuda13x": "cupy", "pyyaml": "yaml"}
+
+# Plugins that a distribution depends on and its plugin does not require: they are activated by what asks for them.
+ASKED_FOR = {("turnout-cuda", "cpu"), ("turnout-opencl", "cpu")}  # the device that `fallback = "host"` runs on
+
+VERSION = re.compile(r'^__version__ = "(.*)"', re.MULTILINE)
 
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
 
@@ -39,8 +50,19 @@ def inside(one: Distribution) -> set[str]:
     return {name for name in map(required_name, one.requirements()) if name.startswith("turnout")}
 
 
-def test_versions_and_python_ranges_agree():
-    assert {one.project["version"] for one in [WORKSPACE, *EVERY]} == {"0.1.0"}
+def test_each_distribution_states_its_version_once_and_all_agree():
+    stated = {WORKSPACE.name: [WORKSPACE.project["version"]]}
+    for one in EVERY:
+        inside = [
+            line for path in sorted(one.source.rglob("*.py")) for line in VERSION.findall(path.read_text("utf-8"))
+        ]
+        stated[one.name] = inside + [one.project[field] for field in ("version",) if field in one.project]
+    assert stated == {name: ["0.1.0"] for name in stated}
+    core = next(one for one in EVERY if one.name == "turnout-core")
+    assert core.project["dynamic"] == ["version"]
+
+
+def test_python_ranges_agree():
     assert {one.project["requires-python"] for one in [WORKSPACE, *EVERY]} == {">=3.11,<3.14"}
 
 
@@ -94,6 +116,49 @@ def test_each_entry_point_names_the_manifest_of_its_own_package(one: Distributio
     for name, value in one.project.get("entry-points", {}).get("turnout.plugins", {}).items():
         assert (one.name, value) == (f"turnout-{name}", f"{one.module}:plugin.toml")
         assert (one.source / "plugin.toml").exists()
+
+
+def manifest(one: Distribution) -> dict[str, Any]:
+    """The manifest of a distribution with a plugin, else {}."""
+    path = one.source / "plugin.toml"
+    return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+PLUGINS = {one.name: manifest(one)["name"] for one in EVERY if manifest(one)}
+
+
+def module_of(requirement: str) -> str:
+    name = required_name(requirement)
+    return MODULES.get(name, name.replace("-", "_"))
+
+
+@each
+def test_a_plugin_needs_the_modules_that_its_distribution_depends_on(one: Distribution):
+    """What only an extra installs may be needed too: the package alone cannot know which (CUDA 12 or 13)."""
+    if not manifest(one):
+        return
+    needs = {need["module"] for need in manifest(one).get("needs", [])}
+    always = [text for text in one.project["dependencies"] if required_name(text) not in {"turnout-core", *PLUGINS}]
+    extras = {module_of(text) for texts in one.project.get("optional-dependencies", {}).values() for text in texts}
+    assert {module_of(text) for text in always} <= needs
+    assert needs - {module_of(text) for text in always} <= extras
+
+
+@each
+def test_a_plugin_requires_the_plugins_that_its_distribution_depends_on(one: Distribution):
+    if not manifest(one):
+        return
+    depends = {PLUGINS[name] for name in map(required_name, one.project["dependencies"]) if name in PLUGINS}
+    later = {plugin for name, plugin in ASKED_FOR if name == one.name}
+    assert set(manifest(one).get("requires_plugins", [])) == depends - later
+    assert later <= depends
+
+
+@each
+def test_a_manifest_names_its_distribution_and_says_each_thing_once(one: Distribution):
+    if manifest(one):
+        assert manifest(one)["distribution"] == one.name
+        assert "version" not in manifest(one)
 
 
 def test_every_requirement_is_pinned():

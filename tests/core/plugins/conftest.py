@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from installed_folder import Library, Site
 
+import turnout
 from turnout import config, plugins
+from turnout.devices import devices
 from turnout.keys import KEYS
 from turnout.plugins import environment
+from turnout.registry import REGISTRY
 
 
 @pytest.fixture
@@ -28,12 +31,19 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(sys, "path", [str(folder), *(p for p in sys.path if "site-packages" not in p)])
     monkeypatch.setattr(Library, "registered", [])
     monkeypatch.setattr(config, "_store", None)
+    monkeypatch.setattr(devices, "_subscribed", False)
+    monkeypatch.setattr(REGISTRY, "_subscribed", False)
+    monkeypatch.setattr(REGISTRY, "_disabled", None)
     before_catalog = environment._catalog
     environment.forget_catalog()
     monkeypatch.setattr(plugins, "_manager", Manager(Library))
-    before, active = set(sys.modules), set(plugins.ACTIVE)
+    monkeypatch.setattr(plugins, "_facade", None)
+    before, active, names = set(sys.modules), set(plugins.ACTIVE), set(vars(turnout))
     plugins.ACTIVE.clear()
     yield Site(folder)
+    devices.forget_default_device()
+    for name in set(vars(turnout)) - names:
+        delattr(turnout, name)
     environment._catalog = before_catalog
     if before_catalog is None:
         environment.forget_catalog()
@@ -42,8 +52,22 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     plugins.ACTIVE.clear()
     plugins.ACTIVE.update(active)
     for name in set(sys.modules) - before:
-        if name.startswith(("fake_", "one", "two")):
+        module = sys.modules[name]
+        if name.startswith(("fake_", "one", "two")) or getattr(module, "__name__", "").startswith("fake_"):
             del sys.modules[name]
+
+
+@pytest.fixture
+def registering(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """The same with plugins that register in the process's registry; all of them are deactivated after the test."""
+    from turnout.plugins.manager import Manager
+
+    monkeypatch.setattr(plugins, "_manager", Manager())
+    monkeypatch.setattr(plugins, "_facade", None)
+    yield site
+    for record in plugins.all_plugins():
+        if record.state == "active":
+            plugins.deactivate(record.name, with_dependents=True)
 
 
 @pytest.fixture

@@ -26,6 +26,26 @@ def turnout_activate(library, options):
 """
 
 
+LIBRARY = """\
+name = "{name}"
+distribution = "{distribution}"
+kind = "library"
+api = "1.0"
+module = "{package}.plugin"
+{top}
+[provides]
+namespaces = ["{name}"]
+{tables}
+"""
+LIBRARY_ACTIVATION = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("namespace:{name}")
+"""
+
+
 class Library:
     """Stands in for turnout.registry.Registrations: remembers what was registered, in one place for all libraries."""
 
@@ -87,8 +107,9 @@ class Site:
         activation: str = ACTIVATION,
         distribution: str = "",
         backend: str = "",
+        modules: dict[str, str] | None = None,
     ) -> Path:
-        """A plugin in a package `fake_<name>`; returns the path of its manifest."""
+        """A plugin in a package `fake_<name>`, with `modules` (file -> text) in it; returns the path of its manifest."""
         package = f"fake_{name}"
         words: dict[str, Any] = {
             "name": name,
@@ -103,7 +124,10 @@ class Site:
         files = {
             f"{package}/__init__.py": "",
             f"{package}/plugin.toml": manifest.format(**words),
-            f"{package}/plugin.py": activation.format(**words) if "{backend}" in activation else activation,
+            f"{package}/plugin.py": activation.format(**words)
+            if "{backend}" in activation or activation is LIBRARY_ACTIVATION
+            else activation,
+            **{f"{package}/{file}": text for file, text in (modules or {}).items()},
         }
         self.distribution(words["distribution"], files=files, entry_points=f"{name} = {package}:plugin.toml")
         return self.folder / package / "plugin.toml"

@@ -77,6 +77,7 @@ class KeySpace:
     def set_installed(self, functionalities: Iterable[Functionality], backends: Iterable[BackendRow]) -> dict[str, str]:
         """Replace the rows of installed plugins. Returns the functionalities without a place, name -> why; they are left out."""
         self._installed_backends = {row.name: row for row in backends}
+        self._sort_backends()  # a functionality may be placed by one that stands for a backend
         wanted = {row.name: row for row in functionalities}
         _, problems = place(self._standard(), {**self._added, **wanted})
         self._installed = {name: row for name, row in wanted.items() if name not in problems}
@@ -176,8 +177,7 @@ class KeySpace:
     def _rebuild(self) -> None:
         if self._fixed is not None:
             raise UniverseError("this key space is fixed: it was made from a universe")
-        rows = {**self._added_backends, **self._installed_backends}
-        self.backend_rows = {row.name: row for row in sorted(rows.values(), key=lambda row: row.order)}
+        self._sort_backends()
         ordered, problems = place(self._standard(), {**self._added, **self._installed})
         for problem in problems.values():
             raise UniverseError(problem)
@@ -200,6 +200,10 @@ class KeySpace:
                 aliases[standard.name] = {standard.name + backend for backend in backends}
         aliases.update({alias: set(covered) for alias, covered in self.aliases.items()})
         self._adopt(ordered, Universe(pairs, backends, aliases, plain.backends_of))
+
+    def _sort_backends(self) -> None:
+        rows = {**self._added_backends, **self._installed_backends}
+        self.backend_rows = {row.name: row for row in sorted(rows.values(), key=lambda row: row.order)}
 
     def _adopt(self, ordered: list[Functionality], universe: Universe) -> None:
         """Make a universe the present one."""

@@ -243,6 +243,7 @@ class Operator:
         """How a key set resolves, step by step. Takes the lock; calls nothing."""
         with self.registry.lock:
             steps: list[Step] = []
+            self.registry.keys.discovered()
             for key, functionality in self.registry.keys.active(ks):
                 step = self._step(key, functionality, ks)
                 steps.append(step)

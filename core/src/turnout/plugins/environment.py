@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.config.lock import LOCK
+from turnout.devices.devices import forget_default_device
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY
 
@@ -37,4 +38,5 @@ def forget_catalog() -> None:
     """Look at the environment anew at the next question."""
     global _catalog
     _catalog = None
+    forget_default_device()
     KEYS.discover_with(catalog)

@@ -1,0 +1,205 @@
+"""The facade: public names of `turnout` that installed plugins provide."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import pytest
+from installed_folder import LIBRARY, LIBRARY_ACTIVATION
+
+import turnout
+from turnout import config, plugins
+from turnout.errors import ConflictError, DisabledError, PluginError, PublicNameError
+from turnout.plugins import providers
+
+TOOLS = "class Hammer:\n    pass\n\n\ndef saw(wood):\n    return f'half of {wood}'\n"
+
+
+def install(site, name, names=("Hammer", "saw"), modules=(), **options):
+    """A plugin with a module `tools` of public names, and public modules that each have a module `inner`."""
+    listed = ", ".join(f'"{each}"' for each in names)
+    tables = f'[provides.names]\n"fake_{name}.tools" = [{listed}]\n[provides.modules]\n'
+    tables += "".join(f'{each} = "fake_{name}.{each}"\n' for each in modules)
+    files = {"tools.py": TOOLS}
+    for each in modules:
+        files[f"{each}/__init__.py"] = f"word = '{each} of {name}'\n"
+        files[f"{each}/inner.py"] = f"from fake_{name}.tools import Hammer\n"
+    site.plugin(name, manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules=files, **options)
+
+
+def state_of(name):
+    return next(record.state for record in plugins.all_plugins() if record.name == name)
+
+
+def test_a_public_name_activates_its_plugin_and_is_kept(site):
+    install(site, "alpha")
+    assert state_of("alpha") == "discovered"
+    assert turnout.saw("oak") == "half of oak"
+    assert state_of("alpha") == "active"
+    assert vars(turnout)["saw"] is turnout.saw is sys.modules["fake_alpha.tools"].saw
+    from turnout import Hammer
+
+    assert Hammer is sys.modules["fake_alpha.tools"].Hammer
+
+
+def test_names_may_stand_in_a_file_beside_the_manifest(site):
+    tables = '[provides.names]\n"fake_alpha.tools" = "names.txt"\n'
+    files = {"tools.py": TOOLS, "names.txt": "Hammer\nsaw\n"}
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules=files)
+    assert turnout.saw("elm") == "half of elm"
+
+
+def test_a_public_module_is_the_plugins_own_in_every_spelling(site):
+    install(site, "alpha", modules=("garden",))
+    import turnout.garden.inner
+
+    assert state_of("alpha") == "active"
+    own = sys.modules["fake_alpha.garden"]
+    assert sys.modules["turnout.garden"] is turnout.garden is own
+    assert sys.modules["turnout.garden.inner"] is turnout.garden.inner is sys.modules["fake_alpha.garden.inner"]
+    assert import_module("turnout.garden") is own
+    from turnout.garden.inner import Hammer
+
+    assert Hammer is turnout.Hammer
+    assert own.__name__ == "fake_alpha.garden"
+
+
+def test_a_module_inside_a_public_one_that_does_not_exist_is_named_as_the_plugins(site):
+    install(site, "alpha", modules=("garden",))
+    with pytest.raises(ModuleNotFoundError) as caught:
+        import_module("turnout.garden.pond")
+    assert str(caught.value) == "No module named 'fake_alpha.garden.pond'"
+    assert "turnout.garden.pond" not in sys.modules
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'turnout\.saw'"):
+        import_module("turnout.saw")
+
+
+def test_a_name_that_nobody_provides_is_an_attribute_error_with_the_nearest_one(site):
+    install(site, "alpha")
+    with pytest.raises(PublicNameError) as caught:
+        turnout.Hamer
+    assert str(caught.value) == "module 'turnout' has no attribute 'Hamer'; did you mean Hammer?"
+    assert isinstance(caught.value, AttributeError)
+    with pytest.raises(PublicNameError) as caught:
+        turnout.xyzzy
+    assert str(caught.value) == "module 'turnout' has no attribute 'xyzzy'"
+    assert not hasattr(turnout, "xyzzy")
+    assert state_of("alpha") == "discovered"
+
+
+def test_a_name_of_a_known_package_says_which_to_install(site, monkeypatch):
+    row = {"distribution": "dist-omega", "devices": [], "backends": [], "functionalities": [], "namespaces": []}
+    monkeypatch.setattr(providers, "data", lambda: {"omega": {**row, "public": ["chisel"], "lowest_device": ""}})
+    with pytest.raises(PublicNameError) as caught:
+        turnout.chisel
+    assert str(caught.value) == (
+        "module 'turnout' has no attribute 'chisel'\n"
+        "  why     no installed package provides it\n"
+        "  to fix  pip install dist-omega"
+    )
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'turnout\.chisel'"):
+        import_module("turnout.chisel")
+
+
+def test_two_plugins_with_one_name_are_a_conflict_until_configuration_chooses(site):
+    install(site, "alpha")
+    install(site, "beta", names=("saw",))
+    with pytest.raises(ConflictError) as caught:
+        turnout.saw
+    assert str(caught.value) == (
+        "turnout.saw is provided by alpha (dist-alpha 0.1) and beta (dist-beta 0.1)\n"
+        '  to fix  choose one: [names.choose] saw = "alpha", or disable the other in plugins.disable'
+    )
+    assert (state_of("alpha"), state_of("beta")) == ("discovered", "discovered")
+    assert turnout.Hammer.__module__ == "fake_alpha.tools"
+    config.set({"names.choose.saw": "beta"})
+    assert turnout.saw.__module__ == "fake_beta.tools"
+    config.set({"names.choose.saw": "alpha"})
+    assert turnout.saw.__module__ == "fake_alpha.tools"
+
+
+def test_a_conflict_is_settled_by_disabling_one(site):
+    install(site, "alpha")
+    install(site, "beta", names=("saw",))
+    config.set({"plugins.disable": ["alpha"]})
+    assert turnout.saw.__module__ == "fake_beta.tools"
+
+
+def test_deactivation_takes_the_names_away_and_the_next_use_activates_again(site):
+    install(site, "alpha", modules=("garden",))
+    import turnout.garden.inner
+
+    first = turnout.saw
+    plugins.deactivate("alpha")
+    assert {"saw", "garden"}.isdisjoint(vars(turnout))
+    assert not [name for name in sys.modules if name.startswith("turnout.garden")]
+    assert state_of("alpha") == "discovered"
+    assert turnout.saw is first
+    assert state_of("alpha") == "active"
+    assert import_module("turnout.garden.inner") is sys.modules["fake_alpha.garden.inner"]
+
+
+def test_a_disabled_plugin_is_named_with_the_setting_and_its_names_are_not_listed(site):
+    install(site, "alpha", modules=("garden",))
+    assert turnout.saw
+    config.set({"plugins.disable": ["alpha"]})
+    assert "saw" not in dir(turnout)
+    with pytest.raises(DisabledError) as caught:
+        turnout.saw
+    assert str(caught.value) == (
+        "the plugin alpha is disabled\n"
+        "  why     plugins.disable names alpha (turnout.config.set)\n"
+        f"  from    {plugins.all_plugins()[0].origin}\n"
+        "  to fix  take it out, or name it in plugins.enable"
+    )
+    with pytest.raises(DisabledError):
+        import_module("turnout.garden")
+    config.unset("plugins.disable")
+    assert turnout.saw("fir") == "half of fir"
+
+
+def test_the_names_are_listed_before_they_are_used(site):
+    install(site, "alpha", modules=("garden",))
+    assert {"Hammer", "saw", "garden", "explain", "library"} <= set(dir(turnout))
+    assert state_of("alpha") == "discovered"
+    assert turnout.__all__ == [name for name in dir(turnout) if not name.startswith("_")]
+
+
+def test_a_plugin_that_fails_shows_why_and_leaves_no_name(site):
+    tables = '[provides.names]\n"fake_alpha.tools" = ["saw"]\n'
+    site.plugin("alpha", manifest=LIBRARY, activation="raise KeyError('half-way')", tables=tables)
+    with pytest.raises(PluginError) as caught:
+        turnout.saw
+    assert str(caught.value).startswith("the plugin alpha has failed\n  why     KeyError: 'half-way'")
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "saw" not in vars(turnout)
+
+
+def test_a_name_that_the_module_does_not_have_is_an_error(site):
+    tables = '[provides.names]\n"fake_alpha.tools" = ["axe"]\n'
+    site.plugin(
+        "alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={"tools.py": "saw = 1\n"}
+    )
+    with pytest.raises(AttributeError) as caught:
+        turnout.axe
+    assert str(caught.value) == "module 'fake_alpha.tools' has no attribute 'axe'"
+
+
+@pytest.mark.parametrize(
+    ("tables", "row"),
+    [
+        ('[provides.names]\n"other.tools" = ["saw"]',
+         "provides.names.other.tools: expected a module of fake_alpha, got 'other.tools'"),
+        ('[provides.names]\n"fake_alpha.tools" = ["a saw"]', "provides.names.fake_alpha.tools: 'a saw' is not a name"),
+        ('[provides.names]\n"fake_alpha.a" = ["saw"]\n"fake_alpha.b" = ["saw"]',
+         "provides.names.fake_alpha.b: 'saw' is there twice, from fake_alpha.a too"),
+        ('[provides.modules]\nnn = "torch.nn"', "provides.modules.nn: expected a module of fake_alpha, got 'torch.nn'"),
+        ('[provides.modules]\n"a-b" = "fake_alpha.ab"', "provides.modules.a-b: 'a-b' is not a name"),
+    ],
+)  # fmt: skip
+def test_what_is_no_public_name_is_refused(site, tables, row):
+    site.plugin("alpha", manifest=LIBRARY, tables=tables)
+    [record] = plugins.all_plugins()
+    assert record.state == "failed"
+    assert record.reason.partition("  line ")[2].partition("  ")[2] == row
