@@ -14,8 +14,8 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 # The build of core lists the public names of all plugins, which the build of plugins/aten makes: that goes first.
 LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
-# What the builds make files of.
-SOURCES := $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/declarations/*.yaml)
+# What the builds make files of, the declarations apart.
+SOURCES := $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml)
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/opencl := [pocl]

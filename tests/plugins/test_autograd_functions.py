@@ -388,7 +388,7 @@ def test_no_grad_inside_a_level_is_a_constant_and_outside_does_not_matter(x):
 
 
 def problems(text):
-    from turnout_aten.declarations.model import load
+    from turnout_aten.declarations.reading import load
     from turnout_aten.errors.declarations import DeclarationError
     from turnout_autograd.declarations.entries import parse
     from turnout_autograd.generation.files import FUNCTIONS, formula_functions, stubs

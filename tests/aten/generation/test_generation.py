@@ -14,7 +14,7 @@ import pytest
 import turnout
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import tables
-from turnout_aten.declarations.model import load, parse
+from turnout_aten.declarations.reading import load, parse
 from turnout_aten.functions import compiled, lookup
 from turnout_aten.generated import groups, rows
 from turnout_aten.generation import catalogue, files

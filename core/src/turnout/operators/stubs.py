@@ -14,8 +14,8 @@ from turnout.operators import arguments
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
     from types import CodeType
+    from typing import Any
 
     from turnout.operators import Operator
     from turnout.schema import Argument, FunctionSchema

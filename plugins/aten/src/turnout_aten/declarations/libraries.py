@@ -18,7 +18,8 @@ from turnout.operators.kernels import ARRAY, INTERNAL, LazyFunction
 from turnout.registry import REGISTRY
 from turnout_aten.declarations import variants as autogen
 from turnout_aten.declarations.entries import NOT_DENSE
-from turnout_aten.declarations.model import NativeFunction, NativeFunctions, load
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import DeclarationError, Problem, near
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from turnout_aten.declarations.model import NativeFunction, NativeFunctions, load
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.reading import load
 from turnout_aten.generation.catalogue import module_of
 from turnout_aten.generation.packets import public_name
 from turnout_aten.generation.tables import check_names, header, rows_lines

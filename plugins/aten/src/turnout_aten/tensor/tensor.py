@@ -1,8 +1,8 @@
 """`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
 
 Creating a tensor is nine stores into slots (see `wrapping_lines`). There is no `__init__`, which would cost 50 ns of about 110,
-and no `__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes is
-an operator; the methods for them are generated.
+and no `__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes
+is an operator; the methods for them are made from its declaration.
 """
 
 from __future__ import annotations

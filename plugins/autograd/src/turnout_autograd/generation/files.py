@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import turnout_aten
-from turnout_aten.declarations.model import NativeFunction, NativeFunctions, load
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.reading import load
 from turnout_autograd.declarations.entries import Entry, Formula, entry_for, needs_entry, parse
 from turnout_autograd.generation.kernel_source import Writer, camel, factory_name
 
