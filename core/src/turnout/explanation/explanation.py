@@ -174,7 +174,7 @@ def find(op: Any) -> Operator | Packet:
             found: Operator | Packet = getattr(op, attribute)
             return found
     # A stub has its operator's whole name; other functions of an operator say which.
-    name = getattr(op, "operator_name", None) or getattr(op, "__qualname__", "")
+    name = str(getattr(op, "operator_name", None) or getattr(op, "__qualname__", ""))
     if "::" in name:
         return _named(name)
     raise TypeError(
@@ -191,7 +191,7 @@ def _named(name: str) -> Operator | Packet:
         getattr(ops, each)  # activates its plugins
         packet = REGISTRY.packet(each, packet_name)
         if packet is not None:
-            return packet if not overload else getattr(packet, overload)  # type: ignore[no-any-return]
+            return packet if not overload else getattr(packet, overload)
     return REGISTRY.find(name)
 
 
