@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from installed_folder import LIBRARY
 
 import turnout
 from turnout import config, plugins, state
@@ -298,6 +299,20 @@ def test_the_tables_do_not_depend_on_the_order_of_activation(registering, shop):
     assert {key for key in seen[0] if key in ("Alpha", "Beta", "Till", "Audit", "Counter")} == {
         "Alpha", "Beta", "Till", "Audit", "Counter",
     }  # fmt: skip
+
+
+def test_a_pickled_operator_activates_the_plugin_of_its_namespace(registering):
+    import pickle
+
+    text = (
+        "from turnout.plugins import hookimpl\n\n@hookimpl\ndef turnout_activate(library, options):\n"
+        "    library.define('alpha::go(Tensor x) -> Tensor')\n"
+    )
+    registering.plugin("alpha", manifest=LIBRARY, activation=text)
+    data = pickle.dumps(turnout.ops.alpha.go.default)
+    plugins.deactivate("alpha")
+    assert REGISTRY.get("alpha::go") is None
+    assert pickle.loads(data) is turnout.ops.alpha.go.default
 
 
 # ---- the default device

@@ -196,3 +196,51 @@ def test_a_function_that_has_no_schema_is_an_error_that_says_why(function, probl
     assert problem in first
     assert second.startswith(f"  function  {function.__name__}(")
     assert third.startswith(f"  to fix    {remedy}")
+
+
+class Board:
+    schema_type = "Tensor"
+
+
+class Dice:
+    schema_type = "Generator"
+
+
+class Finish:
+    schema_type = "ScalarType"
+
+    def __repr__(self):
+        return "paint.float32"
+
+
+class Unknown:
+    schema_type = 3
+
+
+@pytest.mark.parametrize(("annotation", "type"), [
+    (Board, "Tensor"),
+    (Board | None, "Tensor?"),
+    (list[Board], "Tensor[]"),
+    (list[Board | None], "Tensor?[]"),
+    (Dice, "Generator"),
+    (Dice | None, "Generator?"),
+    (Finish, "ScalarType"),
+])  # fmt: skip
+def test_a_class_says_itself_which_type_its_instances_stand_for(annotation, type):
+    assert infer_schema(of(annotation), mutates_args=()) == f"({type} x) -> ()"
+
+
+def test_what_a_class_says_is_used_for_defaults_and_writes_too():
+    def f(x: Board, kind: Finish = Finish()) -> Board: ...  # noqa: B008
+
+    assert infer_schema(f, mutates_args=["x"]) == "(Tensor(a0!) x, ScalarType kind=float32) -> Tensor"
+
+
+@pytest.mark.parametrize("annotation", [list[Dice], list[Finish], Unknown])
+def test_a_class_in_a_place_where_its_type_cannot_stand_is_an_error(annotation):
+    with pytest.raises(SchemaError, match="parameter x has the unsupported type"):
+        infer_schema(of(annotation), mutates_args=())
+
+
+def test_the_class_that_is_given_counts_before_what_a_class_says():
+    assert infer_schema(of(Board), mutates_args=(), classes={Board: "Device"}) == "(Device x) -> ()"

@@ -175,7 +175,7 @@ def find(op: Any) -> Operator | Packet:
             found: Operator | Packet = getattr(op, attribute)
             return found
     # A stub has its operator's whole name; other functions of an operator say which.
-    name = getattr(op, "operator_name", None) or getattr(op, "__qualname__", "")
+    name = str(getattr(op, "operator_name", None) or getattr(op, "__qualname__", ""))
     if "::" in name:
         return _named(name)
     raise TypeError(

@@ -135,12 +135,7 @@ class CustomOpDef:
             definition.on_undo(lambda: _CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
             for key in REGISTRY.keys.dataless_backends:
-                self._put(
-                    key,
-                    lambda group, key=key: group.impl(
-                        name, key, placeholder.fn, form=INTERNAL, label=placeholder.label
-                    ),
-                )  # type: ignore[misc]
+                self._put(key, _impl(name, key, placeholder))
             for device in devices:
                 self._kernels[device] = fn
                 self._register_device(device)
@@ -314,6 +309,11 @@ class CustomOpDef:
             return function
 
         return register if fn is None else register(fn)
+
+
+def _impl(name: str, key: str, kernel: Kernel) -> Register:
+    """What registers a kernel of the internal convention in a group."""
+    return lambda group: group.impl(name, key, kernel.fn, form=INTERNAL, label=kernel.label)
 
 
 def rule_registration(name: str, backward: Call, setup_context: Call | None) -> Callable[[Any], Kernel]:

@@ -181,5 +181,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-connect(sys.modules[__name__])  # type: ignore[arg-type]
+connect(sys.modules[__name__])
 KEYS.discover_with(catalog)

@@ -35,7 +35,7 @@ class ModuleFinder:
             return None
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(fullname, _Alias(f"{module}.{rest}" if rest else module))
+        return ModuleSpec(fullname, _Alias(f"{module}.{rest}" if rest else module))  # type: ignore[arg-type]
 
 
 class _Alias:

@@ -65,7 +65,8 @@ class Registry:
 
     @staticmethod
     def restore(qualified_name: str) -> Operator:
-        """What a pickled operator is loaded by: the operator of that name in the process's registry."""
+        """What a pickled operator is loaded by: the operator of that name, whose plugin is activated."""
+        installed().require_namespace(qualified_name.partition("::")[0])
         return find_operator(qualified_name)
 
     # ---- looking up

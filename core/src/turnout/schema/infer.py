@@ -156,7 +156,7 @@ class _Reader:
         inner_element, optional_element = _without_none(element)
         base = self.base(inner_element)
         form = f"{'?' if optional_element else ''}[]{'?' if optional else ''}"
-        if base is None or form not in _FORMS[str(base)]:
+        if base is None or form not in _FORMS.get(str(base), ()):
             return None
         listed = list_of(optional_of(base) if optional_element else base, None)
         return optional_of(listed) if optional else listed
