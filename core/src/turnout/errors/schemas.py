@@ -1,4 +1,4 @@
-"""Texts and error values of the schema language: syntax, conventions, overloads, inference, kernel signatures.
+"""Texts and error values of the schema language: syntax, overloads, inference, kernel signatures.
 
 Every builder returns the error to raise. A syntax error shows the line it is about with a caret under the column.
 """
@@ -33,11 +33,6 @@ class SchemaSyntaxError(SchemaError):
 
     def __reduce__(self) -> tuple[type[SchemaSyntaxError], tuple[str, int, str, str]]:
         return (SchemaSyntaxError, (self.text, self.column, self.expected, self.found))
-
-
-def convention(schema: object, rule: str, fact: str, remedy: str) -> SchemaError:
-    """A schema that is valid text but breaks a convention of declared operators."""
-    return SchemaError(f"schema: {rule}\n  {schema}\n  found   {fact}\n  to fix  {remedy}")
 
 
 def tie(existing: object, new: object, call: str) -> SchemaError:

@@ -75,3 +75,8 @@ def _shown(value: object) -> str:
 def missing_yaml() -> str:
     """PyYAML is an extra of core."""
     return "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"
+
+
+def convention(schema: object, rule: str, fact: str, remedy: str) -> SchemaError:
+    """A schema that is valid text but breaks a convention of declared operators."""
+    return SchemaError(f"schema: {rule}\n  {schema}\n  found   {fact}\n  to fix  {remedy}")

@@ -8,6 +8,7 @@ from turnout.operators.stubs import python_name
 from turnout.schema.model import Argument, FunctionSchema
 from turnout.schema.types import BaseType, ListType, OptionalType, Type
 from turnout_aten.declarations.model import NativeFunctions
+from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.generation.catalogue import function_packets, method_packets, named_packets
 from turnout_aten.generation.methods import BINARY
 from turnout_aten.generation.packets import (
@@ -178,7 +179,7 @@ def _signature(packet: Packet, f: Declared, method: bool, out: str, spread: Argu
         accepted = accepted_text(argument.type)
         parts.append(f"{name}: {accepted}{optional if not accepted.endswith('| None') else ''}{default}")
     more = [out] if out else []
-    if f.schema.tensor_options and takes_requires_grad(packet, method):
+    if tensor_options(f.schema) and takes_requires_grad(packet, method):
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]

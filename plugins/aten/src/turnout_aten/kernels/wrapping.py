@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import COMPLEX, FLOAT, can_cast
+from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
+from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK

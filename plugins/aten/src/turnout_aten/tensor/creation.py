@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, default_device
 from turnout.devices import device as device_named
-from turnout.dtypes import DType, bool_, get_default_dtype, int64, promote_types
+from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError, DTypeError
+from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.tensor import Tensor, wrap
