@@ -2,19 +2,22 @@
 #
 #   make demo     train a classifier and see the dispatcher explain itself
 #   make test     the test suite, without torch
-#   make lint     ruff, mypy, drift of generated code      make format   apply ruff's formatting
+#   make lint     ruff, mypy                                make format   apply ruff's formatting
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every wheel, test each in an environment of its own
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
-#   make codegen  write the generated code anew             make clean    remove all that these made
+#   make codegen  make the generated code anew              make clean    remove all that these made
 
 PYTHON ?= python3
 PY     := .venv/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
-LOCAL  := core $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml))
+# The build of core lists the public names of all plugins, which the build of plugins/aten makes: that goes first.
+LOCAL  := plugins/aten core $(filter-out plugins/aten,$(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
+# What the builds make files of, the declarations apart.
+SOURCES := $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml)
 EXTRAS_plugins/aten := [yaml]
-EXTRAS_plugins/autograd := [svg]
+EXTRAS_plugins/autograd := [svg,yaml]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
@@ -22,13 +25,13 @@ EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 SHARED := -n auto --dist worksteal
 TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test core-alone bench oracle lint format wheels codegen codegen-check freeze clean
+.PHONY: help setup demo test core-alone bench oracle lint format wheels codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
-setup: .venv/.stamp-install
+setup: .venv/.stamp-generated
 
 # Debian's python3 comes without ensurepip, which venv needs; its pip can fill the environment instead.
 $(PY):
@@ -40,20 +43,25 @@ $(PY):
 
 # The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
 # of the interpreter pays for.
-.venv/.stamp-install: $(PROJECTS) constraints.txt | $(PY)
-	$(PIP) install -q -c constraints.txt pip setuptools
+.venv/.stamp-install: $(PROJECTS) $(SOURCES) constraints.txt | $(PY)
+	$(PIP) install -q -c constraints.txt pip setuptools PyYAML
 	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
 	@rm -rf build turnout.egg-info
 	@touch $@
 
-.venv/.stamp-oracle: .venv/.stamp-install
+# Installing builds what is generated; this does it again after a change of what it is made from.
+.venv/.stamp-generated: .venv/.stamp-install $(wildcard plugins/*/src/*/generation/*.py plugins/*/src/*/declarations/*.yaml)
+	$(MAKE) codegen
+	@touch $@
+
+.venv/.stamp-oracle: .venv/.stamp-generated
 	$(PIP) install -q -c constraints.txt torch expecttest
 	@touch $@
 
-demo: .venv/.stamp-install
+demo: .venv/.stamp-generated
 	.venv/bin/turnout demo $(ARGS)
 
-test: .venv/.stamp-install
+test: .venv/.stamp-generated
 	$(PY) -m pytest $(SHARED) $(ARGS)
 
 # The dispatcher in an environment with no plugin, no NumPy and nothing to spread tests with.
@@ -69,14 +77,13 @@ core-alone: .venv-core/.stamp-install
 oracle: .venv/.stamp-oracle
 	$(PY) -m pytest $(SHARED) tests/oracle $(ARGS)
 
-bench: .venv/.stamp-install
+bench: .venv/.stamp-generated
 	$(PY) benchmarks/run.py $(ARGS)
 
-lint: .venv/.stamp-install
+lint: .venv/.stamp-generated
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	$(MAKE) codegen-check
 
 format: .venv/.stamp-install
 	.venv/bin/ruff format .
@@ -84,11 +91,7 @@ format: .venv/.stamp-install
 
 codegen: .venv/.stamp-install
 	$(PY) -m turnout_aten.generation
-	$(PY) -m turnout_autograd.codegen
-
-codegen-check: .venv/.stamp-install
-	$(PY) -m turnout_aten.generation --check
-	$(PY) -m turnout_autograd.codegen --check
+	$(PY) -m turnout_autograd.generation
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse

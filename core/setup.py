@@ -12,6 +12,7 @@ from typing import Any
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "src" / "turnout" / "plugins" / "known_packages.json"
@@ -24,7 +25,10 @@ def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         provides = manifest.get("provides", {})
         backends = provides.get("backend", [])
-        names = [name for listed in provides.get("names", {}).values() for name in _listed(path, listed)]
+        listed = list(provides.get("names", {}).values())
+        files = [path.with_name(names) for names in listed if isinstance(names, str)]
+        names = [name for names in listed if not isinstance(names, str) for name in names]
+        names += [name for file in files if file.exists() for name in file.read_text(encoding="utf-8").split()]
         found[manifest["name"]] = {
             "distribution": manifest["distribution"],
             "devices": sorted(backend["device"] for backend in backends),
@@ -32,27 +36,34 @@ def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
             "functionalities": sorted(key["name"] for key in provides.get("key", [])),
             "namespaces": sorted(provides.get("namespaces", [])),
             "public": sorted([*names, *provides.get("modules", {})]),
+            # The plugin's own build makes the file, which may come after this one: the plugin may have any name then.
+            "names_unread": any(not file.exists() for file in files),
             "lowest_device": next((b["device"] for b in backends if b.get("rank") == "lowest"), ""),
         }
     return found
 
 
-def _listed(manifest: Path, names: Any) -> list[str]:
-    """Public names, from the manifest or from the file that it names, if that has been made yet."""
-    if not isinstance(names, str):
-        return list(names)
-    file = manifest.with_name(names)
-    return file.read_text(encoding="utf-8").split() if file.exists() else []
+def write() -> None:
+    """Write the file into the source tree, from which wheels, sdists and editable installs take it."""
+    workspace = HERE.parent
+    if (workspace / "plugins").is_dir():
+        FILE.write_text(json.dumps(known_packages(workspace), indent=1) + "\n", encoding="utf-8")
 
 
 class BuildPy(build_py):
-    """Writes the file into the source tree, from which wheels, sdists and editable installs take it."""
+    """Makes the file first."""
 
     def run(self) -> None:
-        workspace = HERE.parent
-        if (workspace / "plugins").is_dir():
-            FILE.write_text(json.dumps(known_packages(workspace), indent=1) + "\n", encoding="utf-8")
+        write()
         super().run()
 
 
-setup(cmdclass={"build_py": BuildPy})
+class Sdist(sdist):
+    """Makes the file first."""
+
+    def run(self) -> None:
+        write()
+        super().run()
+
+
+setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})

@@ -60,11 +60,11 @@ def formulas() -> list[Formula]:
     """All of them."""
     turnout.ones(1).requires_grad_()
     from turnout_autograd import generated
-    from turnout_autograd.graph import Node
+    from turnout_autograd.engine.nodes import Node
 
     found = []
-    for part in pkgutil.iter_modules(generated.__path__):
-        module = importlib.import_module(f"{generated.__name__}.{part.name}")
+    for family in pkgutil.iter_modules(generated.__path__):
+        module = importlib.import_module(f"{generated.__name__}.{family.name}")
         for made in vars(module).values():
             if isinstance(made, type) and issubclass(made, Node) and made.__module__ == module.__name__:
                 used = {

@@ -77,7 +77,7 @@ def test_a_write_through_a_view_has_the_gradient_that_differences_say(case: Oper
 
 def decision(name: str) -> str:
     """How gradients of a standard operator are dealt with."""
-    from turnout_autograd.kernels import standard
+    from turnout_autograd.recording.standard_kernels import standard
 
     op = REGISTRY.find(name)
     if "CompositeImplicitAutograd" in op.kernels:

@@ -327,12 +327,12 @@ def test_the_tables_name_operators_that_have_cases() -> None:
 
 
 def test_a_formula_that_is_not_linear_in_the_gradient_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from turnout_autograd.generated import s as part
+    from turnout_autograd.generated import pointwise
 
     case = next(case for case in DIFFERENTIABLE if case.op == "sinh")
-    right = part.SinhBackward0.backward
+    right = pointwise.SinhBackward0.backward
     monkeypatch.setattr(
-        part.SinhBackward0, "backward", lambda node, grad, edges: right(node, grad.abs() * grad.sgn(), edges)
+        pointwise.SinhBackward0, "backward", lambda node, grad, edges: right(node, grad.abs() * grad.sgn(), edges)
     )
     CHECKS["vjp_is_what_autograd_says"](runs_of(case)[0])
     with pytest.raises(AssertionError):

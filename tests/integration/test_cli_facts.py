@@ -195,7 +195,7 @@ def test_coverage_lists_what_is_missing_at_a_key():
 
 def test_config_shows_values_with_their_origins(monkeypatch):
     rows = {row["name"]: row for row in facts("config")}
-    assert rows["default_device"]["value"] == "cpu"
+    assert rows["default_device"]["value"] == ""
     assert rows["default_device"]["origin"] == "default"
     assert [row["name"] for row in facts("config", "strict")] == ["strict"]
     assert "default_device" in run("config").stdout

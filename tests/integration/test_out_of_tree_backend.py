@@ -239,7 +239,7 @@ found = [gone.splitlines()[:2], (x + y).tolist(), x.keys == keys == y.keys, (x +
 """
     gone, *rest = answer(twin, code)
     assert gone == [
-        "NoKernelError: aten::exp: no kernel for Undefined",
+        "NoKernelError: aten::exp: no kernel for Twin",
         "  asked for by  self: a tensor on twin, whose backend is not active",
     ]
     assert rest == [[2.0, 2.0], True, 4.0]

@@ -28,7 +28,6 @@ def opencl(need_device: Callable[[str], None]) -> None:
 def test_copies_go_each_way_and_mixing_names_both(three: Environment) -> None:
     done = three.run(f"""
 import turnout
-from turnout_aten.backend.host_fallback import host
 for source, target in {list(permutations(DEVICES, 2))}:
     x = turnout.arange(6.0, device=source).reshape(2, 3).t()
     moved = x.to(target)
@@ -89,7 +88,7 @@ import turnout
 turnout.config.set(plugins__disable=["cpu"])
 x = turnout.ones(2, device="opencl")
 try:
-    host("cpu")(turnout.ops.aten.exp.default, 0, (x,))
+    turnout.host_fallback.host("cpu")(turnout.ops.aten.exp.default, 0, (x,))
 except turnout.errors.DisabledError as error:
     print(error)
 """)

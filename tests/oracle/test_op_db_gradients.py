@@ -45,10 +45,10 @@ def test_the_list_of_exceptions_names_only_what_exists(check):
 
 def test_a_wrong_gradient_is_found(monkeypatch):
     info = next(i for i in REAL if i.name == "exp")
-    from turnout_autograd.generated import e as part
+    from turnout_autograd.generated import pointwise
 
-    right = part.ExpBackward0.backward
-    monkeypatch.setattr(part.ExpBackward0, "backward", lambda node, grad, edges: right(node, grad, edges) * 2)
+    right = pointwise.ExpBackward0.backward
+    monkeypatch.setattr(pointwise.ExpBackward0, "backward", lambda node, grad, edges: right(node, grad, edges) * 2)
     assert "gradient 0: Tensor-likes are not close!" in gradients.first(info, torch.float64).replace(
         "Scalars", "Tensor-likes"
     )

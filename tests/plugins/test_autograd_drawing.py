@@ -16,8 +16,8 @@ from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
 from turnout_aten import trees
 from turnout_aten.nn import functional
-from turnout_autograd.drawing import draw as drawn_by
-from turnout_autograd.svg import svg
+from turnout_autograd.drawing.graph_drawing import draw as drawn_by
+from turnout_autograd.drawing.svg import svg
 
 
 def leaf(*shape):

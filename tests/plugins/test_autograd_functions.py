@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import turnout
-from turnout import autograd, config, func, plugins
+from turnout import autograd, config, func
 from turnout.registry import Registrations
 from turnout_aten.tensor.levels import GRAD
 
@@ -322,20 +325,20 @@ def test_a_missing_gradient_does_not_matter_to_others(library, x):
 def level_grad(function):
     """`grad` as the functional transforms make it of levels."""
 
+    from turnout_autograd.transforms.levels import enter, leave, new_level, pull
+
     def of(x):
-        level = plugins.service("Autograd").new_level()
-        inside = plugins.service("Autograd").enter(level, x)
+        level = new_level()
+        inside = enter(level, x)
         with level:
             y = function(inside)
-        return plugins.service("Autograd").pull(
-            level, [y], [turnout.ones_like(plugins.service("Autograd").leave(level, y))]
-        )[0]
+        return pull(level, [y], [turnout.ones_like(leave(level, y))])[0]
 
     return of
 
 
 def test_levels_nest_and_leave_nothing_behind(x):
-    from turnout_autograd.writes import EPOCHS
+    from turnout_autograd.engine.recorded_levels import EPOCHS
 
     plain = x.detach()
     third = level_grad(lambda a: level_grad(lambda b: level_grad(lambda c: (c**4).sum())(b).sum())(a).sum())(plain)
@@ -385,14 +388,14 @@ def test_no_grad_inside_a_level_is_a_constant_and_outside_does_not_matter(x):
 
 
 def problems(text):
-    from turnout_aten.declarations.model import load
+    from turnout_aten.declarations.reading import load
     from turnout_aten.errors.declarations import DeclarationError
-    from turnout_autograd.codegen.entries import parse
-    from turnout_autograd.codegen.files import FUNCTIONS, formula_functions, stubs
+    from turnout_autograd.declarations.entries import parse
+    from turnout_autograd.generation.files import FUNCTIONS, formula_functions, stubs
 
     functions = load(FUNCTIONS)
     with pytest.raises(DeclarationError) as caught:
-        parse(text, "d.yaml", functions, stubs(functions) | formula_functions().keys())
+        parse({"d.yaml": text}, functions, stubs(functions) | formula_functions().keys())
     return [str(p) for p in caught.value.problems]
 
 
@@ -403,7 +406,7 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "- name: nothing(Tensor self) -> Tensor\n  self: grad\n"
         "- name: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n  self: grad +\n  alpha: grad\n"
     )
-    assert [p for p in found if ":0:" not in p] == [
+    assert [p for p in found if not p.startswith("declarations:")] == [
         "d.yaml:2: exp: 'nonsense' is neither an argument, a result, an operator, nor a function of formulas",
         "d.yaml:3: exp: no argument 'other'; there are self",
         "d.yaml:4: sin: the operator is declared as sin(Tensor self) -> Tensor",
@@ -412,13 +415,32 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "d.yaml:9: add.Tensor: 'grad +' is not a Python expression: invalid syntax",
         "d.yaml:10: add.Tensor: 'alpha' is Scalar, not a tensor",
     ]
-    assert "d.yaml:0: aten::abs: no entry: give formulas, or output_differentiability: [False]" in found
+    assert "declarations:0: aten::abs: no entry: give formulas, or output_differentiability: [False]" in found
 
 
-def test_the_committed_kernels_are_those_of_the_derivatives():
-    from turnout_autograd.codegen.files import GENERATED, files
+def test_the_generated_kernels_are_those_of_the_declarations():
+    from turnout_autograd.generation.files import GENERATED, files
 
-    assert {path: path.read_text(encoding="utf-8") for path in GENERATED.glob("*.py")} == files()
+    stale = {path.name for path in GENERATED.glob("*.py")} ^ {path.name for path in files()}
+    stale |= {path.name for path, text in files().items() if path.exists() and path.read_text(encoding="utf-8") != text}
+    assert not stale, "generate again: python -m turnout_autograd.generation"
+
+
+def test_the_generator_needs_nothing_that_is_generated():
+    code = "import sys, turnout_autograd.generation.__main__; print([m for m in sys.modules if 'generated' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_first_gradient_loads_only_the_families_of_its_operators():
+    code = (
+        "import sys, turnout\n"
+        "x = turnout.ones(3).requires_grad_()\n"
+        "(x * x).sum().backward()\n"
+        "print(sorted(m.rpartition('.')[2] for m in sys.modules if m.startswith('turnout_autograd.generated.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['arithmetic', 'reductions']\n"
 
 
 def test_an_option_makes_a_missing_gradient_a_warning_or_nothing(library, x):

@@ -11,7 +11,8 @@ import numpy
 import pytest
 
 import turnout
-from turnout import autograd
+from turnout import autograd, config, func, plugins
+from turnout.errors import DisabledError
 from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import GRAD
 
@@ -337,3 +338,47 @@ def test_the_key_is_seen(p):
         assert turnout.explain(turnout.ops.aten.mul.Tensor, p, p).path[0].key == "Inference"
     assert [step.key for step in turnout.explain(turnout.ops.aten.mul.Tensor, p, p).path] == ["CPU"]
     assert turnout.explain(turnout.ops.aten.mul.Tensor, made, p).path[0].key == "Inference"
+
+
+# ---- autograd switched off by configuration
+
+
+@pytest.fixture
+def disabled():
+    """A gradient function that was made before autograd was disabled."""
+    made = func.grad(lambda t: (t * t).sum())
+    made(turnout.ones(2))
+    config.set({"keys.disable": ["Autograd"]})
+    try:
+        yield made
+    finally:
+        config.unset("keys.disable")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda made: made(turnout.ones(2)),
+        lambda made: func.grad(turnout.sum),
+        lambda made: func.grad_and_value(turnout.sum),
+        lambda made: func.vjp(turnout.sum, turnout.ones(2)),
+        lambda made: func.jvp(turnout.sum, (turnout.ones(2),), (turnout.ones(2),)),
+        lambda made: func.linearize(turnout.sum, turnout.ones(2)),
+        lambda made: func.jacrev(turnout.sum),
+        lambda made: func.jacfwd(turnout.sum),
+        lambda made: func.hessian(turnout.sum),
+        lambda made: autograd.functional.jacobian(turnout.sum, turnout.ones(2)),
+    ],
+    ids=["made before", "grad", "grad_and_value", "vjp", "jvp", "linearize", "jacrev", "jacfwd", "hessian", "jacobian"],
+)
+def test_a_transform_while_autograd_is_disabled_is_an_error(disabled, call):
+    with pytest.raises(DisabledError, match=r"Autograd was asked for, but keys\.disable switches it off"):
+        call(disabled)
+    assert func.vmap(lambda t: t * 2)(turnout.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_the_names_of_func_are_those_of_two_plugins():
+    assert {"grad", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap"} <= set(dir(func))
+    assert func.vmap is plugins.service("Batched").vmap
+    with pytest.raises(AttributeError, match=r"module 'turnout\.func' has no attribute 'pmap'"):
+        _ = func.pmap

@@ -15,7 +15,7 @@ import pytest
 import turnout
 from autograd_programs import Program, Step, places
 from turnout import Tensor, autograd
-from turnout_autograd import writes
+from turnout_autograd.recording import inplace_writes, views
 
 COUNT = int(os.environ.get("PROGRAMS", "120"))
 AT_ONCE = 20
@@ -95,26 +95,26 @@ def wrong_seeds() -> list[int]:
 
 
 def test_a_write_into_a_view_that_leaves_the_old_gradient_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgets_to_zero(self: writes.CopySlices, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        part = writes.replay(grad, self.chain)
+    def forgets_to_zero(self: inplace_writes.CopySlices, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        part = views.replay(grad, self.chain)
         inner = self.inner
         given = inner.backward(part.clone(), (inner.edges[0], *edges[1:]))
         return (grad, *((given,) if inner.unary else given)[1:])
 
-    monkeypatch.setattr(writes.CopySlices, "backward", forgets_to_zero)
+    monkeypatch.setattr(inplace_writes.CopySlices, "backward", forgets_to_zero)
     assert len(wrong_seeds()) > 2
 
 
 def test_views_that_do_not_follow_their_base_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writes, "_recording", lambda mask: turnout.no_grad())
+    monkeypatch.setattr(views, "recording_of", lambda mask: turnout.no_grad())
     assert len(wrong_seeds()) > 2
 
 
 def test_gradients_that_go_to_another_part_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = writes.CopySlices.backward
+    right = inplace_writes.CopySlices.backward
 
-    def from_the_other_end(self: writes.CopySlices, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def from_the_other_end(self: inplace_writes.CopySlices, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         return right(self, grad.flip(0) if grad.ndim else grad, edges)
 
-    monkeypatch.setattr(writes.CopySlices, "backward", from_the_other_end)
+    monkeypatch.setattr(inplace_writes.CopySlices, "backward", from_the_other_end)
     assert len(wrong_seeds()) > 2

@@ -151,10 +151,10 @@ REFUSED = [
     ("rule: a short list", lambda g: rule(lambda ctx, d: (d, [d]), g), KernelResultError, "refusing::both: its gradient rule returned 1 values for ys, a list of 2"),
     ("rule: a wrong shape", lambda g: rule(lambda ctx, d: (d, [d, d[:2]]), g), ShapeError, "refusing::both.backward returned a gradient of shape [2] for 'ys[1]' of shape [3]"),
     ("rule: a number", lambda g: rule(lambda ctx, d: (3.0, None), g), GradientError, "refusing::both.backward returned float for 'x'; a tensor or None was expected"),
-    # formulas of derivatives.yaml
-    ("formula: a short list", lambda g: formula("c", "cat_grad", lambda *_: [g.ones(3)], lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned 1 gradients, 2 were expected"),
-    ("formula: no list", lambda g: formula("c", "cat_grad", lambda *_: g.ones(3), lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned Tensor, 2 were expected"),
-    ("formula: too many", lambda g: formula("s", "scatter_reduce_grad", lambda *_: (g.ones(3),) * 3, lambda: turnout.scatter_reduce(g.x, 0, g.i - 1, g.w, "sum")), GradientError, "aten::scatter_reduce.two: its formula for 'self, src' returned 3 gradients, 2 were expected"),
+    # formulas of the declarations
+    ("formula: a short list", lambda g: formula("joining", "cat_grad", lambda *_: [g.ones(3)], lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned 1 gradients, 2 were expected"),
+    ("formula: no list", lambda g: formula("joining", "cat_grad", lambda *_: g.ones(3), lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned Tensor, 2 were expected"),
+    ("formula: too many", lambda g: formula("scattering", "scatter_reduce_grad", lambda *_: (g.ones(3),) * 3, lambda: turnout.scatter_reduce(g.x, 0, g.i - 1, g.w, "sum")), GradientError, "aten::scatter_reduce.two: its formula for 'self, src' returned 3 gradients, 2 were expected"),
 ]
 # fmt: on
 
@@ -188,11 +188,11 @@ def rule(backward, g):
         turnout.ops.refusing.both(g.x, [g.h, g.w]).sum().backward()
 
 
-def formula(part, name, wrong, call):
-    """Backward of a call with one of the functions of formulas replaced in the generated part."""
+def formula(family, name, wrong, call):
+    """Backward of a call with one of the functions of formulas replaced in the generated module of a family."""
     from importlib import import_module
 
-    module = import_module(f"turnout_autograd.generated.{part}")
+    module = import_module(f"turnout_autograd.generated.{family}")
     with pytest.MonkeyPatch.context() as patch:
         result = call().sum()
         patch.setattr(module, name, wrong)

@@ -312,7 +312,7 @@ def test_threads_and_tasks_do_not_see_each_other() -> None:
 
 
 def test_no_level_of_a_gradient_is_left() -> None:
-    from turnout_autograd.writes import EPOCHS
+    from turnout_autograd.engine.recorded_levels import EPOCHS
 
     vmap(hessian(lambda x: (x * x).sum()))(matrix())
     gc.collect()

@@ -215,13 +215,13 @@ YAML = """
   structured: True
   dispatch:
     CPU: soft_numpy
-    CUDA: soft_numpy
+    GPU: soft_numpy
     Meta: soft_shape
 
 - func: total(Tensor self) -> Tensor
   dispatch:
     CPU: total_on_host
-    CUDA: total_on_gpu
+    GPU: total_on_gpu
 
 - func: twice(Tensor self) -> Tensor
   dispatch:
@@ -276,17 +276,17 @@ def test_a_third_partys_kernels_for_a_backend_that_is_not_there_wait_for_it(thir
     from turnout.registry import REGISTRY
 
     waiting = {(op.qualified_name, key) for op, key in REGISTRY.waiting() if op.namespace == "thirdparty"}
-    assert ("thirdparty::total", "CUDA") in waiting
-    with Registrations("cuda", distribution="elsewhere") as library:
+    assert ("thirdparty::total", "GPU") in waiting
+    with Registrations("gpu", distribution="elsewhere") as library:
         from turnout_aten.backend.tensor_backend import TensorBackend
 
-        class Cuda(TensorBackend):
-            name = "CUDA"
-            device_type = "cuda"
+        class Gpu(TensorBackend):
+            name = "GPU"
+            device_type = "gpu"
 
-        library.backend(Cuda())
-        assert third_party.total.default.table()["CUDA"].reason == "kernel"
-    assert "CUDA" not in third_party.total.default.table()
+        library.backend(Gpu())
+        assert third_party.total.default.table()["GPU"].reason == "kernel"
+    assert "GPU" not in third_party.total.default.table()
 
 
 def test_no_warning_of_numpy_reaches_the_caller():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import turnout_autograd.levels
+import turnout_autograd.transforms.levels
 from transform_libraries import Loops, Transforms
 from transform_nesting import Nesting
 from turnout import state
@@ -51,8 +51,8 @@ def test_the_comparison_notices_inputs_that_are_not_lowered(monkeypatch: pytest.
     def keep(tensor: Any, levels: Any) -> Any:
         return tensor
 
-    monkeypatch.setattr(turnout_autograd.levels, "lower", keep)
-    monkeypatch.setattr(turnout_autograd.levels, "raise_", keep)
+    monkeypatch.setattr(turnout_autograd.transforms.levels, "lower", keep)
+    monkeypatch.setattr(turnout_autograd.transforms.levels, "raise_", keep)
 
     def is_wrong(seed: int) -> bool:
         try:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from turnout_aten.declarations.model import load, parse
+from turnout_aten.declarations.reading import load, parse
 from turnout_aten.errors.declarations import DeclarationError
 
 ADD = """

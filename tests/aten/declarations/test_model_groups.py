@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnout_aten.declarations.model import parse
+from turnout_aten.declarations.reading import parse
 from turnout_aten.errors.declarations import DeclarationError
 
 

@@ -107,5 +107,9 @@ class DisabledError(TurnoutError, RuntimeError):
     """Something was asked for that the configuration disables."""
 
 
+class KernelWarning(RuntimeWarning):
+    """A backend's kernel raised for arguments that its operator accepts; the result was computed in another way."""
+
+
 class PluginWarning(UserWarning):
     """A plugin that nobody asked for is broken, or a shared file names one that is not installed."""

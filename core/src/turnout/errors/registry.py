@@ -43,6 +43,8 @@ def unknown_operator(qualified_name: str, registry: Registry) -> str:
 
     # A list at once, here and below: another thread may define or undo meanwhile.
     names = [name for name, op in list(registry.operators.items()) if op.is_defined]
+    if "::" not in qualified_name:
+        names = [name.partition("::")[2] for name in names]
     near = get_close_matches(qualified_name, names, 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"no operator {qualified_name}{hint}"

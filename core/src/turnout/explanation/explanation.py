@@ -19,6 +19,7 @@ from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet
 from turnout.operators.values import tensors_in
 from turnout.plugins import provider_of
 from turnout.registry import REGISTRY
+from turnout.registry.namespaces import ops
 from turnout.state import DISPATCH
 from turnout.table import AMBIGUOUS
 
@@ -183,15 +184,15 @@ def find(op: Any) -> Operator | Packet:
 
 
 def _named(name: str) -> Operator | Packet:
-    from turnout.registry.namespaces import ops
-
+    """The operator or packet of a name; one without a namespace is looked for in all of them, by name."""
     namespace, _, rest = name.rpartition("::") if "::" in name else ("", "", name)
     packet_name, _, overload = rest.partition(".")
-    for each in [namespace] if namespace else [n for n in dir(ops) if packet_name in dir(getattr(ops, n))]:
-        getattr(ops, each)  # activates its plugins
-        packet = REGISTRY.packet(each, packet_name)
-        if packet is not None:
-            return packet if not overload else getattr(packet, overload)
+    for each in [namespace] if namespace else dir(ops):
+        try:
+            packet = getattr(getattr(ops, each), packet_name)
+        except TurnoutError:  # nothing of that name there, or a plugin that is broken
+            continue
+        return getattr(packet, overload) if overload else packet  # type: ignore[no-any-return]
     return REGISTRY.find(name)
 
 

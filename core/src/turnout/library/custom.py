@@ -339,6 +339,5 @@ def _device_list(device_types: Devices) -> list[str | None]:
 
 def _check_device_argument(name: str, schema: FunctionSchema) -> None:
     """Something in a call must say which device's kernel is meant."""
-    kinds = [str(a.type).rstrip("?") for a in schema.arguments]
-    if not any(kind.startswith("Tensor") or kind == "Device" for kind in kinds):
+    if not any(a.type.is_tensor_like or a.type.canonical.rstrip("?") == "Device" for a in schema.arguments):
         raise LibraryError(texts.no_device_argument(name, schema))

@@ -17,6 +17,7 @@ from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
 from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
+from turnout.schema import Type
 
 Named = tuple[str, Any, frozenset[str]]  # what it is called, the tensor, the alias sets of its annotation
 
@@ -56,9 +57,8 @@ def _quick_test(op: Operator, key: str, names: list[str]) -> tuple[str, dict[str
         return "", {}
     given: list[tuple[str, bool]] = []
     for argument, name in zip(op.schema.arguments, names, strict=True):
-        kind = str(argument.type)
-        if kind in ("Tensor", "Tensor?"):
-            given.append((name, kind == "Tensor?"))
+        if argument.type.is_tensor:
+            given.append((name, argument.type.is_optional))
         elif argument.type.is_tensor_like:
             return "", {}
     backend = REGISTRY.backends.get(key)
@@ -80,7 +80,7 @@ def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> 
     for i, (declared, value) in enumerate(zip(returns, values, strict=True)):
         name = "the result" if len(returns) == 1 else f"result {i}"
         sets = declared.annotation.sets if declared.annotation is not None else frozenset()
-        outputs += _tensors(op, kernel, str(declared.type), name, value, sets)
+        outputs += _tensors(op, kernel, declared.type, name, value, sets)
     inputs = list(_inputs(op, args))
     for i, output in enumerate(outputs):
         _check_written(op, kernel, output, inputs)
@@ -99,11 +99,11 @@ def _check_written(op: Operator, kernel: Kernel, output: Named, inputs: list[Nam
         raise KernelResultError(texts.not_returned(op, kernel, " or ".join(names)))
 
 
-def _tensors(op: Operator, kernel: Kernel, kind: str, name: str, value: Any, sets: frozenset[str]) -> Iterator[Named]:
+def _tensors(op: Operator, kernel: Kernel, kind: Type, name: str, value: Any, sets: frozenset[str]) -> Iterator[Named]:
     """The tensors of one returned value of a declared type; None stands for an undefined one."""
-    if not kind.startswith("Tensor"):
+    if not kind.is_tensor_like:
         return
-    if kind.rstrip("?") == "Tensor":
+    if kind.is_tensor:
         if value is None:
             return
         if not is_tensor(value):

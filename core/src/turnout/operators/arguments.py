@@ -44,10 +44,11 @@ def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
             _refuse(op.qualified_name, argument.name, "a turnout.Generator", value)
         if not argument.type.is_tensor_like:
             continue
-        if kind.startswith("Tensor["):
-            good = isinstance(value, (list, tuple)) and all(map(is_tensor, value))
-        elif kind.startswith("Tensor?["):
-            good = isinstance(value, (list, tuple)) and all(v is None or is_tensor(v) for v in value)
+        if argument.type.is_tensor_list:
+            may_hold_none = "?[" in kind
+            good = isinstance(value, (list, tuple)) and all(
+                is_tensor(v) or (v is None and may_hold_none) for v in value
+            )
         else:
             good = is_tensor(value) or (value is None and _takes_none(argument))
         if not good and not (value is None and kind.endswith("?")):

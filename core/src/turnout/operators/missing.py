@@ -55,8 +55,16 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
                 and keys & functionality.bit
                 and (functionality.prefix is None or plan.key in {k for k, _ in op.registry.keys.active(keys)})
             ):
-                found.append(f"{argument.name}: {describe(element)}")
+                found.append(f"{argument.name}: {_described(element)}")
     return found or ["the state: the key is included by a context that is active"]
+
+
+def _described(value: Any) -> str:
+    """A value in words, without asking an inactive backend, which would activate it."""
+    place = getattr(value, "device", None)
+    if place is not None and place.type not in active_device_types():
+        return f"a tensor on {place}, whose backend is not active"
+    return describe(value)
 
 
 def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ callable and cached; any change to the registry clears the caches it can affect 
 
 from __future__ import annotations
 
+from turnout.config.installed import installed
 from turnout.errors import (
     ArgumentError,
     CallError,
@@ -56,14 +57,7 @@ class Operator:
         "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        registry: Registry,
-        qualified_name: str,
-        schema_text: str | None = None,
-        call: Call | None = None,
-        cache: dict[int, Call] | None = None,
-    ) -> None:
+    def __init__(self, registry: Registry, qualified_name: str, schema_text: str | None = None) -> None:
         self.registry = registry
         self.qualified_name = qualified_name
         self.namespace, _, rest = qualified_name.partition("::")
@@ -76,8 +70,8 @@ class Operator:
         self.device_check = True
         self.device_guard = True
         self.kernels: dict[str, list[Kernel]] = {}
-        self.cache: dict[int, Call] = {} if cache is None else cache
-        self.call: Call = call if call is not None else self._first_call
+        self.cache: dict[int, Call] = {}
+        self.call: Call = self._first_call
 
     # ---- what it is
 
@@ -121,12 +115,18 @@ class Operator:
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Stands for the stub until the first call compiles it."""
-        with self.registry.lock:
-            if not self.is_defined:
-                raise StaleOperatorError(texts.stale(self))
-            if self.call == self._first_call:
-                self.call = compile_stub(self)
-        return self.call(*args, **kwargs)
+        return self.stub(*args, **kwargs)
+
+    @property
+    def stub(self) -> Call:
+        """The call stub, compiled from the schema at the first use. Raises StaleOperatorError when the definition was undone."""
+        if self.call == self._first_call:
+            with self.registry.lock:
+                if not self.is_defined:
+                    raise StaleOperatorError(texts.stale(self))
+                if self.call == self._first_call:  # no other thread was faster
+                    self.call = compile_stub(self)
+        return self.call
 
     def lookup(self, ks: int) -> Call:
         """The callable of the internal convention, `call(ks, *args)`, that serves a key set."""
@@ -229,7 +229,12 @@ class Operator:
         self._special.clear()
 
     def table(self) -> dict[str, Entry]:
-        """The whole computed table: runtime key -> entry; missing ones are absent."""
+        """The whole computed table: runtime key -> entry; missing ones are absent.
+
+        Every plugin that is installed, enabled and works here is activated first: what was used before changes nothing in it.
+        """
+        if self.registry.follows_config:
+            installed().activate_all()
         with self.registry.lock:
             found = ((key, self.entry(key)) for key in self.registry.keys.universe.runtime_keys)
             return {key: entry for key, entry in found if entry is not None}
@@ -282,7 +287,7 @@ class Operator:
 
             def call_missing(ks: int, *args: Any) -> Any:
                 for argument, value in zip(self.schema.arguments, args, strict=True):
-                    if argument.type.canonical == "Tensor[]" and not value:  # it leaves the call without a backend
+                    if argument.type.is_tensor_list and not value:  # it leaves the call without a backend
                         raise ArgumentError(texts.empty_list(self, argument.name))
                 raise NoKernelError(no_kernel(self, plan, args))
 

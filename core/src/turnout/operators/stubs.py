@@ -1,8 +1,7 @@
 """Call stubs: the Python source of an operator's entry point, made from its schema.
 
-The same text is committed for the standard operators (by `python -m turnout.codegen`) and compiled at the first call of
-any other, with `linecache` filled, so that debuggers and tracebacks show it. A stub normalises arguments, computes the key
-set, and makes one dict look-up.
+A stub is compiled when its operator is first called, with `linecache` filled, so that debuggers and tracebacks show it. It
+normalises arguments, computes the key set, and makes one dict look-up.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from turnout.operators import arguments
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
     from typing import Any
 
     from turnout.operators import Operator
@@ -33,7 +33,7 @@ def stub_source(schema: FunctionSchema, op_name: str, function: str, cache: str)
     """The source of the stub.
 
     `op_name` is the qualified name, `function` what the stub is called, `cache` the global that holds the operator's dict from
-    key set to callable. The globals it needs besides are those of `turnout.calling`.
+    key set to callable. Besides, it needs `STUB_GLOBALS`, and `miss`.
     """
     lines = [f"def {function}({_signature(schema)}):"]
     for argument in schema.arguments:
@@ -80,6 +80,11 @@ def default_source(argument: Argument) -> str:
     return repr(value)
 
 
+def _may_hold_none(argument: Argument) -> bool:
+    """Whether it is a list of optional tensors."""
+    return "?[" in argument.type.canonical
+
+
 def _key_set(schema: FunctionSchema) -> list[str]:
     """Lines that compute ks, inside the try."""
     plain: list[str] = []
@@ -89,12 +94,12 @@ def _key_set(schema: FunctionSchema) -> list[str]:
         kind = argument.type.canonical
         if kind == "Tensor" and not (argument.has_default and argument.default is None):
             plain.append(name)
-        elif kind in ("Tensor", "Tensor?", "Generator?", "Generator"):
+        elif argument.type.is_tensor or kind.startswith("Generator"):
             loops += [f"        if {name} is not None:", f"            ks |= {name}.keys"]
-        elif kind.startswith("Tensor["):
+        elif argument.type.is_tensor_list and not _may_hold_none(argument):
             source = f"{name} or ()" if kind.endswith("?") else name
             loops += [f"        for each in {source}:", "            ks |= each.keys"]
-        elif kind.startswith("Tensor?["):
+        elif argument.type.is_tensor_list:
             loops += [
                 f"        for each in {name}:",
                 "            if each is not None:",
@@ -149,7 +154,7 @@ def _normalise(argument: Argument, op_name: str) -> str:
         size = inner[inner.index("[") + 1 : -1]
         call = f"{name} = {function}({where}{', ' + size if size and function != 'as_scalars' else ''})"
         return f"if {guard}: {call}" if guard else call
-    if inner.startswith(("Tensor[", "Tensor?[")):
+    if argument.type.is_tensor_list:
         # The key set needs a sequence that can be read twice.
         condition = " and ".join(
             filter(None, [guard, f"{name}.__class__ is not tuple and {name}.__class__ is not list"])
@@ -160,19 +165,26 @@ def _normalise(argument: Argument, op_name: str) -> str:
 
 def compile_function(source: str, function: str, filename: str, namespace: dict[str, Any]) -> Callable[..., Any]:
     """Compile generated source so that tracebacks and debuggers show it. `filename` should read like `<stub of x>`."""
-    import linecache  # loads re: not before the first stub is compiled
-
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    exec(compile(source, filename, "exec"), namespace)
+    run_source(source, compile(source, filename, "exec"), namespace)
     made: Callable[..., Any] = namespace[function]
     return made
 
 
+def run_source(source: str, code: CodeType, namespace: dict[str, Any]) -> None:
+    """Run generated code in a namespace; tracebacks and debuggers show its source."""
+    import linecache  # loads re: not before the first stub is compiled
+
+    filename = code.co_filename
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(code, namespace)
+
+
 def compile_stub(op: Operator) -> Callable[..., Any]:
-    """The stub of an operator that has no generated one."""
-    function = op.name + ("_" + op.overload if op.overload else "")
-    source = stub_source(op.schema, op.qualified_name, function, "CACHE")
+    """The stub of an operator."""
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
+    function = python_name(op.name + ("_" + op.overload if op.overload else ""))
+    function += "_" * (function in namespace)  # an operator may be called as_int
+    source = stub_source(op.schema, op.qualified_name, function, "CACHE")
     stub = compile_function(source, function, f"<stub of {op.qualified_name}>", namespace)
     stub.__qualname__ = op.qualified_name
     return stub

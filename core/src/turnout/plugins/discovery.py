@@ -234,6 +234,12 @@ class Catalog:
                 error = errors.manifest_not_accepted(found.owner, str(found.path), [("provides.key", t) for t in wrong])
                 self.found[i] = replace(found, manifest=None, error=error)
 
+    def namespaces(self) -> list[str]:
+        """The namespaces that plugins have operators in."""
+        return sorted(
+            {name for found in self.found if found.manifest is not None for name in found.manifest.namespaces}
+        )
+
     def offering(self, public_name: str) -> list[Found]:
         """The plugins whose manifests provide a public name of `turnout`."""
         return self._offers.get(public_name, [])

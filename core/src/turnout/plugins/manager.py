@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from turnout import config
 from turnout.config import LOCK
-from turnout.errors import ConfigError, DisabledError, PluginError
+from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
 from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate
@@ -168,7 +168,7 @@ class Manager:
                 if self._record(found, self._judged()).state in ("discovered", "unavailable"):
                     try:
                         self._activate(found, "")
-                    except (PluginError, DisabledError):
+                    except TurnoutError:
                         pass  # its record has the reason
 
     def _activate(self, found: Found, asked: str) -> None:

@@ -7,6 +7,7 @@ what cannot be asked of a package that is not installed: its name.
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,24 @@ def data() -> dict[str, dict[str, Any]]:
     return found
 
 
-def provider_of(kind: str, name: str) -> str | None:
-    """The distribution for a device, backend, functionality, namespace, public name or plugin; None if none is known."""
+def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | None:
+    """The distribution for a device, backend, functionality, namespace, public name or plugin; None if none is known.
+
+    A public name that no plugin is known to have may be one of a plugin whose names were not made yet when the file was, unless
+    the plugin is among those `installed`, whose names are known.
+    """
     for plugin, row in data().items():
         if (kind == "plugin" and plugin == name) or (kind in _ROWS and name in row[_ROWS[kind]]):
-            distribution: str = row["distribution"]
-            return distribution
+            return _distribution(row)
+    if kind == "public":
+        unread = (row for plugin, row in data().items() if row.get("names_unread") and plugin not in installed)
+        return next(map(_distribution, unread), None)
     return None
+
+
+def _distribution(row: dict[str, Any]) -> str:
+    found: str = row["distribution"]
+    return found
 
 
 def known(kind: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import config
 from turnout.config.lock import LOCK
-from turnout.errors import ConflictError, PublicNameError
+from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
 from turnout.plugins.environment import catalog
@@ -52,11 +52,17 @@ class Facade:
         return sorted({name for found in usable for name in _public(found)})
 
     def module_of(self, name: str) -> str | None:
-        """The module that stands behind a public module; None for any other name. Its plugin is activated."""
+        """The module that stands behind a public module; None for any other name. Its plugin is activated.
+
+        Raises PluginError for a name that a package provides which is not installed.
+        """
         with LOCK:
             try:
                 found, module = self._provider(name)
-            except PublicNameError:
+            except PublicNameError as error:
+                if providers.provider_of("public", name) is not None:
+                    # `from turnout import name` shows an ImportError as it is, and hides any other error.
+                    raise PluginError(str(error)) from None
                 return None
             assert found.manifest is not None
             if name not in found.manifest.public.modules:
@@ -74,7 +80,7 @@ class Facade:
                 owners = [f"{found.name} ({found.owner})" for found in offering]
                 raise ConflictError(errors.two_providers(f"{self._package}.{name}", name, owners, offering[0].name))
         if not offering:
-            package = providers.provider_of("public", name)
+            package = providers.provider_of("public", name, {found.name for found in catalog().found})
             raise PublicNameError(errors.no_public_name(self._package, name, package, self._near(name)))
         found = usable[0] if usable else offering[0]
         return found, _public(found)[name]

@@ -49,7 +49,9 @@ class Ops:
         return Namespace(namespace)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name, packets in REGISTRY.packets.items() if packets)
+        return sorted(
+            {*installed().catalog().namespaces(), *(name for name, packets in REGISTRY.packets.items() if packets)}
+        )
 
 
 ops = Ops()

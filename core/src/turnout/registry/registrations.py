@@ -87,14 +87,14 @@ class Registrations:
         *,
         namespace: str | None = None,
         tags: Iterable[str] = (),
-        call: Call | None = None,
         cache: dict[int, Call] | None = None,
         trusted: bool = False,
     ) -> Operator:
         """Define an operator from its schema text, "name.overload(...) -> ..." or with "namespace::" in front.
 
-        `call` and `cache` are those of a generated stub. `trusted` skips parsing: the schema was checked when the stub was
-        generated. Raises SchemaError for a bad schema and ConflictError for a name that is defined already.
+        `cache` is the operator's dict from key set to callable, where functions were compiled around it before. `trusted`
+        skips parsing: the schema was checked when the table with it was made. Raises SchemaError for a bad schema and
+        ConflictError for a name that is defined already.
         """
         registry = self.registry
         head = schema[: schema.index("(")] if "(" in schema else schema
@@ -111,8 +111,6 @@ class Registrations:
             op.schema_text = schema
             op.tags = tuple(tags)
             op.defined_by = self
-            if call is not None:
-                op.call = call
             if cache is not None:
                 op.cache = cache
             registry.attach(op)

@@ -72,8 +72,14 @@ class Registry:
     # ---- looking up
 
     def find(self, qualified_name: str) -> Operator:
-        """The operator "namespace::name.overload". Raises UnknownOperatorError naming near ones."""
+        """The operator "namespace::name.overload"; plugins with operators in the namespace are activated where it is not there.
+
+        Raises UnknownOperatorError naming near ones.
+        """
         op = self.get(qualified_name)
+        if (op is None or not op.is_defined) and self.follows_config and "::" in qualified_name:
+            installed().require_namespace(qualified_name.partition("::")[0])
+            op = self.get(qualified_name)
         if op is None or not op.is_defined:
             raise UnknownOperatorError(texts.unknown_operator(qualified_name, self))
         return op

@@ -52,6 +52,22 @@ class Type:
         return base is not None and base.canonical == "Tensor"
 
     @property
+    def is_tensor(self) -> bool:
+        """Whether it is Tensor or Tensor?."""
+        return self.is_tensor_like and not self.is_list
+
+    @property
+    def is_tensor_list(self) -> bool:
+        """Whether it is a list of tensors, optional or of optional ones."""
+        return self.is_tensor_like and self.is_list
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, optional or not."""
+        inner = self.elem if isinstance(self, OptionalType) else self
+        return isinstance(inner, ListType)
+
+    @property
     def is_optional(self) -> bool:
         return isinstance(self, OptionalType)
 

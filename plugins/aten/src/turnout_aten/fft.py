@@ -1,12 +1,15 @@
 """`turnout.fft`: discrete Fourier transforms.
 
-The operators of python_module fft, without the `fft_` of their names, and functions beside them written in Python.
-A function defined here stands in for the operator of that name. Add its name to `__all__`.
+The operators of python_module fft, without the `fft_` of their names. A function defined here stands in for the operator
+of that name.
 """
 
 from __future__ import annotations
 
-from turnout_aten.generated import fft as _generated
-from turnout_aten.generated.fft import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout_aten.functions.lookup import functions_of
 
-__all__ = [*_generated.__all__]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout_aten.generated.fft import *  # noqa: F403 - what `functions_of` finds, with its types
+
+__getattr__, __dir__ = functions_of(globals(), "turnout.fft")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, bool_, get_default_dtype, int64
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten import operators as _operators
 from turnout_aten.generated import functions as _functions
-from turnout_aten.generated import operators as _operators
 from turnout_aten.shapes.extents import wrap_dim
 
 TYPE_CHECKING = False

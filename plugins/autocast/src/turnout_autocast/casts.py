@@ -11,7 +11,7 @@ from weakref import ref
 from turnout.dtypes import FLOAT, DType, float32, float64
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 

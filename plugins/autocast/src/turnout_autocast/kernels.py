@@ -60,7 +60,7 @@ def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
 
 
 def _tensor_positions(op: Operator) -> tuple[int, ...]:
-    return tuple(i for i, a in enumerate(op.schema.arguments) if str(a.type).startswith("Tensor"))
+    return tuple(i for i, a in enumerate(op.schema.arguments) if a.type.is_tensor_like)
 
 
 def _lower(op: Operator, device_type: str) -> Policy:

@@ -1,1 +1,21 @@
-"""Reverse-mode gradients for every operator that has a formula."""
+"""Reverse-mode gradients for every operator that has a formula. A room imports only rooms above it.
+
+| room | holds |
+|---|---|
+| `declarations` | a yaml file of gradients per family of operators, and their reader |
+| `generation` | from declarations to `generated`, the kernels and nodes of the standard operators; the build runs it |
+| `formulas` | functions that the yaml files call, a family a file |
+| `engine` | nodes, what they save, the sweep, the end at a leaf, `detect_anomaly` |
+| `recording` | what stands at Autograd for each operator; in-place operators and views |
+| `transforms` | functional gradient levels, `turnout.func`, gradients of elements inside vmap |
+| `hooks` | hooks on tensors, on several tensors, on what is saved |
+| `function` | `autograd.Function`; gradient rules of custom operators |
+| `passes` | `backward` and `grad` |
+| `functional` | `turnout.autograd.functional` |
+| `checking` | `gradcheck` |
+| `drawing` | the graph as a drawing |
+| `public` | `turnout.autograd` and `turnout.func`: names from the rooms above |
+
+`service.py` is what other plugins ask for, `errors.py` every error text, `plugin.py` the activation. The gradient of `mm` is in
+`declarations/matrix_products.yaml` and `formulas/matrix_products.py`; its node is in `generated/matrix_products.py`.
+"""

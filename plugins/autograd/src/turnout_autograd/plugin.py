@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from turnout.operators.kernels import INTERNAL
@@ -11,18 +12,22 @@ from turnout.plugins import hookimpl
 
 @hookimpl
 def turnout_available() -> str | None:
-    """It needs nothing but core."""
+    """Why it cannot work here, or None."""
+    generated = find_spec("turnout_autograd.generated")
+    if generated is None or generated.origin is None:  # without an origin: a folder that holds no package
+        return "its kernels are not generated; run `python -m turnout_autograd.generation`"
     return None
 
 
 @hookimpl
 def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     """Register the fallback and the service."""
-    from turnout_autograd import packing, service
-    from turnout_autograd.kernels import Specializer
+    from turnout_autograd import service
+    from turnout_autograd.hooks.packing import packing
+    from turnout_autograd.recording.kernels import Specializer
 
     library.fallback(
         "Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd"
     )
     library.service("Autograd", service)
-    library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing.packing, label="pack saved tensors")
+    library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing, label="pack saved tensors")

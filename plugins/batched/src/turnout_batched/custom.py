@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
+from turnout_aten import operators as aten
 from turnout_aten import trees
-from turnout_aten.generated import operators as aten
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -144,6 +144,6 @@ def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ..
         differentiable.extend(t.is_floating_point() or t.is_complex() for t in results)
         return [t for t, kept in zip(results, differentiable, strict=True) if kept]
 
-    _, pull = plugins.service("Autograd").transforms.vjp(of_tensors, *[values[i] for i in at])
+    _, pull = plugins.service("Autograd").vjp(of_tensors, *[values[i] for i in at])
     pulled: tuple[Tensor, ...] = pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])
     return pulled

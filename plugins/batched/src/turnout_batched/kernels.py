@@ -18,7 +18,7 @@ from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
@@ -41,7 +41,7 @@ _COUNTING = threading.Lock()
 
 def specialize(op: Operator) -> Any:
     """The kernel of one operator at Batched, or FALLTHROUGH for those that take no tensors."""
-    if not any(str(a.type).startswith("Tensor") for a in op.schema.arguments):
+    if not any(a.type.is_tensor_like for a in op.schema.arguments):
         return FALLTHROUGH
     fn, how = decide(op)
     return Kernel(as_switched(op, fn), INTERNAL, label=f"{how} of {op.qualified_name}")
@@ -109,7 +109,7 @@ def decide(op: Operator) -> tuple[Call, str]:
 def _is_the_source(op: Operator) -> bool:
     """Whether an in-place operator has the kernel that its functional variant is made of, as random ones do."""
     kernels = op.kernels.get(EXPLICIT, [])
-    return op.schema.kind == "inplace" and bool(kernels) and kernels[-1].binder is None
+    return op.schema.kind == "inplace" and bool(kernels) and "generated" not in op.tags
 
 
 def _rule(op: Operator) -> Any:
@@ -164,11 +164,11 @@ def _positional(op: Operator) -> Call:
     """The operator's call with all arguments positionally, as rules get them; generated, for dicts would take 400 ns."""
     arguments = op.schema.arguments
     if not any(a.kwarg_only for a in arguments):
-        return op.call
+        return op.stub
     names = [python_name(a.name) for a in arguments]
     given = [f"{n}={n}" if a.kwarg_only else n for n, a in zip(names, arguments, strict=True)]
     source = f"def call({', '.join(names)}):\n    return stub({', '.join(given)})\n"
-    return compile_function(source, "call", f"<positional call of {op.qualified_name}>", {"stub": op.call})
+    return compile_function(source, "call", f"<positional call of {op.qualified_name}>", {"stub": op.stub})
 
 
 def functional_of(op: Operator) -> Operator | None:
@@ -219,9 +219,9 @@ def mutated_by(op: Operator) -> tuple[int, ...]:
 def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
     """Peel the innermost level, do the call on the values, wrap the results. The rule gets the size, or the level itself."""
     mutated = mutated_by(op)
-    kinds = [a.type.canonical for a in op.schema.arguments]
-    tensors = tuple(i for i, kind in enumerate(kinds) if kind.startswith("Tensor") and "[" not in kind)
-    lists = tuple(i for i, kind in enumerate(kinds) if kind.startswith("Tensor") and "[" in kind)
+    kinds = [a.type for a in op.schema.arguments]
+    tensors = tuple(i for i, kind in enumerate(kinds) if kind.is_tensor)
+    lists = tuple(i for i, kind in enumerate(kinds) if kind.is_tensor_list)
     no_dims = [None] * len(kinds)
     active = LEVELS.get
 

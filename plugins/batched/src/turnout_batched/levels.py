@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import CLOCK, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any
 
 from turnout import plugins
+from turnout_aten import operators as aten
 from turnout_aten import trees
-from turnout_aten.generated import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import Level, check_active, moved

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.state import DISPATCH
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from turnout.errors import CallError
 from turnout.keys import KEYS
-from turnout_aten.tensor.tensor import Tensor
+from turnout.operators.stubs import compile_function
+from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 from turnout_batched import errors
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class BatchedTensor(Tensor):
         raise CallError(errors.no_memory("saving"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        from turnout_aten.generated import operators as aten
+        from turnout_aten import operators as aten
 
         made: Tensor = aten.clone(self)
         return made
@@ -150,20 +151,22 @@ class BatchedTensor(Tensor):
         return f"<one of {size} examples: {what}, in {batched.value!r}>"
 
 
+def _compiled() -> Any:
+    made = wrapping_lines(keys="KEYS", ver="0", cls="BatchedTensor")
+    lines = ["def fresh(array, device):", *(f"    {line}" for line in [*made, "return t"]), ""]
+    namespace = {"BatchedTensor": BatchedTensor, "KEYS": BATCHED, "__name__": __name__}
+    return compile_function("\n".join(lines), "fresh", "<new batched tensor>", namespace)
+
+
+_fresh = _compiled()
+
+
 def batched_tensor(value: Tensor, bdim: int, level: Level) -> Tensor:
     """The examples of `value` along its dim `bdim`, which is not negative."""
     shape = value.array.shape
-    t = BatchedTensor()
-    t.array = BatchedValue(value, bdim, level, shape[:bdim] + shape[bdim + 1 :])
-    t.keys = BATCHED
-    t.device = value.device
-    t.gmask = 0
-    t.node = None
-    t.ver = 0
-    t.storage = None
-    t.view_of = None
-    t.extra = None
-    return t
+    array = BatchedValue(value, bdim, level, shape[:bdim] + shape[bdim + 1 :])
+    made: Tensor = _fresh(array, value.device)
+    return made
 
 
 def example(value: Tensor, bdim: int) -> Tensor:

@@ -16,13 +16,10 @@ BROKEN = ("failed", "incompatible", "conflict", "blocked")
 def activate_all() -> list[PluginRecord]:
     """Activate every plugin that can be; all records, with the states in which that left them."""
     from turnout import plugins
-    from turnout.errors import TurnoutError
+    from turnout.errors import ConfigError
 
-    for record in plugins.all_plugins():
-        if record.state == "discovered":
-            # Why it failed stands in its record.
-            with contextlib.suppress(TurnoutError):
-                plugins.activate(record.name)
+    with contextlib.suppress(ConfigError):  # what would be disabled is not known: nothing is activated
+        plugins.activate_all()
     return plugins.all_plugins()
 
 

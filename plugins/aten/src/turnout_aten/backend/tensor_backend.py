@@ -6,6 +6,7 @@ wrappers (`turnout_aten.kernels.wrapping`) unwrap tensors, call them, and wrap r
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Backend, Device
@@ -120,9 +121,9 @@ class TensorBackend(Backend):
         """What a kernel returned instead of an array (a scalar of the array library) as an array."""
         raise NotImplementedError(f"{type(self).__name__}.as_array")
 
-    def kernel_context(self) -> AbstractContextManager[object] | None:
-        """Entered around kernels on the general path (NumPy: no floating-point warnings); None for nothing."""
-        return None
+    def kernel_context(self) -> AbstractContextManager[object]:
+        """Entered around kernels on the general path (NumPy: no floating-point warnings); nothing by default."""
+        return nullcontext()
 
     # ---- other libraries
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import BOOL, COMPLEX, INT, DType
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.out_variants import into_out
-from turnout_aten.generated import operators as aten
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import int32, int64
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:

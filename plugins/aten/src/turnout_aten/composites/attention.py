@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, bool_, float32
 from turnout.errors import ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import COMPLEX
 from turnout.errors import DTypeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor

@@ -8,7 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.kernels.filling import check_layout, place, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
@@ -57,12 +57,8 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     if source.device is not device:
         host = source.device.backend.to_host(moved)
         moved = backend.from_host(host, moved.shape, source.dtype, device)
-    context = backend.kernel_context()
-    if context is None:
+    with backend.kernel_context():
         backend.copy(array, moved)
-    else:
-        with context:
-            backend.copy(array, moved)
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, INT, int64
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.value_losses import reduced
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.decompositions import matrices, same_dtype, square
 from turnout_aten.shapes.extents import broadcast
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType, float32, float64, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.random import drawn_normal, drawn_uniform, where_to_draw
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.tensor import Tensor

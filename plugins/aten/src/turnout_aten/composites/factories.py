@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_dtype, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.kernels.filling import place
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype

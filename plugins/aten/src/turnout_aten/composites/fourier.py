@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, get_default_dtype
 from turnout.errors import DimError, DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

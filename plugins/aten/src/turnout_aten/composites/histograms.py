@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.extents import numel
 
 if TYPE_CHECKING:

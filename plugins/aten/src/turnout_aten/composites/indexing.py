@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, int64
 from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.extents import broadcast, wrap_dim
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.errors import ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import broadcast_all, wrap_dim
 from turnout_aten.shapes.promotion import result_type
 

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.decompositions import floating, matrices, square
 from turnout_aten.shapes.extents import numel, wrap_dim
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, float32, float64, uint8
 from turnout.errors import DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.normalisation import check_groups, check_rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 

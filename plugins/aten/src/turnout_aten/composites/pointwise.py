@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
 from turnout.errors import ArgumentError, DTypeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.out_variants import into_out
-from turnout_aten.generated import operators as aten
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -98,5 +98,15 @@ def ldexp_(self: Tensor, other: Tensor) -> Tensor:
 ldexp_out = into_out(ldexp_Tensor, "ldexp.out")
 
 
-xlogy_OutScalar_Self = into_out(aten.xlogy__Scalar_Self, "xlogy.OutScalar_Self")
-xlogy_OutScalar_Other = into_out(aten.xlogy__Scalar_Other, "xlogy.OutScalar_Other")
+def _xlogy_of_number(self: float, other: Tensor) -> Tensor:
+    made: Tensor = aten.xlogy__Scalar_Self(self, other)
+    return made
+
+
+def _xlogy_by_number(self: Tensor, other: float) -> Tensor:
+    made: Tensor = aten.xlogy__Scalar_Other(self, other)
+    return made
+
+
+xlogy_OutScalar_Self = into_out(_xlogy_of_number, "xlogy.OutScalar_Self")
+xlogy_OutScalar_Other = into_out(_xlogy_by_number, "xlogy.OutScalar_Other")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import int64
 from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.pooling import check_input
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel, wrap_dim
 
 if TYPE_CHECKING:

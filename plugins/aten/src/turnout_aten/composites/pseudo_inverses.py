@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, DType, complex64, float32, int64
 from turnout.errors import DTypeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.decompositions import matrices, square
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, get_default_dtype
 from turnout.errors import DTypeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out

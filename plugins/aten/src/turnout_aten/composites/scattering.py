@@ -6,7 +6,7 @@ from typing import Any
 
 from turnout.dtypes import INT, bool_, int64
 from turnout.errors import DimError, DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
-from turnout_aten.generated import operators as aten
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import int64
 from turnout.errors import ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.decompositions import adjoint, identity
 from turnout_aten.composites.pseudo_inverses import epsilon
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.decompositions import matrices, same_dtype, square
 from turnout_aten.shapes.extents import broadcast, numel
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_
 from turnout.errors import ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.promotion import result_type
 
 if TYPE_CHECKING:

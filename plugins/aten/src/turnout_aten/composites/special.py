@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError
+from turnout_aten import operators as aten
 from turnout_aten.composites.out_variants import into_out
-from turnout_aten.generated import operators as aten
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from turnout.dtypes import int64
 from turnout.errors import DTypeError, ShapeError
 from turnout.state import below_adinplaceorview
+from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import chunk_sizes
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage

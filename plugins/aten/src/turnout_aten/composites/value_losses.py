@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
 from turnout_aten.shapes.promotion import result_type

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
     Copy = Callable[..., Any]
 
 
-def _copy_of(view: Callable[..., Any]) -> Copy:
-    """The kernel that copies what `view` gives; of several, each."""
+def _copy_of(view: str) -> Copy:
+    """The kernel that copies what the operator `view` gives; of several, each."""
 
     def copy(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        made = view(self, *args, **kwargs)
+        made = getattr(aten, view)(self, *args, **kwargs)
         if isinstance(made, list):
             return [aten.clone(each, memory_format="contiguous_format") for each in made]
         return aten.clone(made, memory_format="contiguous_format")
 
-    copy.__name__ = copy.__qualname__ = f"{view.__name__}_copy"
+    copy.__name__ = copy.__qualname__ = f"{view}_copy"
     return copy
 
 
-view_copy = _copy_of(aten.view)
-view_copy_dtype = _copy_of(aten.view__dtype)
-reshape_alias_copy = _copy_of(aten._reshape_alias)
-as_strided_copy = _copy_of(aten.as_strided)
-alias_copy = _copy_of(aten.alias)
-detach_copy = _copy_of(aten.detach)
-diagonal_copy = _copy_of(aten.diagonal)
-expand_copy = _copy_of(aten.expand)
-permute_copy = _copy_of(aten.permute)
-transpose_copy = _copy_of(aten.transpose__int)
-t_copy = _copy_of(aten.t)
-select_copy = _copy_of(aten.select__int)
-slice_copy = _copy_of(aten.slice__Tensor)
-squeeze_copy = _copy_of(aten.squeeze)
-squeeze_copy_dim = _copy_of(aten.squeeze__dim)
-squeeze_copy_dims = _copy_of(aten.squeeze__dims)
-unsqueeze_copy = _copy_of(aten.unsqueeze)
-unfold_copy = _copy_of(aten.unfold)
-narrow_copy = _copy_of(aten.narrow)
-split_copy = _copy_of(aten.split__Tensor)
-split_with_sizes_copy = _copy_of(aten.split_with_sizes)
-unbind_copy = _copy_of(aten.unbind__int)
+view_copy = _copy_of("view")
+view_copy_dtype = _copy_of("view__dtype")
+reshape_alias_copy = _copy_of("_reshape_alias")
+as_strided_copy = _copy_of("as_strided")
+alias_copy = _copy_of("alias")
+detach_copy = _copy_of("detach")
+diagonal_copy = _copy_of("diagonal")
+expand_copy = _copy_of("expand")
+permute_copy = _copy_of("permute")
+transpose_copy = _copy_of("transpose__int")
+t_copy = _copy_of("t")
+select_copy = _copy_of("select__int")
+slice_copy = _copy_of("slice__Tensor")
+squeeze_copy = _copy_of("squeeze")
+squeeze_copy_dim = _copy_of("squeeze__dim")
+squeeze_copy_dims = _copy_of("squeeze__dims")
+unsqueeze_copy = _copy_of("unsqueeze")
+unfold_copy = _copy_of("unfold")
+narrow_copy = _copy_of("narrow")
+split_copy = _copy_of("split__Tensor")
+split_with_sizes_copy = _copy_of("split_with_sizes")
+unbind_copy = _copy_of("unbind__int")
 
 
 # ---- written over in a copy

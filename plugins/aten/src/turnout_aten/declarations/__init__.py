@@ -22,7 +22,7 @@ def load_yaml(
     shapes: Mapping[str, Callable[..., Any]] | None = None,
     tags: Iterable[str] = (),
 ) -> NativeFunctions:
-    """Define the operators of a yaml file and register the kernels that it names; see `turnout.native.thirdparty`."""
-    from turnout_aten.declarations import libraries as thirdparty
+    """Define the operators of a yaml file and register the kernels that it names; see `declarations.libraries`."""
+    from turnout_aten.declarations import libraries
 
-    return thirdparty.load_yaml(path, module=module, library=library, arrays=arrays, shapes=shapes, tags=tags)
+    return libraries.load_yaml(path, module=module, library=library, arrays=arrays, shapes=shapes, tags=tags)

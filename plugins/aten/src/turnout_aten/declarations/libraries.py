@@ -14,17 +14,19 @@ from os import PathLike, fspath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from turnout.operators.kernels import ARRAY, INTERNAL
+from turnout.operators.kernels import ARRAY, INTERNAL, LazyFunction
 from turnout.registry import REGISTRY
 from turnout_aten.declarations import variants as autogen
 from turnout_aten.declarations.entries import NOT_DENSE
-from turnout_aten.declarations.model import NativeFunction, NativeFunctions, load
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import DeclarationError, Problem, near
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout.registry import Registrations
+    from turnout_aten.declarations.tables import Table
 
     Call = Callable[..., Any]
 
@@ -194,25 +196,27 @@ def _autogen_binder(kind: str, source: str) -> Any:
     return bind_autogen
 
 
-def install_tables(library: Registrations, operators: Iterable[Any], kernels: Iterable[tuple[str, str, str]]) -> None:
+def install_table(library: Registrations, table: Table) -> None:
     """What a generated third-party file does in its `install`: define and register everything, or nothing."""
-    from turnout.operators.kernels import LazyFunction
-
+    overloads = [overload for packet in table for overload in table.overloads(packet)]
     with library.registry.lock:
         before = library.mark()
         try:
-            for schema, stub, cache, tags, device_check, device_guard in operators:
-                op = library.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
-                op.device_check = device_check
-                op.device_guard = device_guard
-            for name, key, path in kernels:
-                if path.startswith("autogen:"):
-                    _, kind, source = path.split(":", 2)
-                    library.impl(
-                        name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant"
-                    )
-                else:
-                    library.impl(name, key, LazyFunction(path).__wrapped__, waits=True)
+            for f in overloads:
+                op = library.define(f.schema_text, tags=f.tags, cache=f.cache, trusted=True)
+                op.device_check = f.device_check
+                op.device_guard = f.device_guard
+            for f in overloads:
+                for key, path in f.kernels:
+                    _register_row(library, f.qualified_name, key, path)
         except BaseException:
             library.undo_to(before)
             raise
+
+
+def _register_row(library: Registrations, name: str, key: str, path: str) -> None:
+    if path.startswith("autogen:"):
+        _, kind, source = path.split(":", 2)
+        library.impl(name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant")
+    else:
+        library.impl(name, key, LazyFunction(path).__wrapped__, waits=True)

@@ -1,9 +1,7 @@
 """Native functions: the entries of a `native_functions.yaml`, checked, grouped, and completed by what they
 autogenerate.
 
-`load(path)` or `parse(text)` give a `NativeFunctions`. Reading goes in three steps, each of which collects all problems
-it finds: `nodes` reads yaml with lines, `entries` makes one `NativeFunction` per entry, `checks` looks at entries
-together.
+`reading` makes a `NativeFunctions` of a file.
 """
 
 from __future__ import annotations
@@ -11,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike, fspath
-from pathlib import Path
 from types import MappingProxyType
 
 from turnout.schema.model import Argument, FunctionSchema
@@ -199,28 +195,3 @@ class NativeFunctions:
     def notes(self) -> list[str]:
         """What was accepted for historic reasons, `file:line: entry: note`."""
         return [f"{f.source}:{f.line}: {f.name}: {note}" for f in self.functions for note in f.notes]
-
-
-def load(path: str | PathLike[str], *, namespace: str = "aten", tags: Iterable[str] = ()) -> NativeFunctions:
-    """The native functions of a yaml file; see `parse`."""
-    return parse(Path(path).read_text(encoding="utf-8"), source=fspath(path), namespace=namespace, tags=tags)
-
-
-def parse(text: str, *, source: str = "<text>", namespace: str = "aten", tags: Iterable[str] = ()) -> NativeFunctions:
-    """The native functions that a yaml text declares.
-
-    `namespace` is that of entries which name none; `tags` are allowed besides the standard ones. Raises
-    DeclarationError with all problems of the text, ImportError where PyYAML is missing.
-    """
-    from turnout_aten.declarations.checks import checked
-    from turnout_aten.declarations.entries import read_entries
-    from turnout_aten.declarations.yaml_nodes import read
-    from turnout_aten.errors.declarations import DeclarationError, Problem
-
-    problems: list[Problem] = []
-    root = read(text, source)
-    functions = read_entries(root, source, namespace, frozenset(TAGS).union(tags), problems)
-    found = checked(functions, source, problems)
-    if problems:
-        raise DeclarationError(problems)
-    return found

@@ -6,7 +6,7 @@ Activating the plugin only says where the operators are. Defining one parses no 
 from __future__ import annotations
 
 from turnout.operators.kernels import INTERNAL, LazyFunction
-from turnout_aten.functions import parts
+from turnout_aten.declarations import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,24 +40,20 @@ class StandardOperators:
 
     def define(self, name: str) -> None:
         """Define the overloads of one name."""
-        module = parts.part(name)
-        for row in () if module is None else module.OPERATORS.get(name, ()):
-            self._define(row)
+        for overload in tables.standard().overloads(name):
+            self._define(overload)
 
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Packet -> overloads."""
-        from turnout_aten.generated.names import OPERATORS
+        return tables.standard().names()
 
-        return OPERATORS
-
-    def _define(self, row: tuple[Any, ...]) -> None:
-        """Define one operator from its row, and register the kernels that the yaml names."""
-        schema, stub, cache, tags, device_check, device_guard, kernels = row
+    def _define(self, overload: tables.Overload) -> None:
+        """Define one operator, and register the kernels that the yaml names."""
         library = self._library
-        op = library.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
-        op.device_check = device_check
-        op.device_guard = device_guard
-        for key, path in kernels:
+        op = library.define(overload.schema_text, tags=overload.tags, cache=overload.cache, trusted=True)
+        op.device_check = overload.device_check
+        op.device_guard = overload.device_guard
+        for key, path in overload.kernels:
             if path.startswith("autogen:"):
                 library.impl(
                     op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant"
@@ -65,7 +61,7 @@ class StandardOperators:
             elif path.startswith(_CALL_THE_BACKEND):
                 library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
             else:
-                library.impl(op.qualified_name, key, LazyFunction(path))
+                library.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_composite)
 
 
 def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
@@ -73,3 +69,9 @@ def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
     _, kind, source = kernel.fn.path.split(":", 2)
     return variants.kernel(op, kind, op.registry.find(source))
+
+
+def _bind_composite(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    from turnout_aten.views.temporaries import bind_composite
+
+    return bind_composite(op, kernel, key)

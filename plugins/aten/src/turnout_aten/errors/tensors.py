@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 
+def fast_kernel_failed(name: str, device_type: str, error: Exception) -> str:
+    """A kernel that may allocate its own result raised for arguments that the shape function accepts."""
+    return (
+        f"{name}: the kernel for {device_type} raised {type(error).__name__}: {error}\n"
+        "  so      the general path computed the result, more slowly\n"
+        "  to fix  mend the kernel, or let its row say what it does not take (refuses=, ranks=, bools=)"
+    )
+
+
 def inference_saved() -> str:
     """A call that is recorded for gradients would save an inference tensor."""
     return (

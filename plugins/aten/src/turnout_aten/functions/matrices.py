@@ -6,7 +6,7 @@ PyTorch writes these in Python too.
 from __future__ import annotations
 
 from turnout.errors import ArgumentError, ShapeError
-from turnout_aten.generated import operators as _operators
+from turnout_aten import operators as _operators
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
 """The public functions of operators, `turnout.add`, made from the declarations."""
 
-from turnout_aten.generated.functions import __dir__ as __dir__
-from turnout_aten.generated.functions import __getattr__ as __getattr__
+from __future__ import annotations
+
+from turnout_aten.functions.lookup import functions_of
+
+__getattr__, __dir__ = functions_of(globals(), "turnout")

@@ -10,6 +10,8 @@ from operator import itemgetter
 
 from turnout.errors import CallError
 from turnout.errors import calls as texts
+from turnout_aten.declarations import tables
+from turnout_aten.generation.packets import Packet, result_fields, return_type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 
     from turnout_aten.generated.return_types import *  # noqa: F403 - a class for each operator with named results
 
-_STANDARD: dict[str, type[ReturnType]] = {}
+HOME = "turnout.return_types"  # what repr prints, and where pickle finds the classes
 
-new_tuple = tuple.__new__  # what generated functions call: they know the number of results
+_MADE: dict[tuple[str, str, tuple[str, ...]], type[ReturnType]] = {}
+
+new_tuple = tuple.__new__  # what public functions call: they know the number of results
 
 
 class ReturnType(tuple):  # type: ignore[type-arg]
@@ -44,12 +48,28 @@ class ReturnType(tuple):  # type: ignore[type-arg]
         return f"{type(self).__module__}.{type(self).__qualname__}(\n{elements})"
 
 
-def return_type(name: str, fields: tuple[str, ...], module: str = "") -> type[ReturnType]:
-    """The class of a function's results; of `turnout.return_types` unless it says in which module it is."""
+def return_type(name: str, fields: tuple[str, ...], module: str = HOME) -> type[ReturnType]:
+    """The class of a function's results, the same one for the same names. `module` is where pickle finds it."""
     members: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
-    members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module or __name__)
-    made = type(name, (ReturnType,), members)
-    return made if module else _STANDARD.setdefault(name, made)
+    members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module)
+    return _MADE.setdefault((module, name, fields), type(name, (ReturnType,), members))
+
+
+def of_packet(table: tables.Table, packet: str, home: str) -> type[ReturnType] | None:
+    """The class of the results of a packet's function and method; None where results have no names.
+
+    The standard operators' are of `turnout.return_types`; those of a table of its own are in its module, as `R_name`.
+    """
+    overloads = table.overloads(packet)
+    for own in ([f for f in overloads if f.module is not None], [f for f in overloads if f.is_method]):
+        made = Packet(packet, own) if own else None
+        if made is not None and made.bases:
+            fields = result_fields(made)
+            if not fields:
+                return None
+            own_table = table is not tables.standard()
+            return return_type(return_type_name(made), fields, home) if own_table else return_type(packet, fields)
+    return None
 
 
 def named(kind: type[ReturnType], result: Any) -> Any:
@@ -59,18 +79,15 @@ def named(kind: type[ReturnType], result: Any) -> Any:
 
 def standard(name: str) -> type[ReturnType]:
     """The class of the results of the standard operator of that name. Raises AttributeError where results have no names."""
-    from turnout_aten.functions import parts
-
-    if name not in _STANDARD and not name.startswith("__"):
-        parts.part(name)  # loading it makes the classes of its functions
-    if name not in _STANDARD:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _STANDARD[name]
+    found = None if name.startswith("__") else of_packet(tables.standard(), name, HOME)
+    if found is None:
+        raise AttributeError(f"module {HOME!r} has no attribute {name!r}")
+    return found
 
 
 def is_standard(kind: type) -> bool:
     """Whether a class is that of a standard operator's results, which its name leads back to."""
-    return issubclass(kind, ReturnType) and _STANDARD.get(kind.__name__) is kind
+    return issubclass(kind, ReturnType) and _MADE.get((HOME, kind.__name__, kind._fields)) is kind
 
 
 __getattr__ = standard

@@ -1,7 +1,12 @@
-"""The code generator: native function yaml in, Python text out.
+"""From declarations to Python: tables and type stubs at the build, the text of public functions and methods at their first use.
 
-`python -m turnout_aten.generation` writes the committed files of `turnout.generated` and checks them (`--check`); with `--yaml`
-and `--out` it writes one file for a third party's operators. Start at `files.py`, which says what each file holds;
-`catalogue.py` decides names and what is public, `source.py` turns schemas into function text, and one module writes
-each kind of file.
+| module | when | makes |
+|---|---|---|
+| `packets`, `source` | both | what texts depend on: the overloads of one name, a stub's text with changes |
+| `functions`, `methods` | first use | the text of one public function or method |
+| `catalogue` | build | which operators of a yaml are public |
+| `tables`, `typestubs`, `files` | build | `turnout_aten/generated` |
+| `thirdparty` | build of others | one file for a third party's yaml |
+
+`python -m turnout_aten.generation` is the command; nothing here needs PyYAML but reading a yaml.
 """

@@ -1,10 +1,7 @@
-"""`python -m turnout_aten.generation`: write the generated files of core, or with --yaml and --out one file of a third party.
+"""`python -m turnout_aten.generation`: write `turnout_aten/generated`, or with --yaml and --out one file of a third party.
 
 Exit status: 0 done or up to date; 1 stale files (--check), or kernels that the yaml names and nobody wrote; 2 something
-is wrong with the input, nothing written.
-
-Run by its path, `python core/src/turnout/codegen`, it does not import what it generates: the way out when that is
-broken.
+is wrong with the input, nothing written. Nothing that is generated is imported.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m turnout_aten.generation", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail with a diff when a file is stale")
     parser.add_argument("--yaml", type=Path, metavar="FILE", help="a native function file of your own")
-    parser.add_argument("--out", type=Path, metavar="FILE.py", help="where its stubs and functions go")
+    parser.add_argument("--out", type=Path, metavar="FILE.py", help="where its table and functions go")
     parser.add_argument("--namespace", help="the namespace of entries that name none; needed with --yaml")
     parser.add_argument(
         "--module", help="the module in which --yaml's kernels are, for entries whose kernel has no dots"

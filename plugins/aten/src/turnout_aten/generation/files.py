@@ -7,29 +7,41 @@ import difflib
 import tomllib
 from pathlib import Path
 
-from turnout_aten.declarations.model import NativeFunctions, load
+from turnout_aten.declarations.model import NativeFunctions
+from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import Problem, near
-from turnout_aten.generation.catalogue import HOMES, MODULES, function_packets
-from turnout_aten.generation.functions import functions_text
-from turnout_aten.generation.operators import groups_text, operators_text
-from turnout_aten.generation.parts import methods_text, names_text, parts_texts, return_types_text
+from turnout_aten.functions.homes import HOMES
+from turnout_aten.generation.catalogue import function_packets
+from turnout_aten.generation.tables import (
+    functions_text,
+    groups_text,
+    methods_text,
+    names_text,
+    operators_text,
+    return_types_text,
+    rows_text,
+)
 from turnout_aten.generation.typestubs import functions_stub, methods_stub, return_types_stub, tables_stub
 
 PACKAGE = Path(__file__).resolve().parent.parent
 STANDARD = PACKAGE / "declarations" / "native_functions.yaml"
 GENERATED = PACKAGE / "generated"
 
+# python_module -> the generated module of its functions.
+MODULES = {"": "functions", "nn": "nn_functional", "linalg": "linalg", "fft": "fft", "special": "special"}
+
 
 def standard_files() -> tuple[dict[Path, str], list[Problem]]:
-    """Every generated file of core, path -> text, and the kernels that the yaml names but nobody wrote yet.
+    """Every generated file of this package, path -> text, and the kernels that the yaml names but nobody wrote yet.
 
     Raises DeclarationError for what is wrong in the yaml itself.
     """
     functions = load(STANDARD)
     source = STANDARD.name
     problems = missing_kernels(functions)
-    parts = parts_texts(functions, source, lambda _, kernel: reference(kernel))
-    texts = {f"parts/{name}.py": text for name, text in parts.items()} | {
+    texts = {
+        "__init__.py": '"""What the build makes from `native_functions.yaml`: tables, type stubs."""\n',
+        "rows.py": rows_text(functions, source, lambda _, kernel: reference(kernel)),
         "operators.py": operators_text(source),
         "groups.py": groups_text(functions, source),
         "methods.py": methods_text(functions, source),
@@ -58,7 +70,7 @@ def hand_written_names() -> set[str]:
 
 
 def reference(kernel: str) -> str:
-    """A kernel name of core's yaml, a path under turnout_aten, as `module:function`."""
+    """A kernel name of the standard yaml, a path under turnout_aten, as `module:function`."""
     path, _, name = kernel.rpartition(".")
     return f"turnout_aten.{path}:{name}"
 
@@ -119,7 +131,7 @@ def stale(files: dict[Path, str]) -> str:
         if old != text:
             name = str(path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path)
             lines += difflib.unified_diff(
-                old.splitlines(), text.splitlines(), f"{name} (committed)", f"{name} (generated)", lineterm="", n=1
+                old.splitlines(), text.splitlines(), f"{name} (on disk)", f"{name} (generated)", lineterm="", n=1
             )
     return "\n".join(lines)
 

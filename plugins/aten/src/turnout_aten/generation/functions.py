@@ -6,69 +6,27 @@ inline and go to the packet when it misses; the rest call the packet.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from turnout.operators.stubs import default_source, python_name
-from turnout.schema.model import Argument, FunctionSchema
-from turnout_aten.declarations.model import NativeFunction
-from turnout_aten.functions.binding import SECOND_NAMES
-from turnout_aten.generation.catalogue import (
-    HOMES,
-    Packet,
+from turnout_aten.functions.call_forms import SECOND_NAMES
+from turnout_aten.generation.packets import (
     has_more_positional,
-    identifier,
     int_list_spreads,
     lead,
+    packet_name,
     result_fields,
+    return_type_name,
     same_inputs,
+    stub_name,
     takes_requires_grad,
 )
-from turnout_aten.generation.source import call, header, imports, indented, inlined, public_schema
+from turnout_aten.generation.source import call, indented, inlined, public_schema
 
-_BINDINGS = (
-    "NUMBERS", "all_ints", "binary", "check_options", "first_names", "number_dtype", "out_tuple", "packet", "spread",
-    "with_requires_grad",
-)  # fmt: skip
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-_TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
-
-
-def functions_text(module: str, source: str) -> str:
-    """The module that has the functions of one python_module; they stand in the parts."""
-    title = _TITLES.get(module, f"The functions of `turnout.{module}`.")
-    lines = [header(title, source), "from turnout_aten.functions.parts import functions_of", ""]
-    return "\n".join([*lines, f"__getattr__, __dir__ = functions_of(globals(), {HOMES[module]!r})"]) + "\n"
-
-
-def functions_lines(packets: list[Packet]) -> list[str]:
-    """Functions, one after the other."""
-    return [line for packet in packets for line in ["", "", *function_source(packet)]]
-
-
-def preamble(packets: Iterable[Packet], body: list[str]) -> list[str]:
-    """Imports of what functions and methods use besides stubs, and the packets they call."""
-    used = set(re.findall(r"\w+", "\n".join(body)))
-    called = {packet_name(p): p for p in packets if packet_name(p) in used}
-    names = [n for n in _BINDINGS if n in used or (n == "packet" and called)]
-    packets_called = [f"{name} = packet({p.namespace!r}, {p.name!r})" for name, p in called.items()]
-    missing = ["MISSING"] if "MISSING" in used else []
-    return [
-        *imports("turnout.operators.arguments", missing),
-        *imports("turnout_aten.functions.binding", names),
-        *([""] if called else []),
-        *packets_called,
-    ]
-
-
-def stub_name(function: NativeFunction) -> str:
-    """What the stub is called where public functions of the same name stand."""
-    return "op_" + identifier(function)
-
-
-def packet_name(packet: Packet) -> str:
-    """The variable that holds a packet."""
-    return "P_" + packet.name
+    from turnout.schema.model import Argument, FunctionSchema
+    from turnout_aten.generation.packets import Declared, Packet
 
 
 def function_source(packet: Packet) -> list[str]:
@@ -97,23 +55,6 @@ def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
     return made
 
 
-def return_type_name(packet: Packet) -> str:
-    """The variable that holds the class of a packet's results."""
-    return "R_" + packet.name
-
-
-def return_types_lines(packets: Iterable[Packet], module: str = "") -> list[str]:
-    """Imports of what gives results their names, and the classes; `module` is the source of their module's name."""
-    named = {return_type_name(p): p for p in packets if result_fields(p)}
-    if not named:
-        return []
-    lines = [*imports("turnout_aten.functions.return_types", ["named", "new_tuple", "return_type"]), ""]
-    for variable, packet in named.items():
-        name, more = (variable, f", {module}") if module else (packet.name, "")
-        lines.append(f"{variable} = return_type({name!r}, {result_fields(packet)!r}{more})")
-    return lines
-
-
 def _function_source(packet: Packet) -> list[str]:
     bases, outs = packet.bases, packet.outs
     if len(bases) == 1 and len(outs) <= 1 and all(same_inputs(bases[0], out) for out in outs):
@@ -133,7 +74,7 @@ def _doc(packet: Packet) -> str:
     )
 
 
-def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) -> list[str]:
+def _single(packet: Packet, base: Declared, out: Declared | None) -> list[str]:
     name = packet.public_name
     schema = public_schema(base.schema)
     prologue = [_doc(packet)]
@@ -197,7 +138,7 @@ def second_names(function: str, again: str, names: Iterable[str], *, out: bool) 
     return ["if more:", '    out = more.pop("out", None)', "    if more:", f"        {call_again}, out=out)"]
 
 
-def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
+def _out_call(base: Declared, out: Declared) -> list[str]:
     """Lines that call the out variant with the public function's arguments and `out`."""
     schema = public_schema(out.schema)
     names = [python_name(a.name) for a in out.schema.out_arguments]
@@ -211,7 +152,7 @@ def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
     return [*lines, f"return {call(stub_name(out), out.schema, schema)}"]
 
 
-def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologue: list[str]) -> list[str]:
+def _spread(packet: Packet, base: Declared, signature: str | None, prologue: list[str]) -> list[str]:
     """zeros(2, 3): the one positional argument is an int list."""
     size = python_name(base.schema.positional[0].name)
     name = packet.public_name
@@ -228,7 +169,7 @@ def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologu
     ]
 
 
-def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
+def _with_lead(packet: Packet, main: Declared) -> list[str]:
     schema = public_schema(main.schema)
     prologue, signature, miss = lead_parts(packet, main, schema)
     fixes = ["    " + line for line in _keyword_fixes(packet)]
@@ -238,7 +179,7 @@ def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
     )
 
 
-def lead_parts(packet: Packet, main: NativeFunction, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:
+def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:
     """For a function with the lead's stub inline: the lines in front, the signature, and the way out of a miss.
 
     `schema` is the lead's with arguments named as the function's parameters.

@@ -1,31 +1,38 @@
 """The source of methods: one for each operator with a method variant, and Python's operators.
 
-`x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `bindings.binary` looks at what `y` is.
+`x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `call_forms.binary` looks at what `y` is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from turnout.operators.stubs import default_source, python_name
-from turnout_aten.declarations.model import NativeFunction, NativeFunctions
-from turnout_aten.generation.catalogue import (
-    Packet,
-    identifier,
-    int_list_spreads,
-    lead,
-    result_fields,
-    takes_requires_grad,
-)
 from turnout_aten.generation.functions import (
     has_second_names,
     lead_parts,
-    packet_name,
     second_names,
     second_signature,
     with_named_results,
 )
+from turnout_aten.generation.packets import (
+    int_list_spreads,
+    lead,
+    packet_name,
+    result_fields,
+    stub_name,
+    takes_requires_grad,
+)
 from turnout_aten.generation.source import call, indented, inlined
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout_aten.generation.packets import Declared, Packet
+
+    # The overloads of a name but for out variants and what autogen made; none where there is no such operator.
+    Overloads = Callable[[str], Sequence[Declared]]
 
 # Python's operator -> names of operators, the first that exists is taken.
 # fmt: off
@@ -56,15 +63,8 @@ REFLECTED: dict[str, tuple[str, str]] = {
 UNARY: dict[str, tuple[str, ...]] = {
     "__neg__": ("neg",), "__pos__": ("positive",), "__abs__": ("abs",), "__invert__": ("bitwise_not",),
 }
+SPECIAL = (*UNARY, *BINARY, *COMMUTATIVE, *REFLECTED)
 # fmt: on
-
-
-@dataclass(frozen=True)
-class OperatorMethod:
-    """A special method: the operator it stands beside, and its source."""
-
-    operator: str
-    lines: list[str]
 
 
 def method_source(packet: Packet) -> list[str]:
@@ -91,7 +91,7 @@ def _method_source(packet: Packet) -> list[str]:
                 return _with_second_names(name, function)
             if result_fields(packet):
                 return ["", *inlined(function, name, function.schema)]
-            return ["", f"{name} = op_{identifier(function)}"]
+            return ["", f"{name} = {stub_name(function)}"]
         if not spreads:
             return _reordered(name, function)
     main = lead(packet)
@@ -124,10 +124,10 @@ def _spread_lines(spreads: str) -> list[str]:
     return [f"if len(args) > {1 if spreads == 'leading' else 0} and all_ints(args):", "    args = (args,)"]
 
 
-def _spread_method(name: str, function: NativeFunction) -> list[str]:
+def _spread_method(name: str, function: Declared) -> list[str]:
     """x.reshape(2, 3) and x.reshape((2, 3))."""
     size = python_name(next(a for a in function.schema.positional if a is not function.schema.self_argument).name)
-    stub = f"op_{identifier(function)}"
+    stub = stub_name(function)
     return [
         "",
         f"def {name}(self, *{size}, **kwargs):",
@@ -137,15 +137,15 @@ def _spread_method(name: str, function: NativeFunction) -> list[str]:
     ]
 
 
-def _with_second_names(name: str, function: NativeFunction) -> list[str]:
+def _with_second_names(name: str, function: Declared) -> list[str]:
     """A method with arguments that PyTorch has second names for: x.softmax(axis=0)."""
     schema = function.schema
     names = [a.name for a in schema.arguments if a is not schema.self_argument]
-    prologue = second_names(f"methods.{name}", f"self.{name}", names, out=False)
+    prologue = second_names(name, f"self.{name}", names, out=False)
     return ["", *inlined(function, name, schema, signature=second_signature(schema), prologue=prologue)]
 
 
-def _reordered(name: str, function: NativeFunction) -> list[str]:
+def _reordered(name: str, function: Declared) -> list[str]:
     """A method whose self is not the first argument: x.where(condition, other)."""
     schema = function.schema
     own = schema.self_argument
@@ -158,42 +158,32 @@ def _reordered(name: str, function: NativeFunction) -> list[str]:
             parts.append("*")
             keyword = True
         parts.append(python_name(a.name) + (f"={default_source(a)}" if a.has_default else ""))
-    return ["", f"def {name}({', '.join(parts)}):", f"    return {call('op_' + identifier(function), schema)}"]
+    return ["", f"def {name}({', '.join(parts)}):", f"    return {call(stub_name(function), schema)}"]
 
 
 # ---- Python's operators
 
 
-def operator_methods(functions: NativeFunctions) -> dict[str, OperatorMethod]:
-    """The special methods for which there are operators."""
-    by_name: dict[str, list[NativeFunction]] = {}
-    for f in functions:
-        if not f.is_generated and f.schema.kind != "out":
-            by_name.setdefault(f.schema.name.name, []).append(f)
-
-    def first(names: tuple[str, ...]) -> str:
-        return next((n for n in names if n in by_name), "")
-
-    found: dict[str, OperatorMethod] = {}
-    for name, operators in UNARY.items():
-        operator = first(operators)
-        if operator:
-            lines = ["", f"{name} = op_{identifier(by_name[operator][0])}"]
-            found[name] = OperatorMethod(operator, lines)
-    for name, operators in {**BINARY, **COMMUTATIVE}.items():
-        overloads = by_name.get(first(operators), [])
-        tensors = _overload(overloads, "Tensor", "Tensor")
-        if tensors is not None:
-            lines = _binary(name, tensors, _overload(overloads, "Tensor", "Scalar"))
-            found[name] = OperatorMethod(first(operators), lines)
-    for name, (operator, instead) in REFLECTED.items():
-        tensors = _overload(by_name.get(operator, []), "Tensor", "Tensor")
-        if tensors is not None:
-            found[name] = OperatorMethod(operator, _reflected(name, tensors, by_name[operator], by_name, instead))
-    return found
+def operator_method(name: str, overloads_of: Overloads) -> list[str]:
+    """The source of one special method; none where the operators for it do not exist."""
+    if name in UNARY:
+        found = _first(UNARY[name], overloads_of)
+        return ["", f"{name} = {stub_name(found[0])}"] if found else []
+    if name in REFLECTED:
+        operator, instead = REFLECTED[name]
+        found = overloads_of(operator)
+        tensors = _overload(found, "Tensor", "Tensor")
+        return [] if tensors is None else _reflected(name, tensors, found, overloads_of, instead)
+    found = _first(BINARY.get(name) or COMMUTATIVE.get(name, ()), overloads_of)
+    tensors = _overload(found, "Tensor", "Tensor")
+    return [] if tensors is None else _binary(name, tensors, _overload(found, "Tensor", "Scalar"))
 
 
-def _overload(overloads: list[NativeFunction], first: str, second: str) -> NativeFunction | None:
+def _first(names: Sequence[str], overloads_of: Overloads) -> Sequence[Declared]:
+    return next(filter(None, map(overloads_of, names)), ())
+
+
+def _overload(overloads: Sequence[Declared], first: str, second: str) -> Declared | None:
     """The overload that takes just these two types, further arguments having defaults."""
     for f in overloads:
         required = [str(a.type) for a in f.schema.arguments if not a.has_default]
@@ -202,14 +192,14 @@ def _overload(overloads: list[NativeFunction], first: str, second: str) -> Nativ
     return None
 
 
-def _binary(name: str, tensors: NativeFunction, scalar: NativeFunction | None) -> list[str]:
+def _binary(name: str, tensors: Declared, scalar: Declared | None) -> list[str]:
     schema = tensors.schema
     arguments = tuple(
         replace(a, name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
     ) + tuple(replace(a, kwarg_only=True) for a in schema.arguments[2:])  # fmt: skip
     own = replace(schema, arguments=arguments, text=None)
-    number = "None" if scalar is None else f"op_{identifier(scalar)}"
-    miss = [f"return binary(self, other, op_{identifier(tensors)}, {number})"]
+    number = "None" if scalar is None else stub_name(scalar)
+    miss = [f"return binary(self, other, {stub_name(tensors)}, {number})"]
     # Asked first: it saves a number the 650 ns of a failed look-up. Two tensors of one class do not reach the set: 14 ns.
     is_number = "other.__class__ is not self.__class__ and other.__class__ in NUMBERS"
     prologue = [] if scalar is None else [f"if {is_number}:", f"    return {number}(self, other)"]
@@ -217,22 +207,18 @@ def _binary(name: str, tensors: NativeFunction, scalar: NativeFunction | None) -
 
 
 def _reflected(
-    name: str,
-    tensors: NativeFunction,
-    overloads: list[NativeFunction],
-    by_name: dict[str, list[NativeFunction]],
-    instead: str,
+    name: str, tensors: Declared, overloads: Sequence[Declared], overloads_of: Overloads, instead: str
 ) -> list[str]:
-    swapped = f"lambda a, b: op_{identifier(tensors)}(b, a)"
+    swapped = f"lambda a, b: {stub_name(tensors)}(b, a)"
     scalar = _overload(overloads, "Scalar", "Tensor")
     number = "None"
     if scalar is not None:
-        number = f"lambda a, b: op_{identifier(scalar)}(b, a)"
-    elif instead == "reciprocal" and instead in by_name and _overload(by_name["mul"], "Tensor", "Scalar") is not None:
-        mul = _overload(by_name["mul"], "Tensor", "Scalar")
-        assert mul is not None
-        number = f"lambda a, b: aten.{identifier(mul)}(aten.{identifier(by_name[instead][0])}(a), b)"
-    elif instead == "tensor" and "scalar_tensor" in by_name:
-        made = f"aten.{identifier(by_name['scalar_tensor'][0])}(b, dtype=number_dtype(b), device=a.device)"
-        number = f"lambda a, b: op_{identifier(tensors)}({made}, a)"
+        number = f"lambda a, b: {stub_name(scalar)}(b, a)"
+    elif instead == "tensor" and overloads_of("scalar_tensor"):
+        made = f"{stub_name(overloads_of('scalar_tensor')[0])}(b, dtype=number_dtype(b), device=a.device)"
+        number = f"lambda a, b: {stub_name(tensors)}({made}, a)"
+    elif instead and overloads_of(instead):
+        mul = _overload(overloads_of("mul"), "Tensor", "Scalar")
+        if mul is not None:
+            number = f"lambda a, b: {stub_name(mul)}({stub_name(overloads_of(instead)[0])}(a), b)"
     return ["", f"def {name}(self, other):", f"    return binary(self, other, {swapped}, {number})"]

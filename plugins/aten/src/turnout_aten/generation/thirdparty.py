@@ -1,38 +1,36 @@
-"""The one generated file of a third party: stubs, tables and public functions of the operators in its own yaml.
+"""The one generated file of a third party: the table of the operators in its own yaml, and its public functions.
 
-The file has `install(library)`, which defines the operators with their stubs and registers the kernels. Use it instead
-of `turnout_aten.declarations.load_yaml` where PyYAML should not be needed at run time, or calls should not pay the first
-compilation.
+The file has `install(library)`, which defines the operators and registers the kernels. Use it instead of
+`turnout_aten.declarations.load_yaml` where PyYAML should not be needed at run time. Functions are made when they are first used.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from turnout.operators.stubs import STUB_GLOBALS, stub_source
-from turnout_aten.declarations.model import NativeFunctions, load
-from turnout_aten.generation.catalogue import cache_name, function_packets, unique_identifiers
-from turnout_aten.generation.functions import functions_lines, preamble, return_types_lines, stub_name
-from turnout_aten.generation.operators import kernel_rows, sorted_tuple
-from turnout_aten.generation.source import header, imports
+from turnout_aten.declarations.model import NativeFunction, NativeFunctions
+from turnout_aten.declarations.reading import load
+from turnout_aten.generation.catalogue import module_of
+from turnout_aten.generation.packets import public_name
+from turnout_aten.generation.tables import check_names, header, rows_lines
 
-_OPERATORS_NOTE = """
-# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made
-# current.
-OPERATORS = ("""
+_HEAD = """from turnout_aten.declarations.tables import Table
+from turnout_aten.functions.lookup import functions_of
+"""
 
-_KERNELS_NOTE = """
-# One row per kernel: operator, dispatch key, `module:function` or `autogen:KIND:OPERATOR`.
-KERNELS = ("""
+_TAIL = '''
+TABLE = Table(OPERATORS)
 
-_INSTALL = '''
 
 def install(library):
     """Define the operators and register their kernels; undoing the library takes them back."""
-    from turnout_aten.declarations.libraries import install_tables
+    from turnout_aten.declarations.libraries import install_table
 
-    install_tables(library, OPERATORS, KERNELS)'''
+    install_table(library, TABLE)
+
+
+__getattr__, __dir__ = functions_of(globals(), __name__, TABLE)
+'''
 
 
 def thirdparty_files(yaml: Path, out: Path, namespace: str | None, module: str | None) -> dict[Path, str]:
@@ -49,8 +47,7 @@ def thirdparty_files(yaml: Path, out: Path, namespace: str | None, module: str |
 
 
 def thirdparty_text(functions: NativeFunctions, source: str, module: str | None) -> str:
-    """The text of the file. Raises ValueError for a kernel without a module."""
-    unique_identifiers(functions)
+    """The text of the file. Raises ValueError for a kernel without a module, and for names that clash."""
 
     def reference(function: object, kernel: str) -> str:
         path, _, name = kernel.rpartition(".")
@@ -59,30 +56,13 @@ def thirdparty_text(functions: NativeFunctions, source: str, module: str | None)
             raise ValueError(f"--module is needed: the kernel {kernel} is named without one")
         return f"{'.'.join(parts)}:{name}"
 
-    lines = [
-        header(f"The operators of {source}: stubs, tables, functions.", source),
-        *imports("turnout.operators.arguments", list(STUB_GLOBALS)),
-    ]
-    for f in functions:
-        stub = stub_source(f.schema, f.qualified_name, stub_name(f), cache_name(f)).rstrip()
-        lines += ["", f"{cache_name(f)} = {{}}", "", "", stub, ""]
-    lines.append(_OPERATORS_NOTE)
-    for f in functions:
-        flags = f"{sorted_tuple(f.tags)}, {f.device_check == 'ExactSame'}, {f.device_guard}"
-        lines.append(f"    ({f.schema_text!r}, {stub_name(f)}, {cache_name(f)}, {flags}),")
-    lines += [")", "", "for _row in OPERATORS:", '    _row[1].__qualname__ = _row[0][:_row[0].index("(")]']
-    rows = [f"    {(f.qualified_name, *row)!r}," for f in functions for row in kernel_rows(functions, f, reference)]
-    lines += [_KERNELS_NOTE, *rows, ")", _INSTALL, ""]
-    modules = sorted({f.python_module or "" for f in functions})
-    # One file has them all, so python_module takes nothing off their names.
-    packets = [replace(p, module="") for module in modules for p in function_packets(functions, module)]
-    body = functions_lines(packets)
-    lines += [
-        *preamble(packets, body),
-        *return_types_lines(packets, "__name__"),
-        *body,
-        "",
-        "",
-        f"__all__ = {[p.public_name for p in packets]!r}",
-    ]
+    def one_module(function: NativeFunction) -> str | None:
+        # One file has all functions, so python_module takes nothing off their names.
+        return None if module_of(function) is None else ""
+
+    bases = [f for f in functions if one_module(f) is not None and f.schema.kind != "out"]
+    public = sorted({public_name(f.schema.name.name, "") for f in bases})
+    check_names(public)
+    lines = [header(f"The operators of {source}: table, functions.", source), _HEAD]
+    lines += [*rows_lines(functions, reference, one_module), _TAIL, f"__all__ = {public!r}"]
     return "\n".join(lines) + "\n"

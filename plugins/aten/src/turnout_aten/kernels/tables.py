@@ -44,6 +44,11 @@ def register_kernels(
     groups = STRUCTURED if structured is None else structured
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
     unknown = [name for name in rows if not REGISTRY.knows(name)]
+    if len(unknown) == len(rows) and rows:
+        raise RegistrationError(
+            f"{library.origin}: no operator of namespace {namespace!r} is defined yet\n"
+            f"  to fix  name the plugin that defines them in the manifest of {library.name}: requires_plugins = [...]"
+        )
     if unknown:
         raise RegistrationError(
             f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}"

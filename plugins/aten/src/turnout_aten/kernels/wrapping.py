@@ -8,15 +8,15 @@ error is the usual one.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, FLOAT, can_cast
-from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
+from turnout_aten.errors import tensors as texts
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
-from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,8 @@ BOOL = "bool"  # tensors of one dtype in, bool out (comparisons)
 class Row:
     """An array kernel with options.
 
-    allocates  ALWAYS, SAME or BOOL: opts in to the fast path
+    allocates  ALWAYS, SAME or BOOL: opts in to the fast path, where the kernel makes its own result. NotImplementedError from it
+               sends the call to the general path
     pointwise  an output may be the very array of an input
     simple     the kernel as a function of the required arguments, for the fast path when the others have their defaults: it
                saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
@@ -81,9 +82,7 @@ class Structured:
         outs = {a.name for a in schema.out_arguments}
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
-        self.tensors = [
-            a.name for a in schema.arguments if a.name not in outs and a.type.canonical.rstrip("?") == "Tensor"
-        ]
+        self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
 
     def kernel_arguments(self, backend: TensorBackend, args: Sequence[Any], result: Result) -> list[Any]:
         """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
@@ -150,7 +149,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
         result = as_result(s.shape(*args))
         device = args[0].device if args[0].__class__ is Tensor else first_device(args)
         arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
-        with backend.kernel_context() or nullcontext():
+        with backend.kernel_context():
             fn(*s.kernel_arguments(backend, args, result), *arrays)
         if len(arrays) == 1:
             return wrap(arrays[0], device)
@@ -175,38 +174,53 @@ def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: C
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
     applies += _admitted(row, tensors)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
+    made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
-    array = None
+    array = failure = None
     {f"if {' and '.join(applies)}:" if applies else "if True:"}
         try:
             array = {_kernel_call(row, arguments, tensors, others)}
-        except Exception:
-            pass  # the general path says what is wrong, or converts and succeeds
+        except Exception as raised:
+            failure = raised.with_traceback(None)  # whose frame would hold it in turn
     if array.__class__ is not ARRAY:
+        if failure is not None:
+            return after(failure, general, ks, {", ".join(arguments)})
         if array is None:
             return general(ks, {", ".join(arguments)})
         array = as_array(array)
     {f"if array.dtype is not {first}.dtype: return general(ks, {', '.join(arguments)})" if unsure else ""}
-    t = Tensor()
-    t.array = array
-    t.keys = KEYS
-    t.device = {tensors[0]}.device
-    t.gmask = 0
-    t.node = None
-    t.ver = CLOCK.epoch
-    t.storage = None
-    t.view_of = None
-    t.extra = None
+{made}
     return t
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
         "as_array": backend.as_array, "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
-        **_defaults(others),
+        "after": _after_failure(s.op, backend), **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _after_failure(op: Operator, backend: TensorBackend) -> Call:
+    """What a fast path does when its kernel raised: the general path says what is wrong, in the usual words.
+
+    Where that succeeds, the kernel refused what the shape function accepts: a KernelWarning names it. Warnings of the array
+    library that were turned into errors apart, for the general path runs where the backend keeps those quiet; and apart from
+    NotImplementedError, by which a kernel says that it needs its output.
+    """
+
+    def run_general(error: Exception, general: Call, ks: int, *args: Any) -> Any:
+        result = general(ks, *args)
+        if not isinstance(error, (Warning, FloatingPointError, NotImplementedError)):
+            import warnings
+
+            warnings.warn(
+                texts.fast_kernel_failed(op.qualified_name, backend.device_type, error), KernelWarning, stacklevel=3
+            )
+        return result
+
+    return run_general
 
 
 def _admitted(row: Row, tensors: list[str]) -> list[str]:
@@ -263,7 +277,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
         )
         written = array if direct else backend.empty(out.shape, out.dtype, target.device)
-        with backend.kernel_context() or nullcontext():
+        with backend.kernel_context():
             fn(*s.kernel_arguments(backend, args, result), written)
             if written is not array:
                 backend.copy(array, written)
@@ -296,22 +310,24 @@ def _fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
-    array = None
+    array = failure = None
     if {" and ".join(applies)}:
         if {first}_a.size <= {_ASIDE}:
             try:
                 array = {_kernel_call(row, arguments, tensors, others)}
-            except Exception:
-                pass  # the general path says what is wrong, or converts and succeeds
+            except Exception as raised:
+                failure = raised.with_traceback(None)  # whose frame would hold it in turn
 {_large_inplace(row, arguments, tensors, others) if row.pointwise and row.allocates == ALWAYS else ""}
     if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
+        if failure is not None:
+            return after(failure, general, ks, {", ".join(arguments)})
         return general(ks, {", ".join(arguments)})
     {first}_a[...] = array
     return {first}
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple,
-        "context": lambda: backend.kernel_context() or nullcontext(), **_defaults(others),
+        "context": backend.kernel_context, "after": _after_failure(s.op, backend), **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
@@ -349,7 +365,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             written.append(
                 target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
             )
-        with backend.kernel_context() or nullcontext():
+        with backend.kernel_context():
             fn(*s.kernel_arguments(backend, inputs, result), *written)
             for array, target in zip(written, targets, strict=True):
                 if array is not target.array:
@@ -425,7 +441,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
         for i in mutated:
             if isinstance(args[i], Tensor):
                 check_writable(op, backend, args[i], ())
-        with backend.kernel_context() or nullcontext():
+        with backend.kernel_context():
             made = fn(*[to_array(backend, value) for value in args])
         if mutated:
             targets = tuple(args[i] for i in mutated)

@@ -123,16 +123,6 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
-relu_ = _functions.relu_
-elu_ = _generated.elu_
-selu_ = _functions.selu_
-celu_ = _functions.celu_
-leaky_relu_ = _generated.leaky_relu_
-hardtanh_ = _generated.hardtanh_
-rrelu_ = _functions.rrelu_
-threshold_ = _functions.threshold_
-
-
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """softmax of the negated input along a dim, computed in `dtype`."""
     return _functions.softmax(_functions.neg(input), dim, dtype)
@@ -140,27 +130,20 @@ def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
 __all__ = [
     "celu",
-    "celu_",
     "elu",
-    "elu_",
     "glu",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
-    "hardtanh_",
     "leaky_relu",
-    "leaky_relu_",
     "logsigmoid",
     "mish",
     "prelu",
     "relu",
     "relu6",
-    "relu_",
     "rrelu",
-    "rrelu_",
     "selu",
-    "selu_",
     "silu",
     "softmin",
     "softplus",
@@ -168,5 +151,4 @@ __all__ = [
     "softsign",
     "tanhshrink",
     "threshold",
-    "threshold_",
 ]

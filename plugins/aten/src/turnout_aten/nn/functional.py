@@ -5,35 +5,8 @@ Operators stand here as they are; what PyTorch writes in Python around them is i
 
 from __future__ import annotations
 
-from turnout_aten.generated.functions import (
-    adaptive_avg_pool1d,
-    avg_pool1d,
-    bilinear,
-    channel_shuffle,
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    cosine_similarity,
-    log_softmax,
-    pairwise_distance,
-    pdist,
-    pixel_shuffle,
-    pixel_unshuffle,
-    sigmoid,
-    softmax,
-    tanh,
-)
-from turnout_aten.generated.nn_functional import (
-    avg_pool2d,
-    avg_pool3d,
-    gelu,
-    linear,
-    one_hot,
-    scaled_dot_product_attention,
-)
+from turnout_aten.generated import functions as _functions
+from turnout_aten.generated import nn_functional as _generated
 from turnout_aten.nn import activations as _activations
 from turnout_aten.nn import images as _images
 from turnout_aten.nn import layers as _layers
@@ -47,18 +20,55 @@ from turnout_aten.nn.losses import *  # noqa: F403 - a module of public function
 from turnout_aten.nn.normalisation import *  # noqa: F403 - a module of public functions with its own __all__
 from turnout_aten.nn.pooling import *  # noqa: F403 - a module of public functions with its own __all__
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout_aten.generated.functions import (
+        adaptive_avg_pool1d,
+        avg_pool1d,
+        bilinear,
+        celu_,
+        channel_shuffle,
+        conv1d,
+        conv2d,
+        conv3d,
+        conv_transpose1d,
+        conv_transpose2d,
+        conv_transpose3d,
+        cosine_similarity,
+        log_softmax,
+        pairwise_distance,
+        pdist,
+        pixel_shuffle,
+        pixel_unshuffle,
+        relu_,
+        rrelu_,
+        selu_,
+        sigmoid,
+        softmax,
+        tanh,
+        threshold_,
+    )
+    from turnout_aten.generated.nn_functional import (
+        avg_pool2d,
+        avg_pool3d,
+        elu_,
+        gelu,
+        hardtanh_,
+        leaky_relu_,
+        linear,
+        one_hot,
+        scaled_dot_product_attention,
+    )
+
 __all__ = [
-    *_activations.__all__,
-    *_images.__all__,
-    *_layers.__all__,
-    *_losses.__all__,
-    *_normalisation.__all__,
-    *_pooling.__all__,
     "adaptive_avg_pool1d",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
     "bilinear",
+    "celu_",
     "channel_shuffle",
     "conv1d",
     "conv2d",
@@ -67,7 +77,10 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cosine_similarity",
+    "elu_",
     "gelu",
+    "hardtanh_",
+    "leaky_relu_",
     "linear",
     "log_softmax",
     "one_hot",
@@ -75,8 +88,26 @@ __all__ = [
     "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "relu_",
+    "rrelu_",
     "scaled_dot_product_attention",
+    "selu_",
     "sigmoid",
     "softmax",
     "tanh",
+    "threshold_",
 ]
+__all__ += _activations.__all__
+__all__ += _images.__all__
+__all__ += _layers.__all__
+__all__ += _losses.__all__
+__all__ += _normalisation.__all__
+__all__ += _pooling.__all__
+
+
+def __getattr__(name: str) -> Any:
+    """An operator's function, made when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(_generated, name, None) or getattr(_functions, name)
+    return globals().setdefault(name, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnout_aten.generated import operators as _operators
+from turnout_aten import operators as _operators
 from turnout_aten.signal import windows as windows
 
 TYPE_CHECKING = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnout import dtypes
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten.tensor.late_methods import Late, LateProperty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,17 +19,32 @@ if TYPE_CHECKING:
 
 
 class Conversions:
-    """Those of one tensor return the tensor itself where nothing is to be converted."""
+    """Each returns `self` when no conversion is needed."""
 
     __slots__ = ()
 
-    def new_tensor(
-        self: Any, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
-    ) -> Tensor:
-        """A tensor of new data, copied, with this one's dtype and device unless others are given; see `turnout.tensor`."""
-        from turnout_aten.tensor.creation import tensor
+    if TYPE_CHECKING:
 
-        return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+        def new_tensor(
+            self: Any, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
+        ) -> Tensor:
+            """A tensor of new data, with this one's dtype and device unless others are given."""
+
+        def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
+            """`turnout.array_api`, for code written for any array library."""
+
+        @property
+        def data(self: Any) -> Tensor:
+            """The same memory without history."""
+
+        @data.setter
+        def data(self: Any, value: Any) -> None:
+            """Take over another tensor's memory, shape, dtype and device."""
+
+    else:
+        new_tensor = Late("turnout_aten.tensor.creation:new_tensor")
+        __array_namespace__ = Late("turnout_aten.array_api.of_tensors:array_namespace")
+        data = LateProperty("turnout_aten.tensor.data:data")
 
     def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float16."""
@@ -84,37 +100,9 @@ class Conversions:
             raise ArgumentError(f"to_device: streams are not supported, got {stream!r}; pass None")
         return self.to(device=device)  # type: ignore[no-any-return]
 
-    def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
-        """`turnout.array_api`, for code written for any array library. Raises ArgumentError for a version it does not follow."""
-        from turnout_aten import array_api
-
-        if api_version not in (None, array_api.__array_api_version__):
-            has = array_api.__array_api_version__
-            raise ArgumentError(f"__array_namespace__: api_version must be {has!r} or None, got {api_version!r}")
-        return array_api
-
     def __rdiv__(self: Any, other: Any) -> Tensor:
         """other / self, under the name that Python 2 had."""
         return self.reciprocal() * other  # type: ignore[no-any-return]
-
-    @property
-    def data(self: Any) -> Tensor:
-        """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.
-
-        # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
-        """
-        return self.detach()  # type: ignore[no-any-return]
-
-    @data.setter
-    def data(self: Any, value: Any) -> None:
-        """Take over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay.
-
-        Raises CallError for what is no tensor, DTypeError for integers where a gradient is required, AliasError inside vmap and
-        between inference tensors and others.
-        """
-        from turnout_aten.tensor.data import adopt
-
-        adopt(self, value)
 
     @property
     def real(self: Any) -> Tensor:

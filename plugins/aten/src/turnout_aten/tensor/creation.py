@@ -41,6 +41,13 @@ def tensor(
     return made.requires_grad_() if requires_grad else made
 
 
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
+) -> Tensor:
+    """A tensor of new data, copied, with this one's dtype and device unless others are given; see `turnout.tensor`."""
+    return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+
 def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
     """`data` as a tensor, over the same memory where it is one or an array that fits. Raises as `tensor` does."""
     place = None if device is None else _place(device)

@@ -66,3 +66,19 @@ def adopt(self: Tensor, value: Any) -> None:
     self.array = value.array
     self.device = value.device
     self.keys = (value.keys & ~_OWN) | (self.keys & _OWN)
+
+
+def _detached(self: Tensor) -> Tensor:
+    """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.
+
+    Setting it takes over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay. That raises
+    CallError for what is not a tensor, DTypeError for integers where a gradient is required, AliasError inside vmap and between
+    inference tensors and others.
+
+    # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
+    """
+    made: Tensor = self.detach()
+    return made
+
+
+data = property(_detached, adopt)

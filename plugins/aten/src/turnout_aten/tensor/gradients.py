@@ -9,6 +9,7 @@ from turnout import plugins
 from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
 from turnout.keys import TRACKED
+from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
 from turnout_aten.tensor.grad_mode import grad_fn, is_inference_mode_enabled, tracked_levels
 from turnout_aten.tensor.levels import GRAD
@@ -84,11 +85,10 @@ class GradientMethods:
             raise DTypeError(
                 f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
             )
-        if self.is_inference():
-            if not is_inference_mode_enabled():
-                raise AliasError(
-                    "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
-                )
+        if self.is_inference() and not is_inference_mode_enabled():
+            raise AliasError(
+                "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
+            )
         # What history there is belongs to functional transforms that are over.
         self.node = None
         self.set_gmask(1)
@@ -96,10 +96,7 @@ class GradientMethods:
 
     def detach_(self: Any) -> Tensor:
         """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view of another tensor."""
-        if self.hides_its_base():
-            # differs from torch: a view of what only the function that returned it has seen is as good as no view.
-            self.view_of = None
-        elif self.view_of is not None:
+        if self.view_of is not None:
             raise AliasError(
                 "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
             )
@@ -135,9 +132,7 @@ class GradientMethods:
 
     def _check_grad(self: Any, value: Any) -> None:
         """Raise for what cannot be this tensor's gradient."""
-        from turnout_aten.tensor.tensor import Tensor
-
-        if not isinstance(value, Tensor):
+        if not is_tensor(value):
             raise CallError(f"grad must be a tensor or None, not {type(value).__name__}")
         if value is self:
             raise ArgumentError("a tensor cannot be its own grad")

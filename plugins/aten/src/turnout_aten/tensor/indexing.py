@@ -13,7 +13,7 @@ from turnout.devices import Device
 from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError
 from turnout.keys import KEYS
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 

@@ -131,6 +131,9 @@ def cuda_array(tensor: Tensor) -> Any:
     return made
 
 
+cuda_array_interface = property(cuda_array)
+
+
 # ---- DLPack
 
 

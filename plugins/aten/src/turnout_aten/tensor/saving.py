@@ -175,7 +175,7 @@ def _memory(tensor: Tensor) -> Memory:
     return found
 
 
-def reduce(tensor: Tensor) -> tuple[Any, ...]:
+def reduce(tensor: Tensor, protocol: Any = None) -> tuple[Any, ...]:
     """What pickle stores. A tensor with history comes back as a leaf that requires a gradient; `.grad` is left out."""
     made = (_memory(tensor), _place(tensor), bool(tensor.gmask & 1))
     cls = type(tensor)

@@ -1,14 +1,13 @@
 """`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
 
-Creating a tensor is nine stores into slots (see `wrap`). There is no `__init__`, which would cost 50 ns of about 110, and no
-`__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes is
-an operator; the methods for them are generated.
+Creating a tensor is nine stores into slots (see `wrapping_lines`). There is no `__init__`, which would cost 50 ns of about 110,
+and no `__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes
+is an operator; the methods for them are made from its declaration.
 """
 
 from __future__ import annotations
 
 import threading
-from sys import getrefcount
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
@@ -18,10 +17,12 @@ from turnout.errors import (
     CallError,
     DimError,
 )
+from turnout.operators.stubs import compile_function
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions
 from turnout_aten.tensor.gradients import GradientMethods
+from turnout_aten.tensor.late_methods import Late
 from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
 from turnout_aten.tensor.storage import Storage, View
 
@@ -228,12 +229,6 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def _base(self) -> Tensor | None:
         return None if self.view_of is None else self.view_of.base
 
-    def hides_its_base(self) -> bool:
-        """Whether it is a view of a tensor that nobody else holds: of one that the function which returned it made on its way."""
-        view = self.view_of
-        # 2: the record's slot, and the argument of getrefcount.
-        return view is not None and getrefcount(view.base) <= 2
-
     def live_views(self) -> Iterator[Tensor]:
         """The views of this base that are still alive."""
         if self.storage is not None:
@@ -261,59 +256,59 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """On the host: `to("cpu")`."""
         return self.to("cpu")
 
-    # ---- values on the host
+    # ---- in other modules
 
-    def item(self) -> Any:
-        """The Python number in a tensor of one element; works for any backend. Raises CallError for more."""
-        from turnout_aten.tensor import interop
+    if TYPE_CHECKING:
 
-        return interop.item(self)
+        def item(self) -> Any:
+            """The Python number in a tensor of one element; works for any backend. Raises CallError for more."""
 
-    def tolist(self) -> Any:
-        """Nested lists of Python numbers; the number itself for a 0-dim tensor."""
-        from turnout_aten.tensor import interop
+        def tolist(self) -> Any:
+            """Nested lists of Python numbers; the number itself for a 0-dim tensor."""
 
-        return interop.tolist(self)
+        def numpy(self, *, force: bool = False) -> Any:
+            """A NumPy array over the same memory, for tensors on a host backend that require no gradient.
 
-    def numpy(self, *, force: bool = False) -> Any:
-        """A NumPy array over the same memory, for tensors on a host backend that require no gradient.
+            `force=True` detaches and copies to the host where that is needed.
+            """
 
-        `force=True` detaches and copies to the host where that is needed.
-        """
-        from turnout_aten.tensor import interop
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
 
-        return interop.numpy(self, force=force)
+        def __dlpack__(self, **options: Any) -> Any: ...
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        from turnout_aten.tensor import interop
+        def __dlpack_device__(self) -> tuple[int, int]: ...
 
-        return interop.array(self, dtype, copy)
+        @property
+        def __cuda_array_interface__(self) -> Any: ...
 
-    def __dlpack__(self, **options: Any) -> Any:
-        from turnout_aten.tensor import interop
+        def __getitem__(self, index: Any) -> Tensor: ...
 
-        return interop.to_dlpack(self, **options)
+        def __setitem__(self, index: Any, value: Any) -> None: ...
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        from turnout_aten.tensor import interop
+        def __repr__(self) -> str: ...
 
-        return interop.dlpack_device(self)
+        def __copy__(self) -> Tensor: ...
 
-    @property
-    def __cuda_array_interface__(self) -> Any:
-        from turnout_aten.tensor import interop
+        def __deepcopy__(self, memo: dict[int, Any]) -> Tensor: ...
 
-        return interop.cuda_array(self)
+        def __reduce_ex__(self, protocol: Any) -> Any: ...
 
-    def __getitem__(self, index: Any) -> Tensor:
-        from turnout_aten.tensor import indexing
+    else:
+        item = Late("turnout_aten.tensor.interop:item")
+        tolist = Late("turnout_aten.tensor.interop:tolist")
+        numpy = Late("turnout_aten.tensor.interop:numpy")
+        __array__ = Late("turnout_aten.tensor.interop:array")
+        __dlpack__ = Late("turnout_aten.tensor.interop:to_dlpack")
+        __dlpack_device__ = Late("turnout_aten.tensor.interop:dlpack_device")
+        __cuda_array_interface__ = Late("turnout_aten.tensor.interop:cuda_array_interface")
+        __getitem__ = Late("turnout_aten.tensor.indexing:get")
+        __setitem__ = Late("turnout_aten.tensor.indexing:set")
+        __repr__ = Late("turnout_aten.tensor.printing:tensor_text")
+        __copy__ = Late("turnout_aten.tensor.saving:shallow_copy")
+        __deepcopy__ = Late("turnout_aten.tensor.saving:deepcopy")
+        __reduce_ex__ = Late("turnout_aten.tensor.saving:reduce")
 
-        return indexing.get(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        from turnout_aten.tensor import indexing
-
-        indexing.set(self, index, value)
+    # ---- what Python asks of a sequence of numbers
 
     def __len__(self) -> int:
         if not self.array.shape:
@@ -358,40 +353,38 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             )
         return bool(found.any().item())
 
-    def __repr__(self) -> str:
-        from turnout_aten.tensor import printing
-
-        return printing.tensor_text(self)
-
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.shape == () and spec else repr(self)
 
-    def __copy__(self) -> Tensor:
-        from turnout_aten.tensor import saving as serialization
 
-        return serialization.shallow_copy(self)
+def wrapping_lines(
+    *,
+    array: str = "array",
+    keys: str = "device.backend.keys",
+    device: str = "device",
+    ver: str = "CLOCK.epoch",
+    cls: str = "Tensor",
+) -> list[str]:
+    """The source that makes `t`, a new untracked tensor without a view record, from expressions for its fields.
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        from turnout_aten.tensor import saving as serialization
+    The one statement of what a fresh tensor is. Generated wrappers have it inline: a call of `wrap` would cost 200 ns of 970.
+    Needs the globals `Tensor` (or `cls`) and `CLOCK`.
+    """
+    fields = {
+        "array": array, "keys": keys, "device": device, "gmask": "0", "node": "None", "ver": ver, "storage": "None",
+        "view_of": "None", "extra": "None",
+    }  # fmt: skip
+    return [f"t = {cls}()", *(f"t.{name} = {value}" for name, value in fields.items())]
 
-        return serialization.deepcopy(self, memo)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        from turnout_aten.tensor import saving as serialization
+if TYPE_CHECKING:
 
-        return serialization.reduce(self)
+    def wrap(array: Any, device: Device) -> Tensor:
+        """A new tensor around a backend's array; untracked, no view, version of the present epoch."""
 
-
-def wrap(array: Any, device: Device) -> Tensor:
-    """A new tensor around a backend's array; untracked, no view, version of the present epoch."""
-    t = Tensor()
-    t.array = array
-    t.keys = device.backend.keys
-    t.device = device
-    t.gmask = 0
-    t.node = None
-    t.ver = CLOCK.epoch
-    t.storage = None
-    t.view_of = None
-    t.extra = None
-    return t
+else:
+    _LINES = ["def wrap(array, device):", *(f"    {line}" for line in [*wrapping_lines(), "return t"]), ""]
+    wrap = compile_function(
+        "\n".join(_LINES), "wrap", "<wrap>", {"Tensor": Tensor, "CLOCK": CLOCK, "__name__": __name__}
+    )
+    wrap.__doc__ = "A new tensor around a backend's array; untracked, no view, version of the present epoch."

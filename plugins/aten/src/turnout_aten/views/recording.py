@@ -1,4 +1,4 @@
-"""What core itself does at ADInplaceOrView: record views and count writes, whether or not any plugin is active.
+"""What happens at ADInplaceOrView: views are recorded and writes counted, whether or not anything differentiates.
 
 One fallback, specialised per operator by its schema: functional operators fall through, views get a `View` record, operators
 that mutate raise the version of what they wrote. So custom operators get both from their annotations alone.
@@ -173,8 +173,6 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
     if made is viewed or storage is None or (storage is not viewed.storage and not made.is_alias_of(viewed)):
         return
     old = viewed.view_of
-    if old is not None and old.no_grad and not old.base.gmask and viewed.hides_its_base():
-        viewed.view_of = old = None  # as good as no view, and it may be written where gradients are recorded
     link = (op, rest, index)
     multi = index is not None
     no_grad = not GRAD.get()[0]

@@ -12,22 +12,22 @@ from turnout_aten.tensor.grad_mode import is_inference as is_inference
 from turnout_aten.tensor.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from turnout_aten.tensor.grad_mode import no_grad as no_grad
 from turnout_aten.tensor.grad_mode import set_grad_enabled as set_grad_enabled
-from turnout_autograd.anomaly import detect_anomaly as detect_anomaly
-from turnout_autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from turnout_autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
-from turnout_autograd.anomaly import set_detect_anomaly as set_detect_anomaly
-from turnout_autograd.calls import backward as backward
-from turnout_autograd.calls import grad as grad
+from turnout_autograd.checking.gradcheck import gradcheck as gradcheck
+from turnout_autograd.checking.gradcheck import gradgradcheck as gradgradcheck
+from turnout_autograd.checking.samples import GradcheckError as GradcheckError
+from turnout_autograd.engine.anomaly import detect_anomaly as detect_anomaly
+from turnout_autograd.engine.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from turnout_autograd.engine.anomaly import is_anomaly_enabled as is_anomaly_enabled
+from turnout_autograd.engine.anomaly import set_detect_anomaly as set_detect_anomaly
+from turnout_autograd.engine.hook_tables import Handle as Handle
+from turnout_autograd.engine.nodes import Node as Node
 from turnout_autograd.errors import DrawingError as DrawingError
 from turnout_autograd.errors import GradientError as GradientError
-from turnout_autograd.function import Function as Function
-from turnout_autograd.function import FunctionCtx as FunctionCtx
-from turnout_autograd.function import once_differentiable as once_differentiable
-from turnout_autograd.graph import Handle as Handle
-from turnout_autograd.graph import Node as Node
-from turnout_autograd.numeric import GradcheckError as GradcheckError
-from turnout_autograd.numeric import gradcheck as gradcheck
-from turnout_autograd.numeric import gradgradcheck as gradgradcheck
+from turnout_autograd.function.context import FunctionCtx as FunctionCtx
+from turnout_autograd.function.function import Function as Function
+from turnout_autograd.function.once_differentiable import once_differentiable as once_differentiable
+from turnout_autograd.passes.backward import backward as backward
+from turnout_autograd.passes.backward import grad as grad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """`turnout.autograd.function`: functions with gradients of their own."""
 
-from __future__ import annotations
-
-from turnout_autograd.function import Function, FunctionCtx, once_differentiable
-
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+from turnout_autograd.function.context import FunctionCtx as FunctionCtx
+from turnout_autograd.function.function import Function as Function
+from turnout_autograd.function.once_differentiable import once_differentiable as once_differentiable

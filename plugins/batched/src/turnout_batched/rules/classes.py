@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, family, wrapped_dim
 from turnout_batched.rules.pointwise import pointwise, unary
@@ -27,7 +27,7 @@ def rule_of(op: Operator) -> Rule | None:
     if op.schema.kind != "functional" or op.schema.is_view or "nondeterministic_seeded" in op.tags:
         return None
     arguments = op.schema.arguments
-    tensors = [i for i, a in enumerate(arguments) if a.type.canonical.startswith("Tensor")]
+    tensors = [i for i, a in enumerate(arguments) if a.type.is_tensor_like]
     names = [a.name for a in arguments]
     if any("[" in arguments[i].type.canonical for i in tensors):
         return None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_aten import operators as aten
 from turnout_aten.composites import segment_reductions as segments
-from turnout_aten.generated import operators as aten
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.tensor.tensor import Tensor
 

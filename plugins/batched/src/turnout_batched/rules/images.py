@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, Rule, family, front, padded
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.dtypes import bool_
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, logical_shape, padded

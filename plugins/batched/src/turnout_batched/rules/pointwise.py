@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.losses import MEAN, NONE
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.tensor.tensor import Tensor

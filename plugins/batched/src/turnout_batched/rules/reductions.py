@@ -13,7 +13,7 @@ from math import prod as product
 from typing import Any
 
 from turnout.dtypes import FLOAT
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wrapped_dim
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.errors import DimError, ShapeError
-from turnout_aten.generated import operators as aten
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.geometry import inferred_shape

@@ -1,0 +1,170 @@
+"""What public functions and methods call besides stubs: the rare forms of a call.
+
+Their text takes the common case itself and comes here when that missed: an operand that is not a tensor, `out=`
+with several outputs, sizes written one by one.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import DTYPES, get_default_dtype
+from turnout.errors import CallError
+from turnout.errors import calls as texts
+from turnout.operators.arguments import MISSING
+from turnout.operators.packet import type_key
+from turnout.operators.values import is_tensor
+from turnout.registry import REGISTRY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout.dtypes import DType
+    from turnout.operators import Packet
+
+    Call = Callable[..., Any]
+
+NUMBERS = frozenset({int, float, bool})
+
+
+def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
+    """`self + other` where the method found no kernel: by the kind of `other`, or NotImplemented."""
+    if is_tensor(other):
+        return tensors(self, other)
+    if scalar is not None and is_number(other):
+        return scalar(self, other)
+    return NotImplemented
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a Python number or a NumPy scalar; tensors, arrays and texts are not."""
+    if isinstance(value, (int, float, complex)):
+        return True
+    return hasattr(value, "dtype") and hasattr(value, "item") and not hasattr(value, "device") and value.shape == ()
+
+
+def number_dtype(value: Any) -> DType:
+    """The dtype of a tensor made of a Python number."""
+    if isinstance(value, bool):
+        return DTYPES["bool"]
+    if isinstance(value, int):
+        return DTYPES["int64"]
+    return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
+
+
+# PyTorch's second names of arguments, NumPy's names for the same -> first names. Public functions and methods take them.
+SECOND_NAMES = {"axis": "dim", "keepdims": "keepdim", "x2": "other", "x": "input", "a": "input", "x1": "input"}
+
+# Keywords with which a function of several overloads cannot call its packet as it was called itself.
+NOT_OF_SCHEMAS = frozenset({*SECOND_NAMES, "input", "self"})
+
+
+def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call that was written with second names, by first names.
+
+    `more` are the keywords that are not parameters of the function, `given` its parameters. Raises CallError.
+    """
+    own = getattr(function, "__wrapped__", function)
+    defaults = own.__defaults__ or ()
+    names = own.__code__.co_varnames[: own.__code__.co_argcount]
+    by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | (own.__kwdefaults__ or {})
+    for name, value in more.items():
+        first = SECOND_NAMES.get(name)
+        if first not in given or given[first] is not by_name.get(first):
+            raise CallError(texts.unexpected_keyword(own.__name__, name))
+        given[first] = value
+    return {name: value for name, value in given.items() if value is not MISSING}
+
+
+class Overloads:
+    """A packet as public functions and methods call it: arguments may have their second names.
+
+    What the packet has chosen before is called at once; only what is new is looked at for other names than the schemas'.
+    """
+
+    __slots__ = ("_chosen", "_packet")
+
+    def __init__(self, packet: Packet) -> None:
+        self._packet = packet
+        self._chosen = packet.chosen
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            op = self._chosen[type_key(args, kwargs)]
+        except (KeyError, TypeError):
+            if not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                args, kwargs = self._in_schemas_words(args, kwargs)
+            return self._packet(*args, **kwargs)
+        return op.call(*args, **kwargs)
+
+    def _in_schemas_words(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments by the schemas' names. MISSING among `args` stands for what comes as a keyword.
+
+        Raises CallError.
+        """
+        schemas = [op.schema for op in self._packet]
+        has_input = any(a.name == "input" for schema in schemas for a in schema.arguments)
+        taken = [a.name for a in schemas[0].positional[: len(args)]]
+        given = args
+        if MISSING in args:
+            first = args.index(MISSING)
+            later = {n: v for n, v in zip(taken[first:], args[first:], strict=False) if v is not MISSING}
+            given, taken, kwargs = args[:first], taken[:first], {**later, **kwargs}
+        by_name: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            own = SECOND_NAMES.get(name, name)
+            own = "self" if own == "input" and not has_input else own
+            if name == "self" or own in taken or own in by_name:
+                raise CallError(texts.unexpected_keyword(self._packet.name, name))
+            by_name[own] = value
+        return given, by_name
+
+
+def all_ints(values: tuple[Any, ...]) -> bool:
+    """Whether sizes or dims were written one by one: x.sum(0, 1). A bool is a flag, not a dim."""
+    return all(hasattr(value, "__index__") and value.__class__ is not bool for value in values)
+
+
+def spread(values: tuple[Any, ...]) -> Any:
+    """The int list of `x.reshape(2, 3)` or `x.reshape((2, 3))`."""
+    return values[0] if len(values) == 1 and not hasattr(values[0], "__index__") else values
+
+
+def out_tuple(op_name: str, out: Any, count: int) -> Any:
+    """`out=` of an operator with several outputs: a sequence with one tensor for each."""
+    if isinstance(out, (tuple, list)) and len(out) == count:
+        return out
+    raise CallError(f"{op_name}: argument 'out' must be a tuple of {count} tensors, got {type(out).__name__}")
+
+
+def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
+    """Options given beside `out=`: what `out` has already, or an error. Raises CallError."""
+    if dtype is not None:
+        from turnout.operators.arguments import as_dtype
+
+        dtype = as_dtype(op_name, "dtype", dtype)
+    if dtype is not None and dtype is not out.dtype:
+        raise CallError(
+            f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; leave dtype away"
+        )
+    if device is not None and str(device) != str(out.device):
+        raise CallError(f"{op_name}: device {device} is asked for, but out is on {out.device}; leave device away")
+
+
+def packet(namespace: str, name: str) -> Overloads:
+    """The packet of a name, made empty where no overload is defined yet: a function may be made before its operators."""
+    return Overloads(REGISTRY.packet_handle(namespace, name))
+
+
+def with_requires_grad(factory: Call) -> Call:
+    """A factory function that also takes `requires_grad=False`, which no schema has: the result is then tracked."""
+    from functools import wraps
+
+    @wraps(factory)
+    def make(*args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
+        made = factory(*args, **kwargs)
+        return made.requires_grad_() if requires_grad else made
+
+    return make

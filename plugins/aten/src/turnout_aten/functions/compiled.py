@@ -1,0 +1,116 @@
+"""Public functions and methods, compiled from the overloads of their packet when they are first used.
+
+The text is that of `turnout_aten.generation`. What its variables mean is decided by their first letters: `K_add__Tensor` is
+the dict from key set to callable of aten::add.Tensor, `op_add__Tensor` its stub, `P_add` the packet, `R_max` the class of a
+packet's results.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+
+from turnout.operators.arguments import MISSING
+from turnout.operators.stubs import STUB_GLOBALS, run_source
+from turnout.registry import REGISTRY
+from turnout_aten.functions import call_forms, return_types
+from turnout_aten.generation.functions import function_source
+from turnout_aten.generation.methods import SPECIAL, method_source, operator_method
+from turnout_aten.generation.packets import Packet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from turnout_aten.declarations.tables import Overload, Table
+
+# What texts use besides the four kinds of variables.
+GLOBALS: dict[str, Any] = {
+    **STUB_GLOBALS, "MISSING": MISSING, "NUMBERS": call_forms.NUMBERS, "all_ints": call_forms.all_ints,
+    "binary": call_forms.binary, "check_options": call_forms.check_options, "first_names": call_forms.first_names,
+    "miss": REGISTRY.miss, "named": return_types.named, "new_tuple": return_types.new_tuple,
+    "number_dtype": call_forms.number_dtype, "out_tuple": call_forms.out_tuple, "spread": call_forms.spread,
+    "with_requires_grad": call_forms.with_requires_grad,
+}  # fmt: skip
+
+
+def make_function(table: Table, packet: Packet, home: str) -> Any:
+    """The public function of a packet in the public module `home`."""
+    name = packet.public_name
+    made = _run(function_source(packet), name, f"<{home}.{name}>", table, home)
+    made.__module__ = home
+    made.__qualname__ = made.__name__
+    made.operator_name = f"{packet.namespace}::{packet.name}"
+    return made
+
+
+def make_method(table: Table, name: str) -> Any:
+    """The method of that name: one of a packet, or one of Python's operators; where it says nothing more, the stub itself."""
+    if name in SPECIAL:
+        lines = operator_method(name, lambda packet: _written(table, packet))
+    else:
+        lines = method_source(method_packet(table, name))
+    made = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
+    if "::" not in made.__qualname__:
+        made.__module__ = "turnout"
+        made.__qualname__ = f"Tensor.{name}"
+        made.operator_name = f"aten::{name}"
+    return made
+
+
+def method_packet(table: Table, name: str) -> Packet:
+    """The packet of a method."""
+    packet = name if table.overloads(name) else name.removesuffix("_")  # of a name that Python does not take
+    return Packet(packet, [f for f in table.overloads(packet) if f.is_method])
+
+
+def _written(table: Table, packet: str) -> Sequence[Overload]:
+    """The overloads that Python's operators may call: those that were written, but for out variants."""
+    return [f for f in table.overloads(packet) if "generated" not in f.tags and f.schema.kind != "out"]
+
+
+def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> Any:
+    """What `name` stands for when the lines have run, with all their variables bound."""
+    source = "\n".join(lines) + "\n"
+    code = compile(source, filename, "exec", dont_inherit=True)
+    namespace = {**GLOBALS, "__name__": __name__}
+    for variable in _variables(code):
+        kind, mark, what = variable.partition("_")
+        if not mark:
+            continue
+        if kind == "K":
+            namespace[variable] = _overload(table, what).cache
+        elif kind == "op":
+            overload = _overload(table, what)
+            # A method that is the stub needs it at once; what is only called can be made at its first call.
+            namespace[variable] = overload.stub if variable in code.co_names else _late(overload, variable, namespace)
+        elif kind == "P":
+            namespace[variable] = call_forms.packet(table.overloads(what)[0].namespace, what)
+        elif kind == "R":
+            namespace[variable] = return_types.of_packet(table, what, home)
+    run_source(source, code, namespace)
+    return namespace[name]
+
+
+def _variables(code: CodeType) -> Iterator[str]:
+    """The global names that code uses, functions in it included; attributes are among them."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _variables(constant)
+
+
+def _overload(table: Table, identifier: str) -> Overload:
+    found = table.find(identifier)
+    assert found is not None, identifier
+    return found
+
+
+def _late(overload: Overload, variable: str, namespace: dict[str, Any]) -> Callable[..., Any]:
+    """Stands for a stub until its first call, which puts the stub into the namespace: later calls cost a global's look-up."""
+
+    def first_call(*args: Any, **kwargs: Any) -> Any:
+        stub = namespace[variable] = overload.stub
+        return stub(*args, **kwargs)
+
+    return first_call

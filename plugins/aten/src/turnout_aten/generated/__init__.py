@@ -1,1 +1,0 @@
-"""Made by `python -m turnout.codegen`; nobody edits these files."""

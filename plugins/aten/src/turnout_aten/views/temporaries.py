@@ -1,0 +1,64 @@
+"""Composite kernels whose result is a view of a temporary: outside of the kernel it is no view.
+
+`matmul` may end in a reshape of what it computed. Nobody else holds the base, so the view record would only forbid writes and
+detaching. It goes when the kernel returns, unless the memory is that of an argument.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.operators.values import tensors_in
+from turnout_aten.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+
+    Call = Callable[..., Any]
+
+
+def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
+    """The binder of composite kernels: they get the schema's arguments, keyword-only ones by keyword."""
+    fn = kernel.fn.__wrapped__
+    keywords = [a.name for a in op.schema.arguments if a.kwarg_only]
+    split = len(op.schema.arguments) - len(keywords)
+
+    if not keywords:
+
+        def call_composite(ks: int, *args: Any) -> Any:
+            result = fn(*args)
+            if result.__class__ is Tensor:
+                if result.view_of is not None:
+                    _settle(result, args)
+            elif result.__class__ in _SEQUENCES:
+                _settle_all(result, args)
+            return result
+
+        return call_composite
+
+    def call_composite_with_keywords(ks: int, *args: Any) -> Any:
+        result = fn(*args[:split], **dict(zip(keywords, args[split:], strict=True)))
+        _settle_all(result if result.__class__ in _SEQUENCES else (result,), args)
+        return result
+
+    return call_composite_with_keywords
+
+
+_SEQUENCES = frozenset({tuple, list})
+
+
+def _settle_all(results: Any, args: tuple[Any, ...]) -> None:
+    for result in results:
+        if isinstance(result, Tensor) and result.view_of is not None:
+            _settle(result, args)
+
+
+def _settle(result: Tensor, args: tuple[Any, ...]) -> None:
+    """Forget the view record of a result whose memory is nobody's argument."""
+    for given in tensors_in(args):
+        if given is result or (isinstance(given, Tensor) and given.is_alias_of(result)):
+            return
+    result.view_of = None

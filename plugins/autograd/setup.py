@@ -1,0 +1,61 @@
+"""The build: makes `turnout_autograd/generated` from the declarations, if this is built in a workspace.
+
+An sdist carries the package, so that building from it needs nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+HERE = Path(__file__).resolve().parent
+# Of the generator: its own package, and what it imports.
+SOURCES = [HERE / "src", HERE.parent / "aten" / "src", HERE.parents[1] / "core" / "src"]
+PACKAGE = "turnout_autograd.generated"
+INDEX = HERE / "src" / "turnout_autograd" / "generated" / "__init__.py"
+
+
+def generate() -> None:
+    """Write the package. Raises RuntimeError where that cannot be done and it is not there yet."""
+    fix = "build from an sdist or in a checkout of the repository"
+    if all(path.is_dir() for path in SOURCES):
+        fix = "pip install PyYAML"
+        if _has_yaml():
+            sys.path[:0] = map(str, SOURCES)
+            from turnout_autograd.generation.files import write
+
+            write()
+    if not INDEX.exists():
+        raise RuntimeError(
+            f"turnout-autograd: the kernels of the standard operators are not generated yet\n  to fix  {fix}"
+        )
+
+
+def _has_yaml() -> bool:
+    try:
+        import yaml  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class BuildPy(build_py):
+    """Generates into the source tree, from which wheels, sdists and editable installs take it."""
+
+    def finalize_options(self) -> None:
+        # At the first build in a checkout packages were listed without this one, and an sdist lists files without `run`.
+        if not INDEX.exists():
+            generate()
+        if PACKAGE not in self.distribution.packages:
+            self.distribution.packages.append(PACKAGE)
+        super().finalize_options()
+
+    def run(self) -> None:
+        generate()
+        super().run()
+
+
+setup(cmdclass={"build_py": BuildPy})

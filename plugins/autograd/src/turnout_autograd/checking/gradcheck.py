@@ -1,0 +1,105 @@
+"""`gradcheck` and `gradgradcheck`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.checking.differences import Check
+from turnout_autograd.checking.samples import (
+    GradcheckError,
+    check_tracked,
+    floating_outputs,
+    in_real_numbers,
+    is_checked,
+    listed,
+    random_like,
+    real_leaf,
+)
+from turnout_autograd.engine.recorded_levels import recording
+from turnout_autograd.passes.backward import grad
+
+
+def gradcheck(
+    func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
+    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+) -> bool:  # fmt: skip
+    """Whether the gradients of `func` at `inputs` are what its values say.
+
+    Checked with respect to the inputs that require a gradient, best of float64 or complex128; a complex number counts as its two
+    parts. Every output of float or complex dtype that requires a gradient is taken; where none does, all must be constant.
+
+    nondet_tol            how much two backward passes may differ
+    check_undefined_grad  of several outputs, one alone must give the gradients that it gives beside zeros for the others
+    check_batched_grad    gradients of a batch of output gradients, inside vmap, must be those of each
+    check_forward_ad      derivatives along tangents, as `func.jvp` gives them, must be what the values say too
+    check_backward_ad     whether gradients are checked
+    fast_mode             one random direction through inputs and outputs, instead of every element
+
+    Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient or there is
+    nothing to check, ArgumentError for an input whose elements share memory. What `func` itself raises is raised.
+    """
+    if not (check_backward_ad or check_forward_ad):
+        raise ValueError("gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check")
+    func, args = in_real_numbers(func, listed(inputs))
+    check = Check(func, args, eps, atol, rtol, constants=False)
+    try:
+        if check_backward_ad:
+            check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+        if check_forward_ad:
+            check.compare_tangents(fast_mode)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad_outputs: Tensor | Sequence[Tensor] | None = None, *,
+    eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
+    fast_mode: bool = False,
+) -> bool:  # fmt: skip
+    """`gradcheck` of the gradients themselves, with respect to the inputs and to `grad_outputs` (random by default).
+
+    A gradient that does not require one must be constant. `gen_non_contig_grad_outputs` spreads the random ones in memory.
+    """
+    func, args = in_real_numbers(func, listed(inputs))
+    check_tracked("gradgradcheck", args)
+    outputs = [o for o in floating_outputs(func, args) if o.requires_grad]
+    if not outputs:
+        raise GradcheckError("gradgradcheck: no output requires a gradient")
+    random = Random(0)
+    if grad_outputs is None:
+        given = [random_like(o, random, gen_non_contig_grad_outputs) for o in outputs]
+    else:
+        given = [_seed_leaf(g) for g in listed(grad_outputs)]
+    count = len(args)
+
+    def first(*values: Any) -> tuple[Any, ...]:
+        wanted = [v for v in values[:count] if is_checked(v)]
+        with recording(1):
+            ends = [o for o in floating_outputs(func, values[:count]) if o.requires_grad]
+            found = grad(ends, wanted, values[count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    if not first(*args, *given):
+        return True
+    check = Check(first, (*args, *given), eps, atol, rtol, constants=True)
+    try:
+        check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _seed_leaf(value: Tensor) -> Tensor:
+    """What a user gave as an output's gradient, as something to differentiate by."""
+    value = real_leaf(value)
+    return value if value.requires_grad else value.detach().requires_grad_()

@@ -1,0 +1,24 @@
+"""The gradients of the standard operators: a yaml file for each family of operators; `entries` reads them.
+
+An entry is a schema (`name`) and, per differentiable argument, a Python expression for the gradient with respect to it.
+Expressions are written in operators (methods, or stubs such as `slice__Tensor`) and in the functions of `formulas`, which are
+written in operators too: so they differentiate again. They may use
+
+    grad            the gradient of the first differentiable output
+    grads           those of all outputs, None where there is none
+    result          the output; with several their names, or result0, result1, ...
+    the arguments   `x.shape`, `x.dtype`, `x.device` and `x.geometry` (shape, strides, offset) save only that much of x,
+                    `xs.shapes` that much of a list of tensors
+
+`a, b: f(..., grad_input_mask)` gives several gradients at once; grad_input_mask says which are wanted. `arg: non_differentiable`,
+`arg: not_implemented("why")`, and `output_differentiability: [True, False]` mean what they say.
+
+A gradient is then fitted to its argument (summed over broadcast dims, cast, moved) unless the entry says `exact: True`, which
+promises that the expression has the argument's shape, dtype and device.
+
+An in-place variant has the entry of its functional variant unless it has one of its own. Where the output of that entry is not
+differentiable, what the variant writes is constant: self gets zeros.
+# differs from torch: logical_and_(x) keeps the gradient of the values it has overwritten; the others do in torch as here.
+
+After a change, run `python -m turnout_autograd.generation`; the build does it too.
+"""

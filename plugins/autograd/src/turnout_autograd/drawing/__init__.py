@@ -1,0 +1,1 @@
+"""`turnout.autograd.graph.draw`: the graph as a drawing."""

@@ -1,0 +1,75 @@
+"""`draw`: what the tape holds, as a drawing in Graphviz's language or as SVG.
+
+Edges are drawn the way the values went, from leaves to outputs; gradients go the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from turnout.errors import ArgumentError, CallError
+from turnout_aten.tensor.levels import GRAD, peel
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.drawing.dot import lines
+from turnout_autograd.drawing.neighbourhood import LIMIT, Neighbourhood
+from turnout_autograd.drawing.svg import svg
+from turnout_autograd.recording.views import refresh
+
+FORMATS = ("dot", "svg")
+
+
+def draw(
+    outputs: Tensor | Sequence[Tensor],
+    *,
+    names: Mapping[str, Tensor] | None = None,
+    limit: int = LIMIT,
+    format: str = "dot",
+) -> str:
+    """Draw the graph that `outputs` were computed in: the text of a DOT or an SVG file.
+
+    names   what tensors are called in the drawing: leaves, outputs, and results between them
+    limit   how many nodes and leaves are drawn, those nearest to the outputs; one box says how many more there are
+    format  "dot", or "svg", for which pygraphviz must be installed
+
+    A box shows the operator, what it saved for backward with shapes and dtypes, whether that was freed or changed in place since,
+    its hooks, and the line of the program that called it if that ran under `detect_anomaly`. Raises GradientError for an output
+    that requires no gradient, and DrawingError where an SVG cannot be made.
+    """
+    if format not in FORMATS:
+        raise ArgumentError(errors.graph_format(format, FORMATS))
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ArgumentError(errors.graph_limit(limit))
+    if not isinstance(outputs, (Tensor, list, tuple)):
+        raise CallError(errors.graph_not_tensor("outputs", outputs))
+    ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    text = "".join(lines(Neighbourhood(_ends(ends), _named(names or {}), limit)))
+    if format == "dot":
+        return text
+    return svg(text)
+
+
+def _ends(outputs: tuple[Any, ...]) -> list[Tensor]:
+    """The outputs, when they are tensors with a graph; inside vmap the plain tensors that hold all elements."""
+    if not outputs:
+        raise CallError(errors.graph_of_nothing())
+    ends = []
+    for i, tensor in enumerate(outputs):
+        if not isinstance(tensor, Tensor):
+            raise CallError(errors.graph_not_tensor(f"outputs[{i}]", tensor))
+        end = peel(tensor)[0]
+        if end.view_of is not None:
+            refresh(end)
+        if not end.gmask & (GRAD.get()[1] | 1):
+            raise errors.GradientError(errors.graph_untracked(i))
+        ends.append(end)
+    return ends
+
+
+def _named(names: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The names, when they are those of tensors; inside vmap of the plain ones too."""
+    for name, value in names.items():
+        if not isinstance(value, Tensor):
+            raise CallError(errors.graph_not_tensor(f"names[{name!r}]", value))
+    return {str(name): peel(value)[0] for name, value in names.items()}

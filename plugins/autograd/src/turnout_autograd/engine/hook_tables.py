@@ -1,0 +1,74 @@
+"""Where hooks are kept: a node's in its `Hooks`, a leaf's in the tensor's `extra`; a `Handle` removes one."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import ref
+
+from turnout_aten.tensor.tensor import Tensor
+
+
+class Hooks:
+    """The hooks of a node: on its outputs by index, before it, after it, and the tensors that retain their gradient."""
+
+    __slots__ = ("line", "metadata", "outputs", "post", "pre", "retained")
+
+    def __init__(self) -> None:
+        self.outputs: dict[int, dict[int, Any]] = {}
+        self.retained: dict[int, ref[Tensor]] = {}
+        self.pre: dict[int, Any] = {}
+        self.post: dict[int, Any] = {}
+        self.metadata: dict[Any, Any] = {}
+        self.line = ""
+
+
+_next_hook = count().__next__
+
+
+class Handle:
+    """Removes a hook. A context manager too."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks = hooks
+        self._key = _next_hook()
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; doing it again does nothing."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()
+
+
+HOOKS = "autograd hooks"
+POST_HOOKS = "autograd post-accumulate hooks"
+NODE_PREHOOKS = "autograd prehooks of the node"
+NODE_HOOKS = "autograd hooks of the node"
+
+
+class LeafHooks:
+    """Whether any leaf had a hook so far, in the whole process: a step without hooks looks at no leaf twice."""
+
+    __slots__ = ("used",)
+
+    def __init__(self) -> None:
+        self.used = False
+
+
+LEAF_HOOKS = LeafHooks()
+
+
+def leaf_hooks(leaf: Tensor, name: str) -> dict[int, Any]:
+    """The table of a leaf's hooks, made when there is none yet."""
+    LEAF_HOOKS.used = True
+    if leaf.extra is None:
+        leaf.extra = {}
+    table: dict[int, Any] = leaf.extra.setdefault(name, {})
+    return table

@@ -1,0 +1,106 @@
+"""What nodes save: an input is the tensor itself with the version that it had, an output everything but its history.
+
+Generated kernels do most of it in line; what would be too long there, lists and optional tensors, is a function here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from turnout.errors import AliasError
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_autograd import errors
+from turnout_autograd.engine.nodes import Output, attach
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.storage import Storage
+    from turnout_autograd.engine.nodes import Node
+
+
+class _Freed:
+    """Stands in for saved values that were freed: its version is never the saved one."""
+
+    __slots__ = ()
+    storage = None
+    ver = -1
+
+
+FREED: Any = _Freed()
+
+
+def spoiled(node: Node, argument: str, tensor: Any, version: int) -> NoReturn:
+    """Raise the error for a saved tensor that is not at the version it was saved with."""
+    if tensor is FREED:
+        raise errors.GradientError(errors.freed(node.op_name))
+    raise AliasError(errors.changed(node.op_name, argument, tensor, version, tensor.version()))
+
+
+def check_saved(node: Node, argument: str, tensor: Any, version: int) -> Any:
+    """The saved tensor, when it may still be used. Raises GradientError when it was freed, AliasError when it was changed."""
+    storage = tensor.storage
+    if (tensor.ver if storage is None else storage.ver) != version:
+        spoiled(node, argument, tensor, version)
+    return tensor
+
+
+class Kept:
+    """A saved output: everything of the tensor but its history, which is the node's own."""
+
+    __slots__ = ("array", "device", "gmask", "index", "offset", "storage", "version")
+
+    def __init__(self, tensor: Tensor, gmask: int, index: int = -1) -> None:
+        storage: Storage = tensor.shared_storage()
+        self.array = tensor.array
+        self.device = tensor.device
+        self.storage = storage
+        self.offset = tensor.offset
+        self.version = storage.ver
+        self.gmask = gmask
+        self.index = index
+
+    def tensor(self, node: Node, argument: str) -> Tensor:
+        """The output again, as the node's output where that is recorded. Raises AliasError when it was changed."""
+        made = wrap(self.array, self.device)
+        made.storage = self.storage
+        made.offset = self.offset
+        if self.storage.ver != self.version:
+            spoiled(node, argument, made, self.version)
+        if self.gmask & GRAD.get()[0]:
+            attach(made, node if self.index < 0 else Output(node, self.index), self.gmask)
+        return made
+
+
+class _FreedOutput:
+    __slots__ = ()
+
+    def tensor(self, node: Node, argument: str) -> NoReturn:
+        raise errors.GradientError(errors.freed(node.op_name))
+
+
+FREED_OUTPUT: Any = _FreedOutput()
+
+
+def version_of(tensor: Tensor | None) -> int:
+    """The version an optional tensor is saved with."""
+    return 0 if tensor is None else tensor.version()
+
+
+def versions_of(tensors: Sequence[Tensor | None]) -> list[int]:
+    """The versions that a list of tensors is saved with."""
+    return [version_of(t) for t in tensors]
+
+
+def check_optional(node: Node, argument: str, tensor: Tensor | None, version: int) -> Tensor | None:
+    """A saved optional tensor, checked as `check_saved` does."""
+    return None if tensor is None else check_saved(node, argument, tensor, version)
+
+
+def check_list(node: Node, argument: str, tensors: Any, versions: list[int]) -> list[Tensor | None]:
+    """A saved list of tensors, each checked."""
+    if tensors is FREED:
+        raise errors.GradientError(errors.freed(node.op_name))
+    return [
+        check_optional(node, f"{argument}[{i}]", t, v) for i, (t, v) in enumerate(zip(tensors, versions, strict=True))
+    ]

@@ -1,0 +1,84 @@
+"""Sweeps that end at given tensors: `Wanted` says which nodes lead to them, and collects their gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.engine.nodes import Node, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+# id(leaf) -> [leaf, the sum of its gradients so far]
+Sinks = dict[int, list[Any]]
+
+
+class Wanted:
+    """The tensors whose gradients are asked for, and which nodes lead to them."""
+
+    def __init__(self, roots: Iterable[Any], targets: Iterable[Any], stops: frozenset[Node] = frozenset()) -> None:
+        """`targets` are edges; `stops` are nodes beyond which nothing is wanted: the inputs of a functional level."""
+        self.leaves: set[int] = set()
+        self.outputs: dict[Node, dict[int, Any]] = {}
+        for edge in targets:
+            if isinstance(edge, Tensor):
+                self.leaves.add(id(edge))
+            elif isinstance(edge, Output):
+                self.outputs.setdefault(edge.node, {})[edge.index] = None
+            else:
+                self.outputs.setdefault(edge, {})[0] = None
+        self.outputs.update({node: {0: None} for node in stops})
+        self.stops = stops
+        self.lead = self._search(roots)
+
+    def _search(self, roots: Iterable[Any]) -> set[Node]:
+        """The nodes from which a wanted tensor can be reached, the wanted ones' own nodes included."""
+        seen: set[Node] = set()
+        stack = [e.node if isinstance(e, Output) else e for e in roots]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Node) and node not in seen:
+                seen.add(node)
+                if node not in self.stops:
+                    stack += [e.node if isinstance(e, Output) else e for e in node.edges if e is not None]
+        lead: set[Node] = set()
+        for node in sorted(seen, key=_seq):
+            if node in self.outputs or (node not in self.stops and any(self._leads(e, lead) for e in node.edges)):
+                lead.add(node)
+        return lead
+
+    def _leads(self, edge: Any, lead: set[Node]) -> bool:
+        if isinstance(edge, Node):
+            return edge in lead
+        if isinstance(edge, Output):
+            return edge.node in lead
+        return edge is not None and id(edge) in self.leaves
+
+    def reach(self, node: Node) -> tuple[Any, ...]:
+        """The node's edges with None for those that lead nowhere; () when none does."""
+        if node in self.stops:
+            return ()
+        edges = tuple([e if self._leads(e, self.lead) else None for e in node.edges])
+        return edges if any(e is not None for e in edges) else ()
+
+    def collect(self, node: Node, grad: Any) -> None:
+        """Keep the gradients of the node's outputs that are asked for."""
+        found = self.outputs.get(node)
+        if found is not None:
+            for index in found:
+                found[index] = grad[index] if node.several else grad
+
+    def gradient(self, edge: Any, sinks: Sinks) -> Any:
+        """The gradient of one of the targets, None where it was not reached."""
+        if isinstance(edge, Tensor):
+            sink = sinks.get(id(edge))
+            return None if sink is None else sink[1]
+        if isinstance(edge, Output):
+            return self.outputs[edge.node][edge.index]
+        return self.outputs[edge][0]
+
+
+def _seq(node: Node) -> int:
+    return node.seq

@@ -1,0 +1,76 @@
+"""Gradients of variances and of cumulative operators."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import COMPLEX
+from turnout_aten import operators as aten
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.formulas.broadcasting import count
+from turnout_autograd.formulas.complex import conj
+from turnout_autograd.formulas.recorded_calls import is_recorded
+from turnout_autograd.formulas.reductions import count_of, dims_of, restored
+
+if TYPE_CHECKING:
+    from turnout_autograd.formulas.broadcasting import Ints
+
+
+def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    """2 (x - mean) / (n - correction)."""
+    shape = self.shape
+    degrees = count_of(shape, dim) - (1 if correction is None else correction)
+    factor = 2 / degrees if degrees else float("inf")
+    centred = self - self.mean(dims_of(len(shape), dim), True) if shape else self - self
+    return restored(grad, shape, dim, keepdim) * (centred * factor)
+
+
+def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    """By the variance; 0 where the deviation is 0."""
+    zero = result == 0
+    return var_grad((grad / (result * 2).masked_fill(zero, 1)).masked_fill(zero, 0), self, dim, correction, keepdim)
+
+
+def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
+    """The sum from the other end."""
+    return grad if not grad.shape else grad.flip((dim,)).cumsum(dim).flip((dim,))
+
+
+def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """The sum from the other end of grad * result, divided by self.
+
+    With a zero among the elements the products without each one are taken from an n x n table: exact, and differentiable again.
+    """
+    if not self.shape or not count(self.shape):
+        return grad
+    if not bool((self == 0).any()):
+        return cumsum_grad(grad * result, dim) / self
+    n = self.shape[dim]
+    last = self.transpose(dim, -1)
+    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
+    without = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
+    return (without * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
+
+
+def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """The sum of grad[k] * exp(self - result[k]) from each element on.
+
+    Positive and negative gradients apart, as logarithms, so that nothing overflows. From an n x n table where numbers are
+    complex, or where this is recorded: logarithms have no derivative with respect to a gradient of 0.
+    """
+    if not grad.shape:
+        return grad
+    if self.dtype.category == COMPLEX or is_recorded(grad, self):
+        taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
+        return (conj(taken) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
+    zero = grad == 0
+    size = grad.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) - result
+    parts = [size.masked_fill(grad <= 0, -inf), size.masked_fill(grad >= 0, -inf)]
+    over, under = [(p.flip((dim,)).logcumsumexp(dim).flip((dim,)) + self).exp() for p in parts]
+    return over - under
+
+
+def cumulative_extreme_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor) -> Tensor:
+    """cummax, cummin: added up at the elements that were the extremes."""
+    return grad.new_zeros(shape).scatter_add(dim, indices, grad)

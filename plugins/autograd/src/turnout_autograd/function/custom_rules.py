@@ -1,0 +1,159 @@
+"""Gradient rules of custom operators: `backward` and `setup_context` of a user as an `autograd.Function`.
+
+`Function.apply` takes tensors and other values side by side: lists of tensors are laid out flat for it and put back for the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from turnout.errors import library as texts
+from turnout.errors.library import KernelResultError
+from turnout.library.gradients import Rule
+from turnout.operators import Operator
+from turnout.state import BELOW_AUTOGRAD
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.function.function import Function
+
+Call = Callable[..., Any]
+
+
+def custom_rule(op: Operator, rule: Rule) -> Call:
+    """The kernel of an operator's gradient rule: `turnout.library.register_autograd` asks for it at the first tracked call."""
+    function = _function(op, rule)
+    split = len(op.schema.positional)
+
+    def call_with_gradient(ks: int, *args: Any) -> Any:
+        ks &= BELOW_AUTOGRAD
+        if not GRAD.get()[0]:
+            return op.lookup(ks)(ks, *args)
+        call = _Call(ks, args[:split], args[split:])
+        made = function.apply(*call.inputs.taken(), call)
+        return call.outputs.put_back(made)
+
+    return call_with_gradient
+
+
+class _Call:
+    """One recorded call: where it goes on, and how its inputs and outputs were laid out flat."""
+
+    __slots__ = ("inputs", "keywords", "ks", "outputs")
+
+    def __init__(self, ks: int, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
+        self.ks = ks
+        self.inputs = _Layout(positional)
+        self.keywords = keywords
+        self.outputs = _Layout(())
+
+
+class _Layout:
+    """Values of which some are lists with tensors, and the same values in a row."""
+
+    __slots__ = ("flat", "lengths", "single")
+
+    def __init__(self, values: Sequence[Any], *, single: bool = False) -> None:
+        self.single = single  # an operator's only result, not in a tuple
+        self.lengths = [len(v) if _has_tensors(v) else None for v in values]
+        self.flat: list[Any] = []
+        for value, length in zip(values, self.lengths, strict=True):
+            self.flat += [value] if length is None else value
+
+    def taken(self) -> list[Any]:
+        """The values in a row, once: the tape must not keep what the rule did not save, nor a result the node that made it."""
+        flat, self.flat = self.flat, []
+        return flat
+
+    def place(self, names: Sequence[str], index: int) -> str:
+        """What messages call one of the values in a row: the argument, and its place in a list."""
+        for name, length in zip(names, self.lengths, strict=True):
+            if index < (length or 1):
+                return f"'{name}'" if length is None else f"'{name}[{index}]'"
+            index -= 1 if length is None else length
+        return "an argument"
+
+    def put_back(self, flat: Any) -> Any:
+        """As many values in a row, in the places that they came from."""
+        if self.single and self.lengths == [None]:
+            return flat[0] if isinstance(flat, tuple) else flat
+        rest = iter(flat if isinstance(flat, (tuple, list)) else (flat,))
+        values = tuple(next(rest) if n is None else [next(rest) for _ in range(n)] for n in self.lengths)
+        return values[0] if self.single else values
+
+
+def _has_tensors(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value)
+
+
+def _function(op: Operator, rule: Rule) -> Any:
+    """The subclass of `turnout.autograd.Function` that records a call of `op` with its rule."""
+    keyword_only = [a.name for a in op.schema.kwarg_only]
+    several = len(op.schema.returns) > 1
+
+    def forward(ctx: Any, *flat: Any) -> Any:
+        *values, call = flat
+        inputs = call.inputs.put_back(values)
+        output = op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
+        call.outputs = _Layout(output if several else (output,), single=not several)
+        ctx.operator_call = call
+        if rule.setup_context is not None:
+            if keyword_only:
+                keywords = dict(zip(keyword_only, call.keywords, strict=True))
+                rule.setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=output)
+            else:
+                rule.setup_context(ctx=ctx, inputs=inputs, output=output)
+        made = tuple(call.outputs.taken())
+        return made[0] if len(made) == 1 else made
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        call = ctx.operator_call
+        outputs = call.outputs.put_back(grads)
+        needed = ctx.needs_input_grad
+        ctx.needs_input_grad = call.inputs.put_back(needed[:-1])
+        try:
+            found = rule.backward(ctx, *((outputs,) if call.outputs.single else outputs))
+        finally:
+            ctx.needs_input_grad = needed
+        return (*_flat_gradients(op, rule, call, found), None)
+
+    names = [a.name for a in op.schema.positional]
+
+    def shown_input(ctx: Any, index: int) -> str:
+        return str(ctx.operator_call.inputs.place(names, index))
+
+    name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
+    members: dict[str, Any] = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(backward),
+        "__module__": __name__,
+    }
+    members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
+    return type(name, (Function,), members)
+
+
+def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[Any]:
+    """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
+    grads = list(found) if isinstance(found, tuple) else [found]
+    names = [a.name for a in op.schema.positional]
+    lengths = call.inputs.lengths
+    if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
+        raise KernelResultError(texts.wrong_gradients(op, rule.shown, names, len(grads)))
+    # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
+    grads = (grads + [None] * len(names))[: len(names)]
+    flat: list[Any] = []
+    for name, length, grad in zip(names, lengths, grads, strict=True):
+        if length is None:
+            flat.append(grad)
+        elif grad is None:
+            flat += [None] * length
+        elif isinstance(grad, (list, tuple)) and len(grad) == length:
+            flat += grad
+        else:
+            raise KernelResultError(texts.wrong_list_gradient(op, rule.shown, name, length, grad))
+    return flat
+
+
+def _only_values(op: Operator, start: int) -> bool:
+    """Whether none of the positional arguments from `start` on is a tensor."""
+    return not any(str(a.type).startswith("Tensor") for a in op.schema.positional[start:])

@@ -1,0 +1,120 @@
+"""What the caller of a `Function` gets: outputs with a history, views and written inputs among them; and what is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from turnout.dtypes import FLOAT, DType
+from turnout.registry import find_operator
+from turnout_aten.tensor.storage import View
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.engine.nodes import Output, attach, start
+from turnout_autograd.engine.recorded_levels import recording
+from turnout_autograd.engine.saved_tensors import Kept
+from turnout_autograd.function.nodes import ViewWrite
+from turnout_autograd.hooks.packing import HOOKS, packed
+from turnout_autograd.recording.inplace_writes import admit, rebase
+
+if TYPE_CHECKING:
+    from turnout_autograd.function.context import FunctionCtx
+    from turnout_autograd.function.function import Function
+    from turnout_autograd.function.nodes import FunctionNode
+
+_alias = find_operator("aten::alias").call
+
+
+def as_returned(output: Any, made: list[Any]) -> Any:
+    """The outputs in the form in which forward returned them."""
+    if not isinstance(output, (tuple, list)):
+        return made[0]
+    return type(output)(made) if type(output) in (tuple, list) else tuple(made)
+
+
+def unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tuple[Tensor, ...]) -> Any:
+    """An output of a call that is not recorded: without history, and no input itself but one that forward wrote into."""
+    if not isinstance(value, Tensor) or any(value is t for t in dirty):
+        return value
+    if value.gmask:
+        return value.detach()
+    if any(value is a for a in args):
+        with recording(0):
+            value = _alias(value)
+        _hide_from_writes(cls, value)
+    return value
+
+
+def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
+    """Mark a view as one that the function made."""
+    old = value.view_of
+    if old is not None:
+        value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
+
+
+def attach_outputs(
+    cls: type[Function], node: FunctionNode, ctx: FunctionCtx, args: tuple[Any, ...], outputs: Any, tracked: int
+) -> list[Any]:
+    """The outputs as the caller sees them."""
+    made: list[Any] = []
+    metas: list[tuple[tuple[int, ...], DType, Any] | None] = []
+    for i, value in enumerate(outputs):
+        if not isinstance(value, Tensor):
+            made.append(value)
+            metas.append(None)
+            continue
+        metas.append((value.shape, value.dtype, value.device))
+        dirty = any(value is t for t in ctx._dirty)
+        if any(value is t for t in ctx._constant) or value.dtype.category < FLOAT:
+            made.append(value.detach() if value.gmask and not dirty else value)
+        elif dirty:
+            admit(cls.__name__, value, tracked)
+            _rewritten(value, node, i, len(outputs), args, tracked)
+            made.append(value)
+        else:
+            made.append(_fresh(cls, value, any(value is a for a in args), Output(node, i), tracked))
+    node.outputs = metas
+    node.count = len(outputs)
+    return made
+
+
+def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, tracked: int) -> Tensor:
+    if is_input or value.gmask:
+        # An input returned as it came, or something that has a history already: another tensor over the same memory.
+        source, value = value, value.new_alias(value.array, value.storage_offset())
+        value.view_of = source.view_of or View(source, (), source.version(), False, False)
+    _hide_from_writes(cls, value)
+    attach(value, output, tracked)
+    return value
+
+
+def _rewritten(tensor: Tensor, node: FunctionNode, index: int, count: int, args: tuple[Any, ...], tracked: int) -> None:
+    """An input that forward wrote into: the call is its history now, and its base's."""
+    if tensor.view_of is None:
+        tensor.set_gmask(tracked)
+        tensor.node = Output(node, index)
+        return
+    if count > 1:
+        raise errors.GradientError(errors.function_wrote_view(node.op_name))
+    write = ViewWrite()
+    at = next(i for i, value in enumerate(args) if value is tensor)
+    start(write, (node.edges[at], *node.edges[:at], *node.edges[at + 1 :]))
+    write.inner = node
+    write.at = at
+    rebase(tensor, write, tracked)
+
+
+def save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], tracked: int) -> None:
+    saved: list[Any] = []
+    for tensor in ctx._to_save:
+        if tensor is None:
+            saved.append(None)
+            continue
+        at = next((i for i, t in enumerate(made) if t is tensor), -1)
+        saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
+    hooks = HOOKS.get()
+    if hooks:
+        saved = [each and packed(node, each, *hooks[-1]) for each in saved]
+    ctx._to_save = ctx._dirty = ctx._constant = ()  # outputs among them hold the node
+    ctx._saved = saved
+    ctx._node = ref(node)

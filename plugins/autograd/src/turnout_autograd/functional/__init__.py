@@ -1,0 +1,1 @@
+"""`turnout.autograd.functional`, on top of `transforms`."""

@@ -1,0 +1,96 @@
+"""Jacobians and Hessians under PyTorch's older names.
+
+All of `turnout.autograd.functional` are runs of `Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them
+comes in the same form. With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to
+none. That is about imperative autograd: functional transforms around the call record it in any case.
+# differs from torch: an input that requires no gradient is not made to, so no result requires one for its sake.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout import plugins
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.functional.arguments import FORWARD, REVERSE, as_tuple, check_strategy, like_given
+from turnout_autograd.functional.runs import Run, computed, gradient_of, zeros_like
+from turnout_autograd.transforms.jacobians import basis, check_real, mapped
+from turnout_autograd.transforms.linearized import Pushed
+
+if TYPE_CHECKING:
+    from turnout_autograd.functional.arguments import Function
+
+
+def jacobian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = REVERSE,
+) -> Any:  # fmt: skip
+    """The Jacobian of each result with respect to each input: shape of the result, then shape of the input.
+
+    Of real results alone; with respect to a complex input it holds the gradients. `strategy="forward-mode"` wants real inputs.
+
+    strict     an error instead of zeros where a result does not depend on an input; with `create_graph` also where a Jacobian
+               does not
+    vectorize  all rows at once by `vmap`, not one after the other
+    strategy   "forward-mode" computes columns, for functions of few inputs; only with `vectorize`, and without the other two
+    """
+    check_strategy("jacobian", strategy, create_graph, strict, vectorize)
+    several, given = as_tuple("jacobian", "inputs", inputs)
+    rows = _columns if strategy == FORWARD else _rows
+
+    def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
+        run = Run("jacobian", func, xs, create_graph, strict)
+        with run.mode():
+            made = [like_given(several, row) for row in rows(run, vectorize)]
+        return like_given(run.several, made), ()
+
+    return computed("jacobian", derivative, given, create_graph and strict)[0]
+
+
+def hessian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = REVERSE,
+) -> Any:  # fmt: skip
+    """The second derivatives of a function that returns one number: for each input, with respect to each input."""
+    check_strategy("hessian", outer_jacobian_strategy, create_graph, strict, vectorize)
+    several, given = as_tuple("hessian", "inputs", inputs)
+    rows = _columns if outer_jacobian_strategy == FORWARD else _rows
+
+    def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
+        run = Run("hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.strict_gradient)
+        with run.mode():
+            return like_given(several, [like_given(several, row) for row in rows(run, vectorize)]), ()
+
+    return computed("hessian", derivative, given, create_graph and strict)[0]
+
+
+def _rows(run: Run, vectorize: bool) -> list[list[Tensor]]:
+    """For each result the Jacobians with respect to the inputs, row by row."""
+    made = []
+    check_real(run, arguments=False)
+    for i, output in enumerate(run.outputs):
+
+        def pulled(cotangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
+            return tuple(run.gradients([cotangent if j == i else None for j in range(len(run.outputs))]))
+
+        rows = mapped(pulled, basis(output), None if vectorize else 1)
+        made.append([g.reshape((*output.shape, *x.shape)) for g, x in zip(rows, run.primals, strict=True)])
+    return made
+
+
+def _columns(run: Run, vectorize: bool) -> list[list[Tensor]]:
+    """The same, column by column; `check_strategy` has seen to `vectorize`."""
+    check_real(run)
+    pushed = Pushed(run)
+    others = [zeros_like(x) for x in run.primals]
+    made: list[list[Tensor]] = [[] for _ in run.outputs]
+    for i, x in enumerate(run.primals):
+
+        def push(tangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
+            return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
+
+        columns = plugins.service("Batched").vmap(push, out_dims=-1)(basis(x))
+        for row, output, column in zip(made, run.outputs, columns, strict=True):
+            row.append(column.reshape((*output.shape, *x.shape)))
+    return made

@@ -1,0 +1,1 @@
+"""Hooks on tensors, on several tensors at once, and on what nodes save."""

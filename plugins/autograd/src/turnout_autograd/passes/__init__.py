@@ -1,0 +1,1 @@
+"""`backward` and `grad`, on top of `engine`."""

@@ -1,0 +1,208 @@
+"""`backward` and `grad`: what users call, on top of the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import ArgumentError
+from turnout.keys import KEYS
+from turnout.registry import find_operator
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.engine.anomaly import ANOMALY
+from turnout_autograd.engine.delivery import accumulate_all, deliver
+from turnout_autograd.engine.gradient_edges import GradientEdge
+from turnout_autograd.engine.hook_calls import hooked
+from turnout_autograd.engine.nodes import keep_gradient
+from turnout_autograd.engine.sweep import blame, sweep
+from turnout_autograd.engine.targets import Wanted
+from turnout_autograd.hooks.multi_grad_hooks import JOINT_HOOKS, watching
+from turnout_autograd.passes.roots import check_inputs, places, root_gradients, roots_of
+from turnout_autograd.transforms.batch_elements import PlainTensors
+
+if TYPE_CHECKING:
+    from turnout_autograd.passes.roots import Place
+
+_zeros_like = find_operator("aten::zeros_like").call
+_BATCHED = KEYS.bit("Batched")
+
+
+def backward(
+    tensors: Place | Sequence[Place],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Place | Sequence[Place] | None = None,
+) -> None:
+    """Add to `.grad` of every leaf that `tensors` were computed from, or of `inputs` alone, for which `retain_grad` is called.
+
+    A `GradientEdge` may stand for a tensor; an edge among `inputs` that is not a leaf's only limits what is computed.
+
+    grad_tensors  the gradients of `tensors`; None for tensors of one element
+    retain_graph  keep what the graph has saved, for another backward; default: as create_graph
+    create_graph  record the computation of the gradients too, so that they can be differentiated
+
+    For functional transforms around the call every `.grad` is a constant; the gradients that `grad` gives they differentiate.
+
+    Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
+    exception leaves every `.grad` as it was.
+    """
+    outputs = (tensors,) if tensors.__class__ is Tensor else places("backward", "output", tensors)
+    retain = create_graph if retain_graph is None else retain_graph
+    before = GRAD.get()
+    allowed = before[1]
+    try:
+        # Functional levels do not see imperative gradients: `.grad` would leak out of them.
+        GRAD.set((allowed | 1 if create_graph else 0, allowed))
+        roots = roots_of(outputs, grad_tensors, 1)
+        if inputs is None:
+            if JOINT_HOOKS.used:
+                with watching(roots):
+                    deliver(sweep(roots, retain))
+            else:
+                deliver(sweep(roots, retain))
+            return
+        into = tuple({id(t): t for t in places("backward", "input", inputs)}.values())
+        check_inputs("backward", into, 1)
+        for place in into:
+            if isinstance(place, Tensor) and place.node is not None:
+                keep_gradient(place)
+        found = _limited(roots, into, retain)
+        accumulate_all(_receivers(into, found))
+    except Exception as error:
+        if ANOMALY.enabled:
+            blame(error)
+        raise
+    finally:
+        GRAD.set(before)  # not by a token: an interrupt may come before there is one
+
+
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place] | dict[Any, Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """The gradients of `outputs` with respect to `inputs`, in a tuple, or in a dict like `inputs`; no `.grad` is touched.
+
+    A `GradientEdge` may stand for a tensor.
+
+    Inside vmap all of them must be batched by the same vmaps, or none: the gradients are those of each element of the batch.
+
+    allow_unused       None instead of an error for inputs that the outputs do not depend on
+    materialize_grads  zeros for those; ArgumentError together with allow_unused=False
+    is_grads_batched   grad_outputs have a batch dim in front, over which this is done by `turnout.vmap`
+
+    Raises as `backward` does.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(errors.unused_contradiction())
+    if isinstance(inputs, dict):
+        listed = grad(
+            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, listed, strict=True))
+    ends = places("grad", "output", outputs)
+    into = places("grad", "input", inputs)
+    if is_grads_batched:
+        return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    if any(t.keys & _BATCHED for t in (*ends, *into) if isinstance(t, Tensor)):
+        if any(isinstance(t, GradientEdge) for t in (*ends, *into)):
+            raise errors.GradientError(errors.edge_inside_vmap())
+
+        plain = PlainTensors(ends, into)
+        cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
+        found = grad(
+            plain.outputs,
+            plain.inputs,
+            cotangents,
+            retain_graph,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize_grads,
+        )
+        return plain.elements(found)
+    levels = GRAD.get()[1] | 1
+    check_inputs("grad", into, levels)
+    if materialize_grads:
+        for i, each in enumerate(into):
+            if isinstance(each, GradientEdge):
+                raise ArgumentError(errors.edge_zeros(i))
+    retain = create_graph if retain_graph is None else retain_graph
+    before = enabled, allowed = GRAD.get()
+    try:
+        GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
+        roots = roots_of(ends, grad_outputs, levels)
+        found = _limited(roots, into, retain)
+        if materialize_grads:
+            return tuple(_zeros(t, create_graph) if g is None else g for t, g in zip(into, found, strict=True))
+    except Exception as error:
+        if ANOMALY.enabled:
+            blame(error)
+        raise
+    finally:
+        GRAD.set(before)
+    if not allow_unused:
+        for i, each in enumerate(found):
+            if each is None:
+                raise errors.GradientError(errors.unused(i))
+    return tuple(found)
+
+
+def _zeros(tensor: Tensor, tracked: bool) -> Tensor:
+    """Zeros for a gradient that did not arrive: a leaf, where gradients will be differentiated again."""
+    made: Tensor = _zeros_like(tensor)
+    return made.requires_grad_() if tracked else made
+
+
+def _batched(
+    ends: tuple[Any, ...], into: tuple[Any, ...], given: Any, retain: bool | None, create: bool,
+    allow_unused: bool | None, materialize: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    import turnout
+
+    given = (given,) if isinstance(given, Tensor) else tuple(given or ())
+
+    arrived: list[bool] = []
+
+    def one(*vectors: Tensor) -> tuple[Any, ...]:
+        found = grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
+        arrived[:] = [each is not None for each in found]
+        return tuple([each for each in found if each is not None])
+
+    vmap: Any = turnout.vmap
+    found = iter(vmap(one)(*given))
+    return tuple([next(found) if each else None for each in arrived])
+
+
+def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Any, ...], retain: bool) -> list[Any]:
+    """The gradients with respect to some tensors, None where none arrives."""
+    targets = [t.target if isinstance(t, GradientEdge) else (t.gmask and t.node) or t for t in into]
+    wanted = Wanted([edge for edge, _ in roots], targets)
+    with watching(roots, wanted) if JOINT_HOOKS.used else nullcontext():
+        sinks = sweep(roots, retain, wanted)
+        for sink in sinks.values():
+            if sink[0].extra is not None:
+                sink[1] = hooked(sink[0], sink[1])
+    return [wanted.gradient(target, sinks) for target in targets]
+
+
+def _receivers(into: tuple[Any, ...], found: list[Any]) -> list[list[Any]]:
+    """[leaf, gradient] for each leaf; other tensors retain theirs as it passes."""
+    pairs: dict[int, list[Any]] = {}
+    for place, each in zip(into, found, strict=True):
+        tensor = place.target if isinstance(place, GradientEdge) else place
+        if each is not None and isinstance(tensor, Tensor) and tensor.node is None:
+            pairs[id(tensor)] = [tensor, each]
+    return list(pairs.values())

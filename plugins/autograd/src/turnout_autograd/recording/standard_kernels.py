@@ -1,0 +1,21 @@
+"""The generated kernels, looked up by operator."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from turnout.operators.kernels import FALLTHROUGH
+from turnout_autograd.generated import CONSTANT, FAMILIES
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+
+def standard(op: Operator) -> Any:
+    """What `declarations` say of an operator: a factory of its kernel, FALLTHROUGH for constants, None for nothing."""
+    name = op.qualified_name
+    if name in CONSTANT:
+        return FALLTHROUGH
+    family = FAMILIES.get(name)
+    return None if family is None else import_module(f"turnout_autograd.generated.{family}").KERNELS[name]

@@ -1,0 +1,62 @@
+"""`turnout.func.grad` and `grad_and_value`."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from turnout import plugins
+from turnout.dtypes import FLOAT
+from turnout.registry import find_operator
+from turnout_aten import trees
+from turnout_autograd import errors
+from turnout_autograd.transforms.arguments import picked, select_arguments
+from turnout_autograd.transforms.linearized import Linearized
+
+if TYPE_CHECKING:
+    from turnout_autograd.transforms.arguments import Argnums, Function
+
+_ones_like = find_operator("aten::ones_like").call
+
+
+def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """A function that gives the gradient of `func`, which returns one number, with respect to some of its arguments.
+
+    argnums  which positional arguments, counted from the end where negative; a tuple gives a tuple of gradients
+    has_aux  `func` returns (number, anything), and the gradient comes with that: (gradient, anything)
+
+    The gradient can be differentiated again. Raises GradientError for a result that is not one floating-point number, and for
+    arguments that are not floating-point or complex.
+    """
+    both = _with_value("grad", func, argnums, has_aux)
+
+    @wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `grad`, with what `func` returned: (gradient, value), or (gradient, (value, anything)) with `has_aux`."""
+    return _with_value("grad_and_value", func, argnums, has_aux)
+
+
+def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> Function:
+    """`grad_and_value`; `name` is the transform that messages name."""
+    plugins.service("Autograd")  # raises where autograd is disabled
+
+    @wraps(func)
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+        chosen, function = select_arguments(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
+        if run.structure is not trees.LEAF or run.outputs[0].shape != ():
+            raise errors.GradientError(errors.not_one_number(name, run.outputs, run.structure is trees.LEAF))
+        output = run.outputs[0]
+        if output.dtype.category != FLOAT:
+            raise errors.GradientError(errors.not_floating(name, output))
+        found = picked(argnums, trees.unflatten(run.inputs, run.pull([_ones_like(output.detach())])))
+        return found, (output, run.aux) if has_aux else output
+
+    return gradient_and_value

@@ -1,0 +1,133 @@
+"""`turnout.func.jacrev`, `jacfwd` and `hessian`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from turnout import plugins
+from turnout.dtypes import COMPLEX
+from turnout.errors import ArgumentError
+from turnout.registry import find_operator
+from turnout_aten import trees
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.transforms.arguments import picked, select_arguments
+from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
+
+if TYPE_CHECKING:
+    from turnout_autograd.transforms.arguments import Argnums, Function
+
+_stack = find_operator("aten::stack").call
+_zeros_like = find_operator("aten::zeros_like").call
+
+
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument.
+
+    Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
+    computed at a time; with 1 the backward pass runs without vmap, so that it may read values.
+    """
+    return _by_rows("jacrev", func, argnums, has_aux, chunk_size)
+
+
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """The same column by column of the argument: for functions with more results than arguments.
+
+    # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
+    """
+    return _by_columns("jacfwd", func, argnums, has_aux, randomness)
+
+
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """A function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
+    rows = _by_rows("hessian", func, argnums, False, None)
+    return _by_columns("hessian", rows, argnums, False, "error")
+
+
+def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
+    plugins.service("Autograd")  # raises where autograd is disabled
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ArgumentError(errors.chunk(name, chunk_size))
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen, function = select_arguments(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
+        check_outputs(run)
+        check_real(run)
+        rows = []
+        for i, output in enumerate(run.outputs):
+            found = mapped(_pull_of(run, i), basis(output), chunk_size)
+            shaped = [g.reshape(output.shape + g.shape[1:]) for g in found]
+            rows.append(picked(argnums, trees.unflatten(run.inputs, shaped)))
+        made = trees.unflatten(run.structure, rows)
+        return (made, run.aux) if has_aux else made
+
+    return jacobian
+
+
+def mapped(pull: Function, seeds: Tensor, chunk_size: int | None) -> Sequence[Tensor]:
+    """What `pull` gives for each seed; one by one without vmap, which cannot do whatever a backward does."""
+    if chunk_size != 1 or not seeds.shape[0]:
+        return tuple(plugins.service("Batched").vmap(pull, chunk_size=chunk_size)(seeds))
+    return [_stack(list(column)) for column in zip(*map(pull, seeds), strict=True)]
+
+
+def check_real(run: Linearized, arguments: bool = True) -> None:
+    """The gradients of complex results are the conjugates of their derivatives, so there is more than one Jacobian."""
+    for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
+        for tensor in tensors if arguments or tensors is run.outputs else ():
+            if tensor.dtype.category == COMPLEX:
+                raise errors.GradientError(errors.complex_jacobian(run.name, what, tensor))
+
+
+def _pull_of(run: Linearized, i: int) -> Function:
+    def pull_one(cotangent: Tensor) -> tuple[Tensor, ...]:
+        return tuple(run.pull([cotangent if j == i else None for j in range(len(run.outputs))]))
+
+    return pull_one
+
+
+def basis(tensor: Tensor) -> Tensor:
+    """All tensors of this shape that are 1 at one place: [number of elements, shape]."""
+    count = tensor.numel()
+    made = tensor.new_zeros((count, count))
+    if count:
+        made.diagonal().fill_(1)
+    return made.reshape((count, *tensor.shape))
+
+
+def _by_columns(name: str, func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
+    plugins.service("Autograd")  # raises where autograd is disabled
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen, function = select_arguments(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
+        check_returned(run)
+        check_real(run)
+        pushed = Pushed(run)
+        columns = []
+        for i, primal in enumerate(run.primals):
+            found = plugins.service("Batched").vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(
+                basis(primal)
+            )
+            columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
+        rows = [
+            picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns]))
+            for j in range(len(run.outputs))
+        ]
+        made = trees.unflatten(run.structure, rows)
+        return (made, run.aux) if has_aux else made
+
+    return jacobian
+
+
+def _push_of(run: Linearized, pushed: Pushed, i: int) -> Function:
+    def push_one(tangent: Tensor) -> tuple[Tensor, ...]:
+        others = [_zeros_like(t) for t in run.primals]
+        return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
+
+    return push_one

@@ -1,0 +1,118 @@
+"""Functional gradient levels on the one tape: what `grad`, `vjp` and `jvp` are made of.
+
+A level is a bit in the tensors' `gmask`. Its inputs are aliases whose node is an `InputNode`: the level's pullback stops there,
+outer levels pass through. Inside vmap levels the inputs are lowered first, so that rows do not mix.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.dtypes import FLOAT
+from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.engine.nodes import InputNode, attach, start
+from turnout_autograd.engine.recorded_levels import EPOCHS, PULLED
+from turnout_autograd.engine.sweep import sweep
+from turnout_autograd.engine.targets import Wanted
+from turnout_autograd.recording.views import refresh
+
+_LOCK = threading.Lock()
+
+
+class Level:
+    """One functional level: its bit, the vmap levels it was entered under, and its inputs' nodes.
+
+    The bit is free again when the level and every pullback made of it are gone.
+    """
+
+    __slots__ = ("__weakref__", "bit", "inputs", "token", "vmaps")
+
+    def __init__(self) -> None:
+        with _LOCK:
+            bit = 2
+            while bit in EPOCHS:
+                bit <<= 1
+            EPOCHS[bit] = CLOCK.advance()
+        self.bit = bit
+        self.vmaps = LEVELS.get()
+        self.inputs: list[tuple[Tensor, InputNode | None]] = []
+        self.token: Any = None
+
+    def __del__(self) -> None:
+        EPOCHS.pop(self.bit, None)
+
+    def __enter__(self) -> Level:
+        enabled, _allowed = GRAD.get()
+        self.token = GRAD.set((enabled | self.bit, enabled | self.bit))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        GRAD.reset(self.token)
+
+
+def new_level() -> Level:
+    """A level; `with level:` around the function that is differentiated."""
+    return Level()
+
+
+def enter(level: Level, tensor: Tensor) -> Tensor:
+    """An input of the level, made before it is entered: an alias that the level tracks; raised to the vmap levels again."""
+    low = lower(tensor, level.vmaps)
+    if low.view_of is not None:
+        refresh(low)
+    made = low.new_alias(low.array, low.storage_offset())
+    if low.dtype.category < FLOAT:
+        level.inputs.append((low, None))
+        return raise_(made, level.vmaps)
+    outer = low.gmask & GRAD.get()[0]
+    node = InputNode()
+    start(node, ((low.node or low) if outer else None,))
+    node.bit = level.bit
+    attach(made, node, outer | level.bit)
+    level.inputs.append((low, node))
+    return raise_(made, level.vmaps)
+
+
+def leave(level: Level, tensor: Tensor) -> Tensor:
+    """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it."""
+    low = lower(tensor, level.vmaps)
+    if low.view_of is not None:
+        refresh(low)
+    made = low.new_alias(low.array, low.storage_offset())
+    outer = low.gmask & GRAD.get()[0] & ~level.bit
+    if outer:
+        attach(made, low.node or low, outer)
+    return raise_(made, level.vmaps)
+
+
+def pull(
+    level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], retain: bool = True
+) -> list[Tensor | None]:
+    """The gradients with respect to the level's inputs, None where none arrives; `outputs` are those inside the level.
+
+    An output whose cotangent is None does not matter.
+    """
+    enabled, allowed = GRAD.get()
+    token = GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
+    pulled = PULLED.set(EPOCHS[level.bit])
+    try:
+        roots = []
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            if cotangent is None:
+                continue
+            low = lower(output, level.vmaps)
+            if low.view_of is not None:
+                refresh(low)
+            if low.gmask & level.bit:
+                roots.append((low.node, lower(cotangent, level.vmaps)))
+        nodes = [node for _, node in level.inputs if node is not None]
+        wanted = Wanted([edge for edge, _ in roots], (), frozenset(nodes))
+        sweep(roots, retain, wanted)
+        found = [None if node is None else wanted.outputs[node][0] for _, node in level.inputs]
+        return [None if gradient is None else raise_(gradient, level.vmaps) for gradient in found]
+    finally:
+        PULLED.reset(pulled)
+        GRAD.reset(token)

@@ -1,0 +1,76 @@
+"""`turnout.func.vjp`, `jvp` and `linearize`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout_aten import trees
+from turnout_aten.tensor.grad_mode import enable_grad, no_grad
+from turnout_autograd import errors
+from turnout_autograd.transforms.arguments import check_tensor, fitting
+from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
+
+if TYPE_CHECKING:
+    from turnout_autograd.transforms.arguments import Function
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """(func(*primals), pullback), and what else `func` returned with `has_aux`.
+
+    `pullback(cotangents, retain_graph=True, create_graph=None)` takes cotangents in the structure of the result and returns a
+    tuple of gradients, one for each primal. It may be called several times, unless with `retain_graph=False`, and inside of
+    another transform; not after a vmap that `vjp` was called in. Outer levels record the gradients where they record at all, or
+    as `create_graph` says.
+
+    # differs from torch: for levels that do not record when `vjp` is called (inside `no_grad`), the primals are constants in what
+    # the pullback gives later; a history without the calls in between would give wrong second derivatives.
+    """
+    run = Linearized("vjp", func, primals, has_aux)
+    check_outputs(run)
+
+    def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given = fitting("vjp", "cotangent", cotangents, run.structure, run.outputs)
+        if create_graph is None:
+            return trees.unflatten(run.inputs, run.pull(given, retain_graph))
+        with enable_grad() if create_graph else no_grad():
+            return trees.unflatten(run.inputs, run.pull(given, retain_graph))
+
+    return (run.result, pullback, run.aux) if has_aux else (run.result, pullback)
+
+
+def jvp(
+    func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
+) -> Any:
+    """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
+
+    strict  an error where a result does not depend on the primals, instead of a derivative of zeros
+
+    # differs from torch: what is computed inside `no_grad` is a constant for tangents too, as it is for gradients.
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise errors.GradientError(errors.not_tuples("jvp"))
+    leaves, structure = trees.flatten(tuple(primals))
+    if not leaves:
+        raise errors.GradientError(errors.no_primals("jvp"))
+    given = fitting(
+        "jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves]
+    )
+    run = Linearized("jvp", func, primals, has_aux)
+    check_returned(run)
+    if strict and not all(map(run.depends, range(len(run.outputs)))):
+        raise errors.GradientError(errors.independent("jvp"))
+    made = trees.unflatten(run.structure, Pushed(run)(given))
+    return (run.result, made, run.aux) if has_aux else (run.result, made)
+
+
+def linearize(func: Function, *primals: Any) -> Any:
+    """(func(*primals), the linear function of tangents that `jvp` would compute); `func` runs once."""
+    run = Linearized("linearize", func, primals, False)
+    pushed = Pushed(run)
+
+    def push(*tangents: Any) -> Any:
+        return trees.unflatten(
+            run.structure, pushed(fitting("linearize", "tangent", tangents, run.inputs, run.primals))
+        )
+
+    return run.result, push

@@ -1,0 +1,492 @@
+"""The generator: deterministic, and what it makes says what the schema says."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import importlib.util
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import turnout
+from turnout.registry import REGISTRY, Registrations
+from turnout_aten.declarations import tables
+from turnout_aten.declarations.reading import load, parse
+from turnout_aten.functions import compiled, lookup
+from turnout_aten.generated import groups, rows
+from turnout_aten.generation import catalogue, files
+from turnout_aten.generation.__main__ import main
+from turnout_aten.generation.catalogue import named_packets
+from turnout_aten.generation.functions import function_source
+from turnout_aten.generation.methods import method_source, operator_method
+from turnout_aten.generation.packets import int_list_spreads, result_fields
+from turnout_aten.generation.tables import check_names, operator_names, rows_text
+from turnout_aten.generation.thirdparty import thirdparty_text
+from turnout_aten.generation.typestubs import functions_stub, overloads
+
+
+def table(text):
+    """The table that is generated from a yaml text."""
+    namespace = {}
+    exec(rows_text(parse(text), "the.yaml", lambda function, kernel: kernel), namespace)
+    return tables.Table(namespace["OPERATORS"])
+
+
+def packet(text, name, *, methods=False):
+    functions = parse(text)
+    packets = catalogue.method_packets(functions) if methods else catalogue.function_packets(functions, "")
+    return next(p for p in packets if p.name == name)
+
+
+# ---- the files
+
+
+def test_generating_twice_gives_the_same_text():
+    first, _ = files.standard_files()
+    second, _ = files.standard_files()
+    assert first == second
+
+
+def test_the_files_on_disk_are_those_of_the_yaml():
+    made, _ = files.standard_files()
+    assert files.stale(made) == "", "the yaml or the generator was edited since: run `make codegen`"
+
+
+def test_every_kernel_that_the_yaml_names_exists():
+    assert [str(p) for p in files.missing_kernels(load(files.STANDARD))] == []
+
+
+def test_check_prints_a_diff_of_what_is_stale(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "rows.py"
+    path.write_text("a = 1\nb = 2\n")
+    monkeypatch.setattr("turnout_aten.generation.__main__.standard_files", lambda: ({path: "a = 1\nb = 3\n"}, []))
+    assert main(["--check"]) == 1
+    printed = capsys.readouterr()
+    assert "-b = 2\n+b = 3" in printed.out
+    assert "generated files are stale" in printed.err
+    assert path.read_text() == "a = 1\nb = 2\n"
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+
+
+def test_it_imports_nothing_that_is_generated():
+    program = (
+        "import sys; from turnout_aten.generation.files import standard_files; standard_files();"
+        "print(*(name for name in sys.modules if name.startswith('turnout_aten.generated')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_nothing_needs_pyyaml_at_run_time():
+    program = (
+        "import sys; sys.modules['yaml'] = None\n"
+        "import turnout; x = turnout.ones(2); (x + 1).sum(), turnout.nn.functional.linear(x, x), turnout.linalg.norm(x)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ---- tables
+
+
+def test_every_operator_has_one_row():
+    declared = load(files.STANDARD).by_name
+    found = [row for own in rows.OPERATORS.values() for row in own]
+    assert len(found) == len(declared)
+    for schema, module, is_method, tags, device_check, device_guard, kernels in found:
+        f = declared[schema[: schema.index("(")]]
+        assert (module, is_method, tags) == (catalogue.module_of(f), catalogue.is_method(f), tuple(sorted(f.tags)))
+        op = REGISTRY.find(f.qualified_name)
+        assert str(op.schema) == schema
+        assert (op.tags, op.device_check, op.device_guard) == (tags, device_check, device_guard)
+        assert {key for key, _ in kernels} <= {key for key in op.kernels if key.startswith("Composite")}
+
+
+def test_stubs_are_found_by_names_that_underscores_make_hard_to_read():
+    made = table(
+        "- func: __and__.Tensor(Tensor self, Tensor other) -> Tensor\n- func: _f_(Tensor(a!) self) -> Tensor(a!)\n"
+        "- func: _f_.x__y(Tensor(a!) self, int n) -> Tensor(a!)\n"
+    )
+    for name, expected in (
+        ("__and____Tensor", "__and__.Tensor"), ("_f_", "_f_"), ("_f___x__y", "_f_.x__y"), ("_f___x", None), ("__and__", None),
+    ):  # fmt: skip
+        found = made.find(name)
+        assert (None if found is None else found.qualified_name) == (None if expected is None else f"aten::{expected}")
+
+
+def test_structured_operators_list_whom_they_serve():
+    served, precomputed = groups.STRUCTURED["aten::add.out"]
+    assert served["aten::add.Tensor"] == "functional"
+    assert served["aten::add_.Tensor"] == "inplace"
+    assert served["aten::add.Scalar"] == "functional"
+    assert served["aten::add.out"] == "out"
+    assert precomputed == {}
+
+
+def test_arity_errors_name_the_operator():
+    with pytest.raises(TypeError) as caught:
+        turnout.ops.aten.add.Tensor()
+    assert str(caught.value) == "aten::add.Tensor() missing 2 required positional arguments: 'self' and 'other'"
+
+
+# ---- functions
+
+
+def test_private_and_backward_operators_get_no_function():
+    text = """
+- func: _hidden(Tensor self) -> Tensor
+- func: f_backward(Tensor self) -> Tensor
+- func: f(Tensor self) -> Tensor
+  autogen: f.out
+- func: g(Tensor self) -> Tensor
+  variants: method
+- func: h_(Tensor(a!) self) -> Tensor(a!)
+  variants: method
+  autogen: h, h.out
+"""
+    (only,) = catalogue.function_packets(parse(text), "")
+    assert only.name == "f"
+    assert [f.name for f in only.all] == ["f", "f.out"]
+
+
+@pytest.mark.parametrize("module", ["linalg", "fft", "special"])
+def test_a_python_module_takes_its_name_off_its_functions(module):
+    text = f"""
+- func: {module}_f(Tensor self, int n=1) -> Tensor
+  python_module: {module}
+  variants: function
+- func: {module}_f.out(Tensor self, int n=1, *, Tensor(a!) out) -> Tensor(a!)
+  python_module: {module}
+- func: other(Tensor self) -> Tensor
+"""
+    (only,) = catalogue.function_packets(parse(text), module)
+    lines = function_source(only)
+    assert lines[0] == "def f(input=MISSING, n=1, **more):"
+    assert f"            return op_{module}_f__out(input, n, out=out)" in lines
+    assert lookup.function_in(table(text), f"turnout.{module}", "f").operator_name == f"aten::{module}_f"
+    assert lookup.function_in(table(text), "turnout", "f") is None
+    assert lookup.function_in(table(text), "turnout", "other").__name__ == "other"
+    stub = functions_stub(parse(text), module, "the.yaml")
+    assert "\ndef f(input: Tensor, n: _int = ..., *, out: Tensor | None = None) -> Tensor: ...\n" in stub
+    assert stub.endswith("\n__all__ = ['f']\n")
+
+
+@pytest.mark.parametrize("module", ["linalg", "fft", "special"])
+def test_a_public_module_has_all_functions_of_its_python_module(module):
+    public = getattr(turnout, module)
+    assert set(lookup.names(f"turnout.{module}")) <= set(public.__all__)
+    assert all(callable(getattr(public, name)) for name in public.__all__)
+
+
+def test_one_overload_is_its_stub_with_out_added():
+    text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    assert function_source(packet(text, "f")) == [
+        "def f(input=MISSING, **more):",
+        '    """aten::f, aten::f.out"""',
+        "    if more:",
+        '        out = more.pop("out", None)',
+        "        if more:",
+        "            return f(**first_names(f, more, {'input': input}), out=out)",
+        "        if out is not None:",
+        "            return op_f__out(input, out=out)",
+        "    state = DISPATCH()",
+        "    try:",
+        "        ks = input.keys",
+        "        if state is not FRESH: ks = (ks | state[0]) & state[1]",
+        "        kernel = K_f[ks]",
+        "    except (KeyError, AttributeError, TypeError):",
+        "        kernel = None",
+        "    if kernel is None:",
+        "        return miss('aten::f', (input,))",
+        "    return kernel(ks, input)",
+    ]
+
+
+def test_several_outputs_are_a_tuple():
+    text = """
+- func: f(Tensor self) -> (Tensor values, Tensor indices)
+- func: f.values(Tensor self, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)
+"""
+    lines = function_source(packet(text, "f"))
+    assert lines[6:9] == [
+        "        if out is not None:",
+        "            values, indices = out_tuple('aten::f.values', out, 2)",
+        "            return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",
+    ]
+    assert lines[-1] == "    return new_tuple(R_f, kernel(ks, input))"
+    assert result_fields(packet(text, "f")) == ("values", "indices")
+
+
+def test_only_results_that_have_names_get_them():
+    text = """
+- func: f(Tensor self) -> Tensor
+  variants: function, method
+- func: f.dim(Tensor self, int dim) -> (Tensor values, Tensor indices)
+  variants: function, method
+- func: g(Tensor self) -> (Tensor, Tensor)
+- func: h.a(Tensor self) -> (Tensor p, Tensor q)
+- func: h.b(Tensor self, int n) -> (Tensor p, Tensor r)
+"""
+    function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
+    for own, lines in (("input", function), ("self", method)):
+        assert [line.strip() for line in lines if "return " in line] == [
+            f"return named(R_f, P_f({own}, *args, **kwargs))",
+            f"return named(R_f, P_f({own}))",
+            f"return kernel(ks, {own})",
+        ]
+    for name in ("g", "h"):
+        assert not any("R_" in line for line in function_source(packet(text, name)))
+    (f, *_), stub = named_packets(parse(text)), overloads(packet(text, "f"), method=False, spread="")
+    assert result_fields(f) == ("values", "indices")
+    assert stub[-1] == "def f(input: Tensor, dim: _int) -> _results.f: ..."
+
+
+def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
+    text = """
+- func: f.Tensor(Tensor self, Tensor other, *, int n=2) -> Tensor
+- func: f.Scalar(Tensor self, Scalar other) -> Tensor
+"""
+    lines = function_source(packet(text, "f"))
+    assert lines[0] == "def f(input=MISSING, other=MISSING, **kwargs):"
+    assert "        return P_f(input, other)" in lines
+    assert lines[-1] == "    return kernel(ks, input, other, 2)"
+
+
+def test_a_reduction_over_everything_takes_the_short_way_too():
+    text = """
+- func: f(Tensor self) -> Tensor
+  variants: function, method
+- func: f.dim(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor
+  variants: function, method
+"""
+    assert method_source(packet(text, "f", methods=True)) == [
+        "",
+        "def f(self, *args, **kwargs):",
+        "    if args or kwargs:",
+        "        if len(args) > 1 and all_ints(args):",
+        "            args = (args,)",
+        "        return P_f(self, *args, **kwargs)",
+        "    state = DISPATCH()",
+        "    try:",
+        "        ks = self.keys",
+        "        if state is not FRESH: ks = (ks | state[0]) & state[1]",
+        "        kernel = K_f[ks]",
+        "    except (KeyError, AttributeError, TypeError):",
+        "        kernel = None",
+        "    if kernel is None:",
+        "        return P_f(self)",
+        "    return kernel(ks, self)",
+    ]
+
+
+def test_other_packets_are_called():
+    text = "- func: f(Tensor self, int n) -> Tensor\n- func: f.dim(Tensor self, int dim, int n) -> Tensor"
+    lines = function_source(packet(text, "f"))
+    assert lines[0] == "def f(*args, **kwargs):"
+    assert lines[-1] == "    return P_f(*args, **kwargs)"
+
+
+def test_a_method_with_second_names_has_a_stub_of_its_own():
+    text = "- func: f(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor\n  variants: method"
+    assert method_source(packet(text, "f", methods=True))[1:4] == [
+        "def f(self, dim=MISSING, *, dtype=None, **more):",
+        "    if more:",
+        "        return self.f(**first_names(f, more, {'dim': dim, 'dtype': dtype}))",
+    ]
+
+
+def test_arguments_without_second_names_cost_nothing():
+    text = "- func: f(Tensor[] tensors, int n) -> Tensor"
+    assert function_source(packet(text, "f"))[0] == "def f(tensors, n):"
+
+
+def test_a_star_import_leaves_out_what_the_public_module_writes_itself():
+    text = "- func: f(Tensor self) -> Tensor\n- func: g(Tensor self) -> Tensor"
+    stub = functions_stub(parse(text), "", "the.yaml", hidden={"f", "other"})
+    assert "\ndef f(input: Tensor) -> Tensor: ...\n" in stub
+    assert stub.endswith("\n__all__ = ['g']\n")
+    assert {"tensor", "einsum", "nn"} <= files.hidden_names("turnout")
+
+
+# ---- methods
+
+
+def test_a_method_with_one_overload_is_the_stub():
+    text = "- func: f(Tensor self, int n) -> Tensor\n  variants: method"
+    assert method_source(packet(text, "f", methods=True)) == ["", "f = op_f"]
+
+
+def test_a_method_whose_self_stands_elsewhere():
+    text = "- func: f(Tensor condition, Tensor self, *, int n=1) -> Tensor\n  variants: method"
+    assert method_source(packet(text, "f", methods=True)) == [
+        "",
+        "def f(self, condition, *, n=1):",
+        "    return op_f(condition, self, n=n)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("int[] size", "only"),
+        ("int[1]? dim, bool keepdim=False", "leading"),
+        ("int[1] shifts, int[1] dims=[]", ""),
+        ("int dim0, int dim1", ""),
+        ("Tensor other", ""),
+    ],
+)
+def test_int_lists_that_may_be_written_one_by_one(arguments, expected):
+    text = f"- func: f(Tensor self, {arguments}) -> Tensor\n  variants: method"
+    assert int_list_spreads(packet(text, "f", methods=True), method=True) == expected
+
+
+def test_python_operators_exist_where_their_operators_do():
+    text = (
+        "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
+    )
+    assert operator_names(parse(text)) == ["__neg__", "__add__", "__radd__"]
+    by_name = {f.schema.name.name: [f] for f in parse(text)}
+    lines = operator_method("__add__", lambda name: by_name.get(name, []))
+    assert lines[-1] == "    return kernel(ks, self, other, 1)"
+    assert "        return binary(self, other, op_add__Tensor, None)" in lines
+
+
+def test_type_stubs_have_one_signature_per_overload():
+    text = """
+- func: f(Tensor self, int[] size, *, ScalarType? dtype=None) -> Tensor
+  variants: function, method
+- func: f.out(Tensor self, int[] size, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)
+"""
+    (function,) = overloads(packet(text, "f"), method=False, spread="")
+    assert function == (
+        "def f(input: Tensor, size: Sequence[_int], *, dtype: DType | type | None = ..., "
+        "out: Tensor | None = None) -> Tensor: ..."
+    )
+    assert overloads(packet(text, "f", methods=True), method=True, spread="only") == [
+        "@overload",
+        "def f(self, size: Sequence[_int], *, dtype: DType | type | None = ...) -> Tensor: ...",
+        "@overload",
+        "def f(self, *size: _int, dtype: DType | type | None = ...) -> Tensor: ...",
+    ]
+
+
+# ---- names
+
+
+def test_stubs_that_would_share_a_name_are_refused():
+    text = "- func: f.a(Tensor self) -> Tensor\n- func: f__a(Tensor self, int x) -> Tensor"
+    with pytest.raises(ValueError) as caught:
+        catalogue.unique_identifiers(parse(text))
+    assert str(caught.value) == "aten::f.a and aten::f__a would have one stub, f__a; rename an overload"
+
+
+def test_functions_that_would_share_a_name_are_refused():
+    with pytest.raises(ValueError) as caught:
+        check_names(["f", "g", "f"])
+    assert str(caught.value) == "two public functions would be called f"
+    with pytest.raises(ValueError) as caught:
+        check_names(["as_int"])
+    assert str(caught.value) == "the public function as_int would hide what functions use; rename the operator"
+
+
+def test_every_variable_of_the_texts_is_bound():
+    made = tables.standard()
+    functions = [lookup.function("turnout", name) for name in lookup.names("turnout")]
+    methods = [
+        compiled.make_method(made, name)
+        for name in ("softmax", "where", "__add__", "__rtruediv__", "__rfloordiv__", "max")
+    ]
+    for function in [*functions, *methods]:
+        own = getattr(function, "__wrapped__", function)
+        opcodes = {i.argval for i in dis.get_instructions(own) if i.opname == "LOAD_GLOBAL"}
+        assert opcodes - set(dir(builtins)) <= own.__globals__.keys(), own
+
+
+# ---- a third party's file
+
+YAML = """
+- func: mine::double(int x) -> int
+- func: mine::half.int(int x) -> int
+  dispatch: {CompositeImplicitAutograd: halves.half_int}
+"""
+
+
+def test_a_third_party_gets_one_file(tmp_path, monkeypatch):
+    (tmp_path / "my.yaml").write_text(YAML)
+    out = tmp_path / "my_generated.py"
+    arguments = ["--yaml", str(tmp_path / "my.yaml"), "--out", str(out), "--module", "my_kernels"]
+    assert main(arguments) == 0
+    assert main([*arguments, "--check"]) == 0
+    (tmp_path / "my_kernels").mkdir()
+    (tmp_path / "my_kernels" / "__init__.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "my_kernels" / "halves.py").write_text("def half_int(x):\n    return x // 2\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    spec = importlib.util.spec_from_file_location("my_generated", out)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with Registrations("mine") as library:
+        module.install(library)
+        assert module.double(3) == 6
+        assert module.half(7) == 3
+        assert turnout.ops.mine.double(5) == 10
+        assert turnout.ops.mine.double.default.cache is module.double.__globals__["K_double"]
+    with pytest.raises(turnout.errors.StaleOperatorError):
+        module.double(3)
+    with Registrations("mine") as library:
+        module.install(library)
+        assert module.double(3) == 6
+    with pytest.raises(AttributeError) as caught:
+        module.treble
+    assert str(caught.value) == "module 'my_generated' has no attribute 'treble'"
+    for name in ("my_kernels", "my_kernels.halves"):
+        sys.modules.pop(name, None)
+
+
+def test_a_third_partys_file_needs_no_pyyaml(tmp_path):
+    (tmp_path / "my_table.py").write_text(thirdparty_text(parse(YAML), "my.yaml", "my_kernels"))
+    (tmp_path / "my_kernels.py").write_text(
+        "class halves:\n    def half_int(x): return x // 2\ndef double(x): return 2 * x\n"
+        "import sys; sys.modules['my_kernels.halves'] = halves"
+    )
+    program = (
+        f"import sys; sys.modules['yaml'] = None; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from my_table import *\nimport my_kernels, my_table\nfrom turnout.registry import Registrations\n"
+        "my_table.install(Registrations('mine'))\n"
+        "print(double(4), half(9), sorted(my_table.__all__))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "8 4 ['double', 'half']\n"
+
+
+def test_a_third_partys_named_results_pickle(tmp_path, monkeypatch):
+    text = "- func: mine::f(int x) -> (int low, int high)"
+    (tmp_path / "my_named.py").write_text(thirdparty_text(parse(text), "my.yaml", "my_kernels"))
+    (tmp_path / "my_kernels.py").write_text("def f(x):\n    return x - 1, x + 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("my_named")
+    try:
+        with Registrations("mine") as library:
+            module.install(library)
+            result = module.f(3)
+        assert (result.low, result.high) == (2, 4)
+        assert pickle.loads(pickle.dumps(result)).high == 4
+    finally:
+        for name in ("my_named", "my_kernels"):
+            sys.modules.pop(name, None)
+
+
+def test_bad_input_writes_nothing_and_says_why(tmp_path, capsys):
+    path = tmp_path / "my.yaml"
+    out = tmp_path / "out.py"
+    path.write_text("- func: double(int x) -> int\n  varaints: function\n")
+    assert main(["--yaml", str(path), "--out", str(out), "--namespace", "mine"]) == 2
+    assert capsys.readouterr().err == f"codegen: {path}:2: double: unknown field 'varaints'; did you mean 'variants'?\n"
+    path.write_text("- func: double(int x) -> int\n")
+    assert main(["--yaml", str(path), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == "codegen: --namespace is needed: some entries of the yaml do not write theirs\n"
+    assert main(["--yaml", str(path), "--out", str(out), "--namespace", "mine"]) == 2
+    assert capsys.readouterr().err == "codegen: --module is needed: the kernel double is named without one\n"
+    assert not out.exists()
