@@ -15,7 +15,7 @@ FOLDER = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
 
 @pytest.fixture(scope="module")
 def ours():
-    return model.load(FOLDER / "native_functions.yaml")
+    return reading.load(FOLDER / "native_functions.yaml")
 
 
 def made_here_only(ours):

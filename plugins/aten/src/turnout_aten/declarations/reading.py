@@ -1,7 +1,7 @@
 """From yaml to checked declarations: `load(path)` or `parse(text)`.
 
-Three steps, each of which collects all problems it finds: `yaml_nodes` reads yaml with lines, `entries` makes one `NativeFunction`
-per entry, `checks` looks at entries together.
+Three steps, each of which collects all problems it finds: `yaml_nodes` reads yaml with lines, `entries` makes one
+`NativeFunction` per entry, `checks` looks at entries together.
 """
 
 from __future__ import annotations
