@@ -89,6 +89,20 @@ def test_nothing_needs_pyyaml_at_run_time():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_a_build_without_pyyaml_says_what_to_install(tmp_path):
+    program = (
+        "import runpy, sys; sys.modules['yaml'] = None\n"
+        f"sys.argv = ['setup.py', '-q', 'build_py', '-d', {str(tmp_path)!r}]; runpy.run_path('setup.py')"
+    )
+    project = files.PACKAGE.parents[1]
+    done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 # ---- tables
 
 

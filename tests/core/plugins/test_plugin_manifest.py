@@ -230,6 +230,7 @@ def test_the_build_makes_the_file_of_known_packages_from_the_manifests_of_the_wo
             "functionalities": ["Autograd", "Profiler"],
             "namespaces": ["letters"],
             "public": ["anvil", "hammer"],
+            "names_unread": False,
             "lowest_device": "alpha",
         }
     }

@@ -17,7 +17,6 @@ from turnout_aten.generation.tables import (
     groups_text,
     methods_text,
     names_text,
-    operators_text,
     return_types_text,
     rows_text,
 )
@@ -42,7 +41,6 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     texts = {
         "__init__.py": '"""What the build makes from `native_functions.yaml`: tables, type stubs."""\n',
         "rows.py": rows_text(functions, source, lambda _, kernel: reference(kernel)),
-        "operators.py": operators_text(source),
         "groups.py": groups_text(functions, source),
         "methods.py": methods_text(functions, source),
         "names.py": names_text(functions, source),

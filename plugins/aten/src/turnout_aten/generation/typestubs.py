@@ -108,10 +108,6 @@ def return_types_stub(functions: NativeFunctions, source: str) -> str:
 def tables_stub(source: str) -> dict[str, str]:
     """The type stubs of the tables: file name -> text."""
     return {
-        "operators.pyi": _TABLE_HEADER.format(title="Operators.", source=source)
-        + """
-def __getattr__(name: str) -> Any: ...
-""",
         "rows.pyi": _TABLE_HEADER.format(title="Operators.", source=source)
         + """
 OPERATORS: dict[str, tuple[tuple[str, str | None, bool, tuple[str, ...], bool, bool, tuple[tuple[str, str], ...]], ...]]

@@ -92,7 +92,7 @@ def _making(op: Operator) -> Callable[..., Any]:
         inside = _inside()
         # A composite stands at Autograd: below it, its writes and views would be counted beside those of what it calls.
         ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
-        if is_view and any(tensor.is_inference() for tensor in tensors_in(args)):
+        if is_view and any(map(_is_inference, tensors_in(args))):
             ks &= _NO_VIEWS  # a view has no version to follow
         call = cache.get(ks) or op.resolve(ks)
         result = call(ks, *args)
@@ -103,6 +103,11 @@ def _making(op: Operator) -> Callable[..., Any]:
         return result
 
     return make_inference
+
+
+def _is_inference(value: Any) -> bool:
+    """Whether a value is an inference tensor: generators and tensors of other packages are not."""
+    return isinstance(value, Tensor) and value.is_inference()
 
 
 def _mark_result(tensor: Tensor, args: tuple[Any, ...], inside: bool) -> None:
@@ -121,7 +126,7 @@ def _writing(op: Operator, mutated: tuple[tuple[int, str], ...]) -> Callable[...
         inside = _inside()
         if not inside:
             for i, name in mutated:
-                if any(tensor.is_inference() for tensor in tensors_in((args[i],))):
+                if any(map(_is_inference, tensors_in((args[i],)))):
                     raise AliasError(texts.inference_written(op.qualified_name, name))
         ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
         call = cache.get(ks) or op.resolve(ks)

@@ -17,7 +17,6 @@ from turnout.errors import (
     CallError,
     DimError,
 )
-from turnout.operators.stubs import compile_function
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions
@@ -384,7 +383,7 @@ if TYPE_CHECKING:
 
 else:
     _LINES = ["def wrap(array, device):", *(f"    {line}" for line in [*wrapping_lines(), "return t"]), ""]
-    wrap = compile_function(
-        "\n".join(_LINES), "wrap", "<wrap>", {"Tensor": Tensor, "CLOCK": CLOCK, "__name__": __name__}
-    )
+    _NAMES = {"Tensor": Tensor, "CLOCK": CLOCK, "__name__": __name__}
+    exec("\n".join(_LINES), _NAMES)
+    wrap = _NAMES["wrap"]
     wrap.__doc__ = "A new tensor around a backend's array; untracked, no view, version of the present epoch."

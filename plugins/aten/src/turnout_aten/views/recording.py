@@ -55,8 +55,12 @@ def _counting_writes_of_self(op: Operator) -> Callable[..., Any]:
     def count_write(ks: int, self: Tensor, *args: Any) -> Any:
         ks &= BELOW_ADINPLACEORVIEW
         call = cache.get(ks) or op.resolve(ks)
-        if self.view_of is not None:
-            _check_recorded(op, self.view_of)
+        try:
+            view = self.view_of
+        except AttributeError:  # not a tensor of this package: nothing is recorded for it
+            return call(ks, self, *args)
+        if view is not None:
+            _check_recorded(op, view)
         result = call(ks, self, *args)
         storage = self.storage
         if storage is None:
@@ -99,7 +103,7 @@ def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., An
         for i in mutated:
             written = args[i]
             for tensor in written if isinstance(written, (list, tuple)) else (written,):
-                if tensor is not None:
+                if isinstance(tensor, Tensor):
                     tensor.bump_version()
         return result
 
@@ -122,6 +126,8 @@ def _recording_view(op: Operator) -> Callable[..., Any]:
         call = cache.get(ks) or op.resolve(ks)
         result = call(ks, *args)
         viewed = args[at]
+        if not isinstance(viewed, Tensor):
+            return result
         rest = args[:at] + args[at + 1 :]
         if result.__class__ is Tensor or isinstance(result, Tensor):
             _attach(result, viewed, op, rest, None)

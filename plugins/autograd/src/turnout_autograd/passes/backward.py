@@ -26,7 +26,7 @@ from turnout_autograd.transforms.batch_elements import PlainTensors
 if TYPE_CHECKING:
     from turnout_autograd.passes.roots import Place
 
-_zeros_like = find_operator("aten::zeros_like").call
+_zeros_like = find_operator("aten::zeros_like").stub
 _BATCHED = KEYS.bit("Batched")
 
 
