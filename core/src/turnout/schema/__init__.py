@@ -26,24 +26,7 @@ from turnout.schema.overloads import accepts, accepts_argument, check_no_tie, ch
 from turnout.schema.types import BaseType, ListType, OptionalType, TupleType, Type
 
 __all__ = [
-    "FunctionSchema",
-    "OperatorName",
-    "Argument",
-    "Return",
-    "Annotation",
-    "Kind",
-    "Type",
-    "BaseType",
-    "OptionalType",
-    "ListType",
-    "TupleType",
-    "SchemaSyntaxError",
-    "accepts",
-    "accepts_argument",
-    "check_no_tie",
-    "choose",
-    "decided_by_types",
-    "mismatch",
-    "infer_schema",
-    "check_kernel_signature",
-]
+    "FunctionSchema", "OperatorName", "Argument", "Return", "Annotation", "Kind", "Type", "BaseType", "OptionalType", "ListType",
+    "TupleType", "SchemaSyntaxError", "accepts", "accepts_argument", "check_no_tie", "choose", "decided_by_types", "mismatch",
+    "infer_schema", "check_kernel_signature",
+]  # fmt: skip
