@@ -11,17 +11,15 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pluggy
 
 from turnout import config
 from turnout.errors import plugins as errors
+from turnout.plugins.discovery import Found
 from turnout.plugins.hooks import PROJECT, Lifecycle
-
-if TYPE_CHECKING:
-    from turnout.plugins.discovery import Found
-    from turnout.plugins.manifest import Manifest
+from turnout.plugins.manifest import Manifest
 
 
 class Library(Protocol):
