@@ -177,7 +177,8 @@ def no_kernel_to_switch(name: str, device: str, present: Iterable[str]) -> str:
 
 def no_fake(op: Operator) -> str:
     """A tensor without data met a custom operator of which nobody said what shape its result has."""
-    remedy = f"turnout.library.register_fake({op.qualified_name!r}, function): the arguments in, empty results of the right shape out"
+    call = f"turnout.library.register_fake({op.qualified_name!r}, function)"
+    remedy = f"{call}: the arguments in, empty results of the right shape out"
     return report(f"{op.qualified_name}: no fake kernel", ("asked for by", "a tensor without data"), ("to fix", remedy))
 
 
