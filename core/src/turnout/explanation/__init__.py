@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from turnout.explanation.explanation import Explanation as Explanation
-from turnout.explanation.explanation import explain as explain
-from turnout.explanation.explanation import find as find
-from turnout.explanation.explanation import source_of as source_of
+from turnout.explanation.explanation import (  # isort: skip
+    Explanation as Explanation, explain as explain, find as find, source_of as source_of,
+)  # fmt: skip
