@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from turnout import library as library
     from turnout import schema as schema
     from turnout.explanation import explain as explain
-    from turnout.explanation.python_dispatcher import PythonDispatcher as PythonDispatcher
     from turnout.explanation.tracing import trace_dispatch as trace_dispatch
     from turnout.registry.modes import DispatchMode as DispatchMode
 
@@ -51,7 +50,6 @@ sys.meta_path.insert(0, ModuleFinder(sys.modules[__name__], lambda name: plugins
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".
 _LATE = {
     "DispatchMode": "turnout.registry.modes:DispatchMode",
-    "PythonDispatcher": "turnout.explanation.python_dispatcher:PythonDispatcher",
     "explain": "turnout.explanation:explain",
     "library": "turnout.library",
     "schema": "turnout.schema",

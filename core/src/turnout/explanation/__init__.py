@@ -4,7 +4,6 @@
 |---|---|
 | `explanation` | `explain`: the keys of a call, every step from them to a kernel, and where the kernel comes from |
 | `tracing` | `trace_dispatch`: the calls that really ran, nested, with times |
-| `python_dispatcher` | `PythonDispatcher`: the computed table of one imaginary operator |
 """
 
 from __future__ import annotations

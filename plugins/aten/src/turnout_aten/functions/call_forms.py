@@ -146,9 +146,7 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
 
         dtype = as_dtype(op_name, "dtype", dtype)
     if dtype is not None and dtype is not out.dtype:
-        raise CallError(
-            f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; omit dtype"
-        )
+        raise CallError(f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; omit dtype")
     if device is not None and str(device) != str(out.device):
         raise CallError(f"{op_name}: device {device} is asked for, but out is on {out.device}; omit device")
 
