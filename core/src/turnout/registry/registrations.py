@@ -162,8 +162,8 @@ class Registrations:
         """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
 
         The operator may be defined later. With `waits` the key may be unknown: the kernel serves it once a backend or
-        functionality adds the key. The other parameters are those of `Kernel`. Raises KernelSignatureError when `fn` cannot take the schema's
-        arguments, UniverseError for an unknown key, ConflictError when another library has a kernel there.
+        functionality adds the key. The other parameters are those of `Kernel`. Raises KernelSignatureError when `fn` cannot
+        take the schema's arguments, UniverseError for an unknown key, ConflictError when another library has a kernel there.
         """
         registry = self.registry
         _check_form(fn, form, made_later=binder is not None)
@@ -227,12 +227,8 @@ class Registrations:
                 raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
             registry.fallbacks[key] = kernel
             registry.changed()
-            self._did(f"fallback:{key}", lambda: self._remove_fallback(key))
+            self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key), affects_all=True)
         return kernel
-
-    def _remove_fallback(self, key: str) -> None:
-        del self.registry.fallbacks[key]
-        self.registry.changed()
 
     def fallthrough(self, key: str) -> Kernel:
         """Let every operator without a kernel at `key` fall through to the next key."""
@@ -270,9 +266,8 @@ class Registrations:
                 unregister_device_type(backend.device_type)
                 if added:
                     registry.keys.remove_backend(backend.name)
-                registry.changed()
 
-            self._did(f"backend:{backend.name}", undo)
+            self._did(f"backend:{backend.name}", undo, affects_all=True)
             self._provided.append(f"device:{backend.device_type}")
             backend.registered(self)
 
@@ -287,12 +282,7 @@ class Registrations:
         with registry.lock:
             registry.keys.add_functionality(functionality)
             registry.changed()
-
-            def undo() -> None:
-                registry.keys.remove_functionality(name)
-                registry.changed()
-
-            self._did(f"functionality:{name}", undo)
+            self._did(f"functionality:{name}", lambda: registry.keys.remove_functionality(name), affects_all=True)
 
     def alias(self, name: str, covers: Iterable[str]) -> None:
         """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
@@ -300,12 +290,7 @@ class Registrations:
         with registry.lock:
             registry.keys.add_alias(name, covers)
             registry.changed()
-
-            def undo() -> None:
-                registry.keys.remove_alias(name)
-                registry.changed()
-
-            self._did(f"alias:{name}", undo)
+            self._did(f"alias:{name}", lambda: registry.keys.remove_alias(name), affects_all=True)
 
     def source(self, namespace: str, source: Source) -> None:
         """Let `source` define the operators of a namespace, through this group, when they are first used.
@@ -342,8 +327,11 @@ class Registrations:
 
     # ---- undo
 
-    def _did(self, what: str, undo: Callable[[], object]) -> None:
+    def _did(self, what: str, undo: Callable[[], object], *, affects_all: bool = False) -> None:
+        """Note a change and its undo. `affects_all`: the undo clears the caches of all operators."""
         self._provided.append(what)
+        if affects_all:
+            self._undo.append(self.registry.changed)  # runs after `undo`, before which it is noted
         self._undo.append(undo)
 
     def undo(self) -> None:

@@ -212,7 +212,7 @@ class Registry:
             return False
         if self._disabled is None:
             self.follow_config()
-            self._disabled = config.disabled_keys()
+            self._disabled = frozenset(config.get("keys.disable"))
         return bool(self._disabled) and config.key_disabled(key, functionality)
 
     def choice(self, op: Operator, key: str) -> str | None:
@@ -220,7 +220,7 @@ class Registry:
         if not self.follows_config:
             return None
         self.follow_config()
-        return config.kernel_choices().get(f"{op.qualified_name}@{key}")
+        return config.choices("kernels.choose").get(f"{op.qualified_name}@{key}")
 
     def follow_config(self) -> None:
         """Clear the caches at every change of settings from now on."""
