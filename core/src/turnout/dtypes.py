@@ -39,7 +39,7 @@ class DType:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> DType:
-        """The complex dtype that holds it: complex64 up to float32, complex128 for float64."""
+        """The complex dtype that holds its values: complex128 for float64, else complex64."""
         return complex128 if self in (float64, complex128) else complex64
 
     def __repr__(self) -> str:
@@ -83,10 +83,10 @@ ALIASES: dict[str, DType] = {
 
 
 def dtype_named(name: str) -> DType:
-    """The dtype of that name (also PyTorch's aliases such as "half"); DTypeError when there is none."""
+    """The dtype of a name, or of a PyTorch alias such as "half". Raises DTypeError for other names."""
     found = DTYPES.get(name) or ALIASES.get(name)
     if found is None:
-        raise DTypeError(f"no dtype is named {name!r}; there are {', '.join(DTYPES)}")
+        raise DTypeError(f"no dtype is named {name!r}; the dtypes are {', '.join(DTYPES)}")
     return found
 
 
@@ -94,12 +94,12 @@ _DEFAULT: list[DType] = [float32]
 
 
 def get_default_dtype() -> DType:
-    """The floating-point dtype of new tensors made from Python floats; float32 at start."""
+    """The dtype of new tensors made from Python floats, at first float32."""
     return _DEFAULT[0]
 
 
 def set_default_dtype(dtype: DType) -> None:
-    """Set it for the process. Raises DTypeError unless it is a floating-point dtype."""
+    """Set the default dtype of the process. Raises DTypeError unless it is a floating-point dtype."""
     if not (isinstance(dtype, DType) and dtype.category == FLOAT):
         raise DTypeError(f"the default dtype must be a floating-point dtype, got {dtype!r}")
     _DEFAULT[0] = dtype

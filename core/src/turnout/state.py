@@ -1,7 +1,7 @@
 """The context-local state of dispatch, and the guards that change it.
 
-`DISPATCH` holds `(include, keep)`: bits added to every call's key set, and the complement of the excluded ones. A stub reads
-nothing else. All are ContextVars: a thread or asyncio task sees its own, and every guard restores in `finally` order.
+`DISPATCH` holds `(include, keep)`: the bits that are added to every call's key set, and the complement of the excluded bits. A
+stub reads nothing else. It is a ContextVar: each thread and asyncio task has its own value. Every guard restores the old one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _BIT = KEYS.bit
 BELOW_AUTOGRAD = ~(_BIT("Autograd") | _BIT("AutogradOther"))
 BELOW_ADINPLACEORVIEW = BELOW_AUTOGRAD & ~_BIT("ADInplaceOrView")
 
-# (include, keep) of a fresh context: what the rows say; opt-in functionalities are off by their switches.
+# (include, keep) of a fresh context. The switches of opt-in functionalities are off.
 FRESH = (sum(row.bit for row in KEYS.functionalities if row.included), -1)
 DISPATCH: ContextVar[tuple[int, int]] = ContextVar("turnout.dispatch", default=FRESH)
 
 
 class Guard:
-    """A context manager that replaces DISPATCH by `change(include, keep)` and puts the old value back."""
+    """A context manager that replaces DISPATCH by `change(include, keep)` and restores the old value."""
 
     __slots__ = ("_change", "_token")
 
@@ -48,32 +48,32 @@ class Guard:
 
 
 def include(keys: Keys) -> Guard:
-    """While entered, these functionalities take part in every call, whether a tensor brings them or not.
+    """While entered, these functionalities take part in every call, even if no tensor brings them.
 
-    An opt-in functionality (Autocast) that is included is switched on: it then takes part for tensors that bring it.
+    An opt-in functionality (Autocast) is only switched on: it takes part in calls with tensors that bring it.
     """
     on, switches = _split(keys)
     return Guard(lambda inc, keep: (inc | on | switches, keep | switches))
 
 
 def exclude(keys: Keys) -> Guard:
-    """While entered, these functionalities take no part, even where a tensor brings them or the state includes them."""
+    """While entered, these functionalities take no part in any call."""
     bits, switches = _split(keys)
     return Guard(lambda inc, keep: (inc, keep & ~(bits | switches)))
 
 
 def below_autograd() -> Guard:
-    """While entered, no gradient is recorded by any key: AutogradOther and Autograd of all backends are excluded."""
+    """While entered, no gradient is recorded: Autograd of all backends and AutogradOther are excluded."""
     return Guard(lambda inc, keep: (inc, keep & BELOW_AUTOGRAD))
 
 
 def below_adinplaceorview() -> Guard:
-    """While entered, neither Autograd nor the bookkeeping of views and versions runs."""
+    """While entered, no gradient and no view or version is recorded."""
     return Guard(lambda inc, keep: (inc, keep & BELOW_ADINPLACEORVIEW))
 
 
 def _split(keys: Keys) -> tuple[int, int]:
-    """Functionality bits (a backend's own bit is never in the state) and the switches of opt-in ones among them."""
+    """The functionality bits of some keys, and the switches of opt-in functionalities. The state never has backend bits."""
     bits = KEYS.mask(keys) & ~KEYS.backend_mask
     opted = [f for f in KEYS.functionalities if f.opt_in and bits & f.bit]
     switches = sum(f.switch for f in opted)

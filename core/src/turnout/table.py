@@ -1,7 +1,6 @@
-"""The computed table: for one operator and one runtime key, which kernel serves it and why.
+"""The computed table: which kernel serves an operator at a runtime key, and why.
 
-`compute_entry` is the whole policy. Its steps are numbered as DESIGN section 5 numbers them; nothing else in Turnout decides
-what runs. Kernels and fallbacks are opaque values here: the live registry and the tests use it.
+`compute_entry` is the whole policy, with the numbered steps of DESIGN section 5. Kernels and fallbacks are opaque values here.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ AMBIGUOUS = "ambiguous autogradother"
 
 
 class Entry:
-    """What serves a runtime key: `kernel`, `reason` (one of the words above) and `key`, where it was registered.
+    """What serves a runtime key: `kernel`, `reason` (one of the words above) and `key`, at which it was registered.
 
-    For the reason "ambiguous autogradother" the kernel is None: calling it is an error.
+    For the reason "ambiguous autogradother" the kernel is None, and a call is an error.
     """
 
     __slots__ = ("kernel", "key", "reason")
@@ -52,13 +51,13 @@ class Entry:
 def compute_entry(
     universe: Universe, key: str, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]
 ) -> Entry | None:
-    """The entry of one runtime key, or None when it is missing."""
+    """The entry of one runtime key, or None if it is missing."""
     aliases = universe.aliases
 
     def covers(alias: str) -> bool:
         return alias in kernels and (key == UNDEFINED or key in aliases.get(alias, ()))
 
-    # 1. a kernel registered at the very key
+    # 1. a kernel registered at this key
     if key in kernels:
         return Entry(kernels[key], KERNEL, key)
     # 2.1, 2.2 for every backend
@@ -67,7 +66,7 @@ def compute_entry(
             return Entry(kernels[alias], DEFAULT_BACKEND, alias)
     if covers(IMPLICIT_NESTED) and key != UNDEFINED:
         return Entry(kernels[IMPLICIT_NESTED], NESTED, IMPLICIT_NESTED)
-    # 2.3 for every backend and its autograd key, unless kernels of the backend exist whose gradient it could hide
+    # 2.3 for every backend and its autograd key, unless the backend has a kernel, whose gradient it could hide
     backends = universe.backends_of.get(key, ())
     has_backend = EXPLICIT in kernels or any(backend in kernels for backend in backends)
     if covers(IMPLICIT):
@@ -78,7 +77,7 @@ def compute_entry(
     # 2.4 one autograd kernel for all backends
     if key in aliases.get(AUTOGRAD, ()) and AUTOGRAD in kernels:
         return Entry(kernels[AUTOGRAD], AUTOGRAD_KERNEL, AUTOGRAD)
-    # 2.5 an alias that a functionality declared
+    # 2.5 an alias that was declared
     for alias, covered in aliases.items():
         if alias not in TABLE_ALIASES and key in covered and alias in kernels:
             return Entry(kernels[alias], BATCHED, alias)
@@ -90,6 +89,6 @@ def compute_entry(
 
 
 def compute(universe: Universe, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]) -> dict[str, Entry]:
-    """The entries of all runtime keys; missing ones are absent."""
+    """The entries of all runtime keys, without missing ones."""
     entries = ((key, compute_entry(universe, key, kernels, fallbacks)) for key in universe.runtime_keys)
     return {key: entry for key, entry in entries if entry is not None}

@@ -61,7 +61,9 @@ class Library:
         self._mine.append(what)
 
     def provided(self) -> set[str]:
-        return set(self._mine)
+        """As a backend is registered, so is its device, which these manifests call as the backend."""
+        devices = {f"device:{what.removeprefix('backend:').lower()}" for what in self._mine if what.startswith("backend:")}
+        return {*self._mine, *devices}
 
     def undo(self) -> None:
         while self._mine:

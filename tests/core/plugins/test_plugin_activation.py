@@ -135,7 +135,7 @@ def turnout_activate(library, options):
         f"  manifest   {path}\n"
         "  module     fake_alpha.plugin\n"
         "  missing    functionality Autograd\n"
-        "  not named  backend Surprise"
+        "  not named  backend Surprise, device surprise"
     )
     assert Library.registered == []
 

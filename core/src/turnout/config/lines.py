@@ -1,8 +1,8 @@
 """The lines of the keys in a TOML text: dotted path -> line number.
 
-tomllib gives values without positions, and an error about a setting needs its line. This is a scanner, not a parser: tomllib has
-accepted the text before, so it only finds where values end (quotes and brackets). A key inside an inline table gets the line of
-that table.
+tomllib gives values without positions, and an error about a setting needs its line. This is a scanner, not a parser: tomllib
+has accepted the text before, so it only finds where values end (quotes and brackets). A key inside an inline table gets the
+line of that table.
 """
 
 from __future__ import annotations

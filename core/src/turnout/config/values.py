@@ -1,7 +1,7 @@
 """The types of settings and of plugins' options, and the strict check of a value against one.
 
-A type is a word: "bool", "int", "float", "str", "strings" (a list of strings). Only an int for a float is converted. The text of
-an environment variable is read by the same words.
+A type is a word: "bool", "int", "float", "str", "strings" (a list of strings). Only an int for a float is converted. The text
+of an environment variable is read by the same words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Backend`: what dispatch needs of a package that brings a device. What its arrays can do is not its business."""
+"""`Backend`: what dispatch needs of a package that brings a device. It knows nothing about arrays."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Backend:
-    """Derive, set the class attributes, register with `Registrations.backend`.
+    """Derive a class, set its attributes, and register an instance with `Registrations.backend`.
 
-    name         in dispatch keys: "CPU" gives the keys CPU, AutogradCPU, AutocastCPU
+    name         the name in dispatch keys: "CPU" gives the keys CPU, AutogradCPU, AutocastCPU
     device_type  the device string: "cpu"
-    indexed      it has several devices: calls are checked for one index and run under `guard`
-    scalars_mix  its 0-dim tensors go with tensors on any other device
+    indexed      it has several devices: all tensors of a call must be on one, and the call runs under `guard`
+    scalars_mix  its 0-dim tensors mix with tensors on any other device
     """
 
     name: str = ""
@@ -32,16 +32,16 @@ class Backend:
     indexed: bool = False
     scalars_mix: bool = False
     keys: int = 0  # the key set of its plain tensors, set when it is registered
-    dense: int = 0  # the part of it that picks the backend's own slot
+    dense: int = 0  # the part of `keys` that selects the backend's own slot
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
-        """A kernel on the backend's own arrays as a callable of the internal convention; None where it has no arrays."""
+        """A kernel on the backend's own arrays as a callable of the internal convention; None for a backend without arrays."""
         return None
 
     def fresh_result(self, result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
-        """The source of a quick test, and its globals: true only for a plain tensor that shares no memory with the inputs.
+        """The source of a test and its globals. The test is true only for a plain tensor that shares no memory with the inputs.
 
-        `result` is the source of the value; `inputs` are (source, whether it may be None). "" where there is no quick test.
+        `result` is the source of the value; `inputs` are (source, whether it may be None). Without a quick test, it is "".
         """
         return "", {}
 
@@ -52,7 +52,7 @@ class Backend:
         return 1
 
     def current_device(self) -> Device:
-        """Where a tensor goes when only the device type is named."""
+        """The device of a tensor when only the device type is named."""
         return device(self.device_type, 0) if self.indexed else self.place
 
     @cached_property
@@ -61,14 +61,14 @@ class Backend:
         return device(self.device_type)
 
     def guard(self, device: Device) -> AbstractContextManager[object] | None:
-        """Makes a device current while entered; None where there is nothing to do."""
+        """A context manager that makes a device current, or None."""
         return None
 
     def synchronize(self, device: Device) -> None:
         """Wait until all work queued on the device is done."""
 
     def resolve_device(self, wanted: Device) -> Device:
-        """The device a tensor is made on when `wanted` is named. Raises DeviceError for an index that does not exist."""
+        """The device on which a tensor is made when `wanted` is named. Raises DeviceError for an index that does not exist."""
         if wanted.index is None:
             return self.current_device() if self.indexed else wanted
         if not self.indexed and wanted.index == 0:
@@ -78,7 +78,7 @@ class Backend:
         return wanted
 
     def registered(self, library: Registrations) -> None:
-        """Called when a library has registered the backend; what it sets up is to be undone with `library.on_undo`."""
+        """Called when the backend was registered. Undo what this sets up with `library.on_undo`."""
 
     def __repr__(self) -> str:
         return f"<Backend {self.name} ({self.device_type})>"

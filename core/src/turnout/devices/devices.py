@@ -1,6 +1,6 @@
 """Devices: interned (type, index) pairs, and which backend a device type belongs to.
 
-Naming a device type that no active backend has asks the plugins for one: this is how `device="cuda"` activates a package.
+Using a device whose backend is not active activates its plugin: this is how `device="acme"` activates a package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INTERNED: dict[tuple[str, int | None], Device] = {}
 
 
 class _Inactive:
-    """Stands for the backend of a device type that has none yet: the first use of an attribute activates its plugin."""
+    """The placeholder of an inactive backend. The first use of an attribute activates its plugin."""
 
     __slots__ = ("_device_type",)
 
@@ -33,10 +33,10 @@ class _Inactive:
 
 
 class Device:
-    """Where a tensor's data lives: `type` ("cpu") and `index` (None where the backend has one device only).
+    """The place of a tensor's data: `type` ("cpu") and `index` (None if the backend has only one device).
 
-    `backend` is the active backend of the type; its plugin is activated by the first use of one of its attributes, which
-    raises DeviceError or PluginError where there is none. Interned by `device(...)`: equal devices are the same object.
+    `backend` is the backend of the type. The first use of one of its attributes activates its plugin, and raises DeviceError or
+    PluginError if there is none. `device(...)` interns devices: equal devices are the same object.
     """
 
     __slots__ = ("backend", "index", "type")
@@ -60,9 +60,9 @@ class Device:
 
 
 def device(type: str | Device, index: int | None = None) -> Device:
-    """The device named "cpu", "cuda:1", or by type and index. Checks the text only; activates nothing.
+    """The device named "cpu" or "cuda:1", or given by type and index. Only the text is checked; no plugin is activated.
 
-    Raises DeviceError for a text that is not TYPE or TYPE:INDEX.
+    Raises DeviceError for a text other than TYPE or TYPE:INDEX.
     """
     if isinstance(type, Device):
         return type
@@ -77,7 +77,7 @@ def device(type: str | Device, index: int | None = None) -> Device:
         raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got {type!r}")
     found = _INTERNED.get((type, index))
     if found is None:
-        with LOCK:  # a backend that comes or goes meanwhile would miss this one
+        with LOCK:  # otherwise a backend that is registered meanwhile would miss this device
             found = _INTERNED.setdefault((type, index), Device(type, index))
     return found
 
@@ -91,7 +91,7 @@ def _activate(device_type: str) -> Backend:
 
 
 def register_device_type(device_type: str, backend: Backend) -> None:
-    """Bind a device string to a backend. Raises UniverseError when it is taken."""
+    """Bind a device string to a backend. Raises UniverseError if it is taken."""
     if device_type in _BACKENDS:
         raise UniverseError(f"device {device_type!r} belongs to backend {_BACKENDS[device_type].name} already")
     _BACKENDS[device_type] = backend
@@ -119,7 +119,7 @@ _default: Device | None = None
 
 
 def default_device() -> Device:
-    """Where tensors are made when nothing says where: the setting `default_device`, else the backend of lowest rank."""
+    """The device of tensors made without one: the setting `default_device`, else that of the backend of lowest rank."""
     # Kept until a setting changes or the environment is read again: reading it costs 600 ns, at every factory call.
     if _default is not None and OVERRIDES.get() is None:
         return _default
@@ -128,7 +128,7 @@ def default_device() -> Device:
 
 def _read_default() -> Device:
     global _default, _subscribed
-    with LOCK:  # a setting that changes meanwhile would not be seen
+    with LOCK:  # otherwise a change of settings meanwhile would be missed
         wanted = config.get("default_device") or installed().default_device_type()
         if not wanted:
             raise DeviceError(
@@ -147,6 +147,6 @@ _subscribed = False
 
 
 def forget_default_device(names: object = None) -> None:
-    """Find it anew at the next question: a setting, or what is installed, has changed."""
+    """Compute it again at the next use, because a setting or the environment has changed."""
     global _default
     _default = None

@@ -1,14 +1,14 @@
-"""Every error class a user can meet. Texts are built by the modules beside this one, one per concern.
+"""Every error class that a user can meet. The other modules here build the texts, one module per concern.
 
-Each class is also a builtin exception, so that code which knows nothing of Turnout can catch it by kind. Classes whose
-kind follows PyTorch (shape errors are RuntimeError, bad dims IndexError) say so in their bases.
+Each class is also a builtin exception, so that code without knowledge of Turnout can catch it by kind. Where PyTorch has a kind
+(RuntimeError for shapes, IndexError for dims), the bases follow it.
 """
 
 from __future__ import annotations
 
 
 class TurnoutError(Exception):
-    """The common ancestor."""
+    """The base class of all errors of Turnout."""
 
 
 class SchemaError(TurnoutError, ValueError):
@@ -32,11 +32,11 @@ class NoKernelError(TurnoutError, NotImplementedError):
 
 
 class NoDataError(TurnoutError, NotImplementedError):
-    """A value was asked for of a tensor that has none, such as one of a backend without data."""
+    """A value of a tensor without data was needed."""
 
 
 class UnknownOperatorError(TurnoutError, AttributeError):
-    """An operator, overload or namespace that nobody defined."""
+    """An operator, overload or namespace that is not defined."""
 
 
 class PublicNameError(TurnoutError, AttributeError):
@@ -48,7 +48,7 @@ class StaleOperatorError(TurnoutError, RuntimeError):
 
 
 class RegistrationError(TurnoutError, RuntimeError):
-    """A registration that cannot be accepted; the registry is as it was before."""
+    """A registration that cannot be accepted. The registry is unchanged."""
 
 
 class ConflictError(RegistrationError):
@@ -64,11 +64,11 @@ class DeviceError(TurnoutError, RuntimeError):
 
 
 class ArgumentError(TurnoutError, ValueError, RuntimeError):
-    """A value that an operator does not take: a RuntimeError to code that was written for PyTorch."""
+    """A value that an operator does not accept; a RuntimeError, too, for code written for PyTorch."""
 
 
 class DTypeError(TurnoutError, TypeError, RuntimeError):
-    """A dtype that an operator or a promotion does not support: a RuntimeError to code that was written for PyTorch."""
+    """A dtype that an operator or a promotion does not support; a RuntimeError, too, for code written for PyTorch."""
 
 
 class ShapeError(TurnoutError, RuntimeError):
@@ -76,11 +76,11 @@ class ShapeError(TurnoutError, RuntimeError):
 
 
 class LinAlgError(TurnoutError, RuntimeError):
-    """A matrix that is singular, not positive-definite, or on which an algorithm does not converge."""
+    """A matrix that is singular or not positive-definite, or for which an algorithm does not converge."""
 
 
 class DimError(TurnoutError, IndexError, RuntimeError):
-    """A dimension or index out of range; PyTorch raises an IndexError for some and a RuntimeError for others."""
+    """A dimension or index out of range, for which PyTorch raises IndexError or RuntimeError."""
 
 
 class AliasError(TurnoutError, RuntimeError):
@@ -88,15 +88,15 @@ class AliasError(TurnoutError, RuntimeError):
 
 
 class FileFormatError(TurnoutError, ValueError):
-    """A file of saved tensors that is damaged, or no such file."""
+    """A file that is damaged, or that does not hold saved tensors."""
 
 
 class PluginError(TurnoutError, ImportError):
-    """A plugin that was asked for cannot be activated."""
+    """A plugin that is needed cannot be activated."""
 
 
 class ManifestError(TurnoutError, ValueError):
-    """A plugin's manifest is missing, incomplete or says what is not so."""
+    """A plugin's manifest is missing, incomplete or wrong."""
 
 
 class ConfigError(TurnoutError, ValueError):
@@ -104,12 +104,12 @@ class ConfigError(TurnoutError, ValueError):
 
 
 class DisabledError(TurnoutError, RuntimeError):
-    """Something was asked for that the configuration disables."""
+    """Something that is needed is disabled by the configuration."""
 
 
 class KernelWarning(RuntimeWarning):
-    """A backend's kernel raised for arguments that its operator accepts; the result was computed in another way."""
+    """A backend's kernel raised for valid arguments, and the result was computed in another way."""
 
 
 class PluginWarning(UserWarning):
-    """A plugin that nobody asked for is broken, or a shared file names one that is not installed."""
+    """A plugin that is not needed now is broken, or a shared file names a plugin that is not installed."""

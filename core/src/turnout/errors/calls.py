@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def stale(op: Operator) -> str:
-    """A handle outlived the definition."""
+    """A call through a handle whose definition was undone."""
     if any(op.kernels.values()):
         return f"{op.qualified_name} has kernels but no definition: the library that defines it is not loaded or was undone"
     return gone(op.qualified_name)
@@ -45,12 +45,12 @@ def wrong_type(op_name: str, argument: str, expected: str, value: Any) -> str:
 
 
 def unknown_overload(packet: Packet, overload: str) -> str:
-    """An overload that the packet does not have."""
+    """An overload that the packet lacks."""
     return f"{packet.namespace}::{packet.name} has no overload {overload!r}; it has {', '.join(dir(packet))}"
 
 
 def no_kernel_at(op: Operator, key: str) -> str:
-    """`op.kernel(key)` found nothing."""
+    """`op.kernel(key)` found no kernel."""
     there = ", ".join(op.kernels) or "none"
     return f"{op.qualified_name}: no kernel for {key}; kernels are registered at {there}"
 
@@ -70,7 +70,7 @@ def describe(value: Any) -> str:
 
 
 def generator_elsewhere(op: Operator, generator: Any, wanted: Any) -> str:
-    """A factory's generator is of another device than its result."""
+    """A factory's generator and result are on different devices."""
     return (
         f"{op.qualified_name}: the generator is on {generator}, the result is asked for on {wanted}\n"
         f'  to fix  pass turnout.Generator("{wanted}")'
@@ -78,7 +78,7 @@ def generator_elsewhere(op: Operator, generator: Any, wanted: Any) -> str:
 
 
 def empty_list(op: Operator, argument: str) -> str:
-    """A call that would have a backend if a list held a tensor."""
+    """A call without a backend because a list of tensors is empty."""
     return f"{op.qualified_name}: argument '{argument}' needs at least one tensor, got an empty list"
 
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class KeySpace:
     """The live universe.
 
-    Rows come from three sources: the standard list, the manifests of installed plugins (`set_installed`), and libraries, which
-    add rows while they live. Mutators are called under the registry's lock. `universe` is replaced and never changed, so readers
-    need no lock.
+    Rows come from three sources: the standard list, the manifests of installed plugins (`set_installed`), and libraries,
+    which add rows while they live. Mutators are called under the registry's lock. `universe` is replaced and never changed,
+    so readers need no lock.
     """
 
     def __init__(self, fixed: Universe | None = None) -> None:
@@ -268,8 +268,8 @@ class KeySpace:
     def mask(self, keys: str | Iterable[str] | int) -> int:
         """The bits of some keys, for include and exclude masks. An int is returned as it is.
 
-        A name is that of a functionality or of a runtime key. A per-backend key such as AutogradCPU stands for its functionality
-        and its backend. Raises UniverseError for an unknown name.
+        A name is that of a functionality or of a runtime key. A per-backend key such as AutogradCPU stands for its
+        functionality and its backend. Raises UniverseError for an unknown name.
         """
         if isinstance(keys, int):
             return int(keys)
@@ -306,9 +306,9 @@ def place(
 ) -> tuple[list[Functionality], dict[str, str]]:
     """The order of `chain` with `added` placed by their anchors, and the functionalities without a place: name -> why.
 
-    The result depends on names and anchors only. `after=X` means directly above X, `before=X` directly below it. Several at one
-    place are ordered by name, lowest first. With both anchors a functionality stands directly above `after`, which must be below
-    `before`.
+    The result depends on names and anchors only. `after=X` means directly above X, `before=X` directly below it. Several at
+    one place are ordered by name, lowest first. With both anchors a functionality stands directly above `after`, which must
+    be below `before`.
     """
     order = list(chain)
     waiting = dict(sorted(added.items()))

@@ -24,9 +24,9 @@ TRACKED = 1  # the marker bit: the tensor requires a gradient
 class Universe:
     """An ordered list of functionalities, lowest priority first, and a set of backends.
 
-    `functionalities` are pairs (name, prefix): a prefix of None means one key of that name, any other one key per backend, named
-    prefix + backend. `aliases` maps an alias key to the runtime keys that it covers, `backends_of` an autograd key to its backend
-    keys. When they are omitted they are derived as in the standard universe.
+    `functionalities` are pairs (name, prefix): a prefix of None means one key of that name, any other one key per backend,
+    named prefix + backend. `aliases` maps an alias key to the runtime keys that it covers, `backends_of` an autograd key to
+    its backend keys. When they are omitted they are derived as in the standard universe.
     """
 
     __slots__ = ("aliases", "backends", "backends_of", "functionalities", "rank", "runtime_keys")

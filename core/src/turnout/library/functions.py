@@ -111,8 +111,8 @@ def register_fake(
 ) -> Any:
     """Register how an operator's shapes are computed for tensors without data; a decorator when `func` is left out.
 
-    `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the keys
-    every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
+    `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the
+    keys every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
     """
     target, name = _target("register_fake", op, lib)
     how: dict[str, Any] = {"binder": fake.in_context, "allow_override": allow_override}

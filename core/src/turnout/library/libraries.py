@@ -193,8 +193,8 @@ class Library:
     def fallback(self, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Register the fallback of a key for all operators: `fn(op, *args, **kwargs)`, or `fallthrough_kernel`.
 
-        Positional arguments come by position and keyword-only ones by keyword, all of them, with the schema's defaults filled in.
-        `with_keyset` puts the DispatchKeySet in front of `op`. Only a library of namespace "_" has fallbacks. Raises
+        Positional arguments come by position and keyword-only ones by keyword, all of them, with the schema's defaults filled
+        in. `with_keyset` puts the DispatchKeySet in front of `op`. Only a library of namespace "_" has fallbacks. Raises
         RegistrationError when the key has one already.
         """
         require_callable("fallback", fn)

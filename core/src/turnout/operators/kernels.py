@@ -1,7 +1,7 @@
-"""Kernels: what was registered, by whom, and how it is called.
+"""Kernels: registered functions, their origin, and how they are called.
 
-The one idea: whatever form a kernel has, it is *bound* to an operator as a callable of the internal convention,
-`call(ks, *args)` with all arguments positionally in schema order. Stubs, redispatch and fallbacks only know that.
+The one idea: a kernel of any form is *bound* to an operator as a callable of the internal convention, `call(ks, *args)` with
+all arguments by position in schema order. Stubs, redispatch and fallbacks know only that convention.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Kernel:
     """One registered function.
 
     with_keyset     the key set (an int) is passed first
-    tracked_only    left out of resolution unless a tensor carries the marker bit
-    allow_override  may stand over another library's kernel at the same operator and key
+    tracked_only    it is skipped unless a tensor carries the marker bit
+    allow_override  it may override another library's kernel at the same operator and key
     calls_operators whether it dispatches again; array kernels do not
-    binder          for ARRAY: makes the internal callable (the backend's wrapper generator)
+    binder          makes the internal callable, (op, kernel, key) -> call
     specialize      of a fallback: makes each operator's own kernel, (op, runtime key) -> function, Kernel, FALLTHROUGH or None
     """
 
@@ -80,7 +80,7 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        """`file:line` of the function, or the module of a builtin, or what a generated variant calls; "" when none is known."""
+        """`file:line` of the function, else its module; a generated function may describe itself as `kernel_source`."""
         fn = self.fn
         described = getattr(fn, "kernel_source", None)
         if isinstance(described, str):
@@ -95,7 +95,7 @@ class Kernel:
 
     @property
     def origin(self) -> str:
-        """`distribution version` of the library that registered it, else the library's name."""
+        """`distribution version` of the group that registered it, else the group's name."""
         return self.library.origin if self.library is not None else "unknown"
 
     def __repr__(self) -> str:
@@ -139,11 +139,11 @@ FALLTHROUGH = _Fallthrough()
 
 
 def bind(kernel: Kernel, op: Operator, key: str, *, below: int | None = None) -> Call:
-    """The kernel as a callable of the internal convention for one operator and slot.
+    """The kernel as a callable of the internal convention for one operator and key.
 
-    `below` is given for a slot that was reached from functionalities that guard what is below them (Autograd,
-    ADInplaceOrView): all bits but theirs. A kernel that calls operators with the same tensors must run without those, or the
-    call would be recorded twice.
+    `below` is given if the call has passed functionalities with `guards_below` (Autograd, ADInplaceOrView): the mask without
+    their bits. A kernel that calls operators with the same tensors must run without them, or the call would be recorded
+    twice.
     """
     lazy = kernel.binder is None and isinstance(kernel.fn, LazyFunction)
     fn = kernel.fn.__wrapped__ if lazy else kernel.fn

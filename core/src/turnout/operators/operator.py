@@ -1,7 +1,7 @@
 """`Operator`, and `Operator.plan`: the walk from a key set to the kernel that runs.
 
-A call is one dict look-up, `op.cache[ks]`. A miss comes here: the plan is made under the registry's lock, bound to a
-callable and cached; any change to the registry clears the caches it can affect under the same lock.
+A call is one dict look-up, `op.cache[ks]`. At a miss the plan is made under the registry's lock, bound to a callable and
+cached. Any change to the registry clears the caches that it can affect under the same lock.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Operator:
-    """One overload. Call it, `redispatch` it from a given key set, or ask for one key's `kernel`.
+    """One overload. Call it, `redispatch` it from a given key set, or get the `kernel` of one key.
 
     Attributes: `namespace`, `name`, `overload` ("" for the unnamed one), `qualified_name` ("mylib::add.Tensor"), `schema`,
     `tags`, `kernels` (key -> registered kernels, oldest first).
@@ -77,7 +77,7 @@ class Operator:
 
     @property
     def schema(self) -> FunctionSchema:
-        """The parsed schema. Raises StaleOperatorError when the definition was undone."""
+        """The parsed schema. Raises StaleOperatorError if the definition was undone."""
         if self._schema is None:
             if not self.is_defined:
                 raise StaleOperatorError(texts.stale(self))
@@ -88,13 +88,13 @@ class Operator:
 
     @property
     def is_defined(self) -> bool:
-        """Whether it has a schema. Asks the source of its namespace where only kernels are known so far."""
+        """Whether it has a schema. If only its kernels are known, the source of its namespace is asked to define it."""
         if self.schema_text is None:
             self.registry.load(self.namespace, self.name)
         return self.schema_text is not None
 
     def undefine(self) -> None:
-        """Called by the registry: from now on every call through this handle is a clear error."""
+        """Called by the registry. From now on every call through this handle raises StaleOperatorError."""
         self.schema_text = None
         self._schema = None
         self.defined_by = None
@@ -114,12 +114,12 @@ class Operator:
         return self.call(*args, **kwargs)
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Stands for the stub until the first call compiles it."""
+        """Takes the place of the stub until the first call compiles it."""
         return self.stub(*args, **kwargs)
 
     @property
     def stub(self) -> Call:
-        """The call stub, compiled from the schema at the first use. Raises StaleOperatorError when the definition was undone."""
+        """The call stub, compiled from the schema at the first use. Raises StaleOperatorError if the definition was undone."""
         if self.call == self._first_call:
             with self.registry.lock:
                 if not self.is_defined:
@@ -129,20 +129,20 @@ class Operator:
         return self.call
 
     def lookup(self, ks: int) -> Call:
-        """The callable of the internal convention, `call(ks, *args)`, that serves a key set."""
+        """The callable that serves a key set, in the internal convention `call(ks, *args)`."""
         try:
             return self.cache[ks]
         except KeyError:
             return self.resolve(ks)
 
     def redispatch(self, ks: int, /, *args: Any, **kwargs: Any) -> Any:
-        """Call with a given key set instead of the one of the arguments and the state."""
+        """Call with `ks` instead of the key set of the arguments and the state."""
         if kwargs or len(args) != len(self.schema.arguments):
             args = self.bind(args, kwargs)
         return self.lookup(ks)(ks, *args)
 
     def key_set(self, args: Iterable[Any]) -> int:
-        """The key set of a call with these arguments in schema order, the state included, as the stub computes it."""
+        """The key set of a call with these arguments, the state included, as the stub computes it."""
         ks = keys_of(args)
         state = DISPATCH.get()
         if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
@@ -150,14 +150,14 @@ class Operator:
         return (ks | state[0]) & state[1]
 
     def call_boxed(self, args: tuple[Any, ...]) -> Any:
-        """Dispatch a call whose arguments are the full tuple in schema order."""
+        """Call with the full tuple of arguments in schema order."""
         ks = self.key_set(args)
         return self.lookup(ks)(ks, *args)
 
     def kernel(self, key: str) -> Call:
-        """One key's kernel as a function of the schema's arguments, past the dispatcher.
+        """One key's kernel as a function of the schema's arguments. Calling it does not dispatch.
 
-        What the kernel redispatches starts from the key set of the call. Raises NoKernelError when nothing serves the key.
+        The kernel gets the key set of the call, from which it may redispatch. Raises NoKernelError when nothing serves the key.
         """
         registry = self.registry
         key = registry.keys.canonical(key)
@@ -197,7 +197,7 @@ class Operator:
     # ---- resolution
 
     def entry(self, key: str) -> Entry | None:
-        """The computed table's entry for a runtime key, fallbacks specialised for this operator. Needs the lock."""
+        """The entry of the computed table for a runtime key, with specialised fallbacks. Needs the lock."""
         registry = self.registry
         winners = {k: registry.winner(self, k, stack) for k, stack in self.kernels.items() if stack}
         entry = compute_entry(registry.keys.universe, key, winners, registry.fallbacks_by_key)
@@ -219,13 +219,13 @@ class Operator:
         return self._special[slot]
 
     def forget_specializations(self) -> None:
-        """Called by the registry when a fallback or what its specialisations depend on has changed."""
+        """Called by the registry when specialised fallbacks may have changed."""
         self._special.clear()
 
     def table(self) -> dict[str, Entry]:
-        """The whole computed table: runtime key -> entry; missing ones are absent.
+        """The whole computed table, runtime key -> entry, without missing entries.
 
-        Every plugin that is installed, enabled and works here is activated first: what was used before changes nothing in it.
+        Every plugin that can be activated is activated first, so that the table does not depend on what was used before.
         """
         if self.registry.follows_config:
             installed().activate_all()
@@ -234,7 +234,7 @@ class Operator:
             return {key: entry for key, entry in found if entry is not None}
 
     def plan(self, ks: int) -> Plan:
-        """How a key set resolves, step by step. Takes the lock; calls nothing."""
+        """How a key set resolves, step by step. Takes the lock, and calls no kernel."""
         with self.registry.lock:
             steps: list[Step] = []
             self.registry.keys.discovered()
@@ -263,7 +263,7 @@ class Operator:
         return Step(key, entry, CHOSEN)
 
     def resolve(self, ks: int) -> Call:
-        """Plan, bind and cache. The callable of a missing kernel raises NoKernelError when it is called."""
+        """Make a plan, bind it and cache the callable. For a missing kernel, that raises NoKernelError when it is called."""
         registry = self.registry
         with registry.lock:
             if not self.is_defined:
@@ -281,7 +281,7 @@ class Operator:
 
             def call_missing(ks: int, *args: Any) -> Any:
                 for argument, value in zip(self.schema.arguments, args, strict=True):
-                    if argument.type.is_tensor_list and not value:  # it leaves the call without a backend
+                    if argument.type.is_tensor_list and not value:
                         raise ArgumentError(texts.empty_list(self, argument.name))
                 raise NoKernelError(no_kernel(self, plan, args))
 
@@ -290,7 +290,7 @@ class Operator:
         keys = self.registry.keys
         if functionality is None or not keys.is_guarded(functionality):
             return bind(entry.kernel, self, plan.key)
-        # Reached past a functionality that guards what is below it: every plain tensor brings those.
+        # The call has passed a functionality that guards what is below, if its key set lacks one that every plain tensor brings.
         passed = keys.plain_guards & ~plan.ks if entry.key != IMPLICIT else 0
         call = bind(entry.kernel, self, plan.key, below=~keys.guards if passed else None)
         return self.registry.on_device(self, plan, call) if functionality.backend_key else call

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Packet:
-    """All overloads of a name. Calling it picks the most specific overload that accepts the arguments.
+    """All overloads of a name. A call uses the most specific overload that accepts the arguments.
 
-    The choice is cached by the types of the arguments where types alone decide it.
+    If the types of the arguments alone decide the choice, it is cached by them.
     """
 
     __slots__ = ("_schemas", "attached", "chosen", "name", "namespace", "registry")
@@ -29,7 +29,7 @@ class Packet:
         self.registry = registry
         self.namespace = namespace
         self.name = name
-        self.attached: dict[str, Operator] = {}  # the registry's: overloads defined so far
+        self.attached: dict[str, Operator] = {}  # overloads defined so far; the registry changes it
         self.chosen: dict[Any, Operator] = {}
         self._schemas: tuple[list[Operator], list[FunctionSchema]] | None = None
 
@@ -40,7 +40,7 @@ class Packet:
         return self.attached
 
     def changed(self) -> None:
-        """Called by the registry when an overload came or went."""
+        """Called by the registry when an overload was added or removed."""
         self.chosen.clear()
         self._schemas = None
 
@@ -71,7 +71,7 @@ class Packet:
         key = type_key(given, kwargs)
         if overloads.decided_by_types(op.schema, given, kwargs, is_tensor):
             with self.registry.lock:
-                if self._schemas is candidates:  # no overload came or went meanwhile
+                if self._schemas is candidates:  # no overload was added or removed meanwhile
                     self.chosen[key] = op
         return op
 
@@ -102,7 +102,7 @@ class Packet:
 
 
 def type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the choice of overload is cached by: the types of the arguments, and for sequences those of their elements."""
+    """The cache key of a choice: the types of the arguments, and for sequences those of their elements."""
     key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
     if kwargs:
         words = tuple(

@@ -1,4 +1,4 @@
-"""On which device a call runs: that of its tensors, which must be one; and under which guard."""
+"""The device of a call, which all its tensors share, and the guard under which the call runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
-    """The device of a call; 0-dim tensors of backends with `scalars_mix` go along. Raises DeviceError that names two devices."""
+    """The device of a call. 0-dim tensors of backends with `scalars_mix` may be elsewhere. Raises DeviceError for two devices."""
     tensors = named_tensors(op, args)
     main = next(((n, t) for n, t in tensors if not _mixes(t)), tensors[0] if tensors else None)
     if main is None:
@@ -37,12 +37,12 @@ def _mixes(tensor: Any) -> bool:
 
 
 def _is_written(op: Operator, name: str) -> bool:
-    """Whether an argument is mutated: a copy of it on another device would take the write."""
+    """Whether an argument is mutated. It cannot be moved: the write would change the copy."""
     return any(a.is_write for a in op.schema.arguments if a.name == name.partition("[")[0])
 
 
 def mixed(op: Operator) -> Call:
-    """The callable of a key set with several backends: all tensors are on one device, but for 0-dim ones that mix."""
+    """The callable for a key set with several backends: it moves 0-dim tensors that may mix to the device of the others."""
 
     def call_mixed(ks: int, *args: Any) -> Any:
         place = one_device(op, args)
@@ -67,7 +67,7 @@ def _move(value: Any, place: Device) -> Any:
 
 
 def checked(op: Operator, backend: Backend, call: Call) -> Call:
-    """For backends with several devices: check that a call names one, and run under its guard."""
+    """`call` for a backend with several devices: check that the tensors share one, and run under its guard."""
 
     def call_on_device(ks: int, *args: Any) -> Any:
         place = one_device(op, args) if op.device_check else next((t.device for _, t in named_tensors(op, args)), None)

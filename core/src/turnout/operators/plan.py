@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from turnout.keys import Functionality
     from turnout.table import Entry
 
-# Verdicts of a step of a plan, as `explain` prints them.
+# The verdicts, as `explain` prints them.
 CHOSEN = "chosen"
 FALLS_THROUGH = "fallthrough"
 DISABLED = "disabled by configuration"
@@ -18,7 +18,7 @@ MISSING = "missing"
 
 
 class Step:
-    """One runtime key that a key set holds, the entry of the table there, and what was made of it."""
+    """One runtime key of a key set, its entry in the table, and the verdict."""
 
     __slots__ = ("entry", "key", "verdict")
 
@@ -29,7 +29,7 @@ class Step:
 
 
 class Plan:
-    """What a key set resolves to: the steps taken, and the last one's key, functionality and entry."""
+    """The steps in which a key set resolves, and the key, functionality and entry of the last one."""
 
     __slots__ = ("functionality", "ks", "steps")
 

@@ -1,9 +1,9 @@
 """Plugins: packages that bring backends, functionalities and operator libraries.
 
 An entry point of the group `turnout.plugins` names a manifest, a file of data. `discovery` finds and reads manifests,
-`manifest` says what may stand in one, `manager` decides states and activates, `hooks` are what a plugin implements,
-`providers` knows packages that are not installed. This module is what `import turnout` loads: functions that load the
-rest when one of them is called. Authors start in `docs/manifest.md`.
+`manifest` checks their fields, `states` decides states, `manager` activates, `hooks` are the functions of a plugin,
+`providers` knows packages that are not installed. `import turnout` loads this module, whose functions load the rest. Authors
+start in `docs/manifest.md`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _facade: Facade | None = None
 
 
 def current_manager() -> Manager:
-    """The plugin manager of the process; made, and the environment searched, at the first use."""
+    """The plugin manager of the process. The first use makes it, and searches the environment."""
     global _manager
     if _manager is None:
         with LOCK:
@@ -46,7 +46,7 @@ def current_manager() -> Manager:
 
 
 def facade() -> Facade:
-    """The public names of `turnout` that plugins provide; made at the first use of one."""
+    """The public names of `turnout` that plugins provide."""
     global _facade
     if _facade is None:
         with LOCK:
@@ -60,8 +60,8 @@ def facade() -> Facade:
 def require_device(device_type: str) -> None:
     """Activate the backend with this device string.
 
-    Raises DeviceError for a device nobody knows, PluginError when its plugin is not installed or cannot be used,
-    DisabledError when configuration disables it.
+    Raises DeviceError for an unknown device, PluginError when its plugin is not installed or cannot be used, DisabledError when
+    configuration disables it.
     """
     if ("device", device_type) not in ACTIVE:
         current_manager().require("device", device_type)
@@ -79,36 +79,36 @@ def require_functionality(name: str, key: str | None = None) -> None:
 
 
 def require_namespace(namespace: str) -> bool:
-    """Activate the plugins with operators in a namespace; False when nobody is known to have any.
+    """Activate the plugins with operators in a namespace. Returns False when no package is known to have any.
 
-    Raises PluginError when they are not installed or none of them can be used.
+    Raises PluginError when they are not installed, or when none of them can be used.
     """
     return ("namespace", namespace) in ACTIVE or current_manager().require_namespace(namespace)
 
 
 def activate(name: str) -> PluginRecord:
-    """Activate a plugin by its name. Raises PluginError or DisabledError, from the original cause if there is one."""
+    """Activate a plugin by its name. Raises PluginError or DisabledError, with the original error as its cause."""
     return current_manager().activate(name)
 
 
 def deactivate(name: str, *, with_dependents: bool = False) -> None:
-    """Take back all that an active plugin registered; what it overrode is back.
+    """Take back all registrations of an active plugin; overridden kernels are back.
 
-    It is activated again when it is next needed: to keep it away, name it in `plugins.disable`. Raises PluginError, and
-    does nothing, while other active plugins require it, unless `with_dependents`, which deactivates those first.
+    The plugin is activated again when it is next needed. To prevent that, name it in `plugins.disable`. Raises PluginError and
+    does nothing while other active plugins require it; `with_dependents` deactivates those first.
     """
     current_manager().deactivate(name, with_dependents=with_dependents)
 
 
 def all_plugins() -> list[PluginRecord]:
-    """Every installed plugin with its state, reason and remedy. Runs no plugin code, raises nothing for broken ones."""
+    """Every installed plugin with its state, reason and remedy. Runs no plugin code, and does not raise for broken ones."""
     return current_manager().records()
 
 
 def provider_of(kind: str, name: str) -> str | None:
     """The package that provides a "device", "backend", "functionality", "namespace" or "plugin"; None if none is known.
 
-    An installed package comes first, then those of the data file `providers.json`.
+    Installed packages come before those of the file `known_packages.json`.
     """
     from turnout.plugins import providers
 
@@ -118,7 +118,7 @@ def provider_of(kind: str, name: str) -> str | None:
 
 
 def reset_discovery() -> None:
-    """Look at the environment anew: for packages installed since, and to try failed plugins again. Active ones stay."""
+    """Read the environment again, to find packages installed since and to retry failed plugins. Active plugins stay."""
     with LOCK:
         forget_catalog()
         if _manager is not None:
@@ -126,9 +126,9 @@ def reset_discovery() -> None:
 
 
 def service(functionality: str) -> Any:
-    """What the plugin of a functionality offers to others; the plugin is activated.
+    """The object that the plugin of a functionality offers to other packages. The plugin is activated.
 
-    Raises PluginError where nothing provides the functionality, DisabledError when `keys.disable` names it.
+    Raises PluginError when no plugin provides the functionality, DisabledError when `keys.disable` names it.
     """
     found = REGISTRY.services.get(functionality)
     if found is None or REGISTRY.is_disabled(functionality, functionality):
@@ -138,11 +138,11 @@ def service(functionality: str) -> Any:
     return found
 
 
-# ---- what the layers below ask, see `turnout.config.installed`
+# ---- called by the layers below through `turnout.config.installed`
 
 
 def remedy_for(kind: str, name: str, *, activate: bool) -> str:
-    """How to get a "device", "backend" or "functionality" that is not active: activate its plugin, or install its package."""
+    """How to get a "device", "backend" or "functionality": activate its plugin, or install its package; "" if none is known."""
     for found in catalog().claiming(kind, name) if activate else ():
         return f'turnout.plugins.activate("{found.name}")'
     package = provider_of(kind, name)
@@ -150,14 +150,14 @@ def remedy_for(kind: str, name: str, *, activate: bool) -> str:
 
 
 def default_device_type() -> str:
-    """The device string of the backend of lowest rank: an installed one, else one of a known package."""
+    """The device string of the backend of lowest rank, installed or else of a known package; "" if there is none."""
     from turnout.plugins import providers
 
     return catalog().lowest_device() or providers.lowest_device()
 
 
 def activate_all() -> None:
-    """Activate every plugin that is installed, enabled and works here; what does not is recorded in its state."""
+    """Activate every plugin that is installed, enabled and works here. The states of the others say why not."""
     current_manager().activate_all()
 
 

@@ -1,6 +1,6 @@
-"""Activates one plugin: imports its module, lets it register, checks its promises. All of it or nothing.
+"""Activates one plugin, whole or not at all: imports its module, lets it register, and checks its promises.
 
-Before the module is imported, a look at where it would come from: it must be the package that the manifest lies in.
+Before the import, the module's place is checked: it must be in the package that holds the manifest.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ LibraryFactory = Callable[..., Registrations]  # (name, distribution=, version=)
 
 
 class UnavailableError(Exception):
-    """A plugin's own answer that it cannot work here; the text is its reason."""
+    """A plugin reports that it cannot work here. The text is its reason."""
 
 
 class Options(Mapping[str, Any]):
-    """The options of one plugin as they are at the time of each look-up, context managers included."""
+    """The options of one plugin, read at each look-up, with the overrides of the context."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
@@ -48,7 +48,7 @@ class Options(Mapping[str, Any]):
 
 
 class Active:
-    """A plugin in use: what it needs to be taken back."""
+    """An active plugin, and what its deactivation needs."""
 
     def __init__(self, found: Found, library: Registrations, hooks: pluggy.PluginManager) -> None:
         self.found = found
@@ -56,15 +56,15 @@ class Active:
         self._hooks = hooks
 
     def deactivate(self) -> BaseException | None:
-        """Take everything back. Returns what the plugin's own clean-up raised, after which all the rest was done."""
+        """Take everything back. Returns the first error that was raised; everything else was done all the same."""
         problem: BaseException | None = None
         try:
             self._hooks.hook.turnout_deactivate()
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raises, its registrations go
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
             problem = error
         try:
             self.library.undo()
-        except Exception as error:  # noqa: BLE001 - all that could be taken back was
+        except Exception as error:  # noqa: BLE001 - an undo callback may raise anything
             problem = problem or error
         return problem
 
@@ -72,7 +72,7 @@ class Active:
 def activate(found: Found, library_factory: LibraryFactory) -> Active:
     """Activate a plugin whose requirements are active.
 
-    Raises UnavailableError with the plugin's reason, or whatever its code raises; nothing stays registered then.
+    Raises UnavailableError with the plugin's reason, or any error of its code. Then nothing stays registered.
     """
     manifest = found.manifest
     assert manifest is not None
@@ -92,7 +92,7 @@ def activate(found: Found, library_factory: LibraryFactory) -> Active:
 
 
 def _check_source(manifest: Manifest) -> None:
-    """Raise PluginError when another package of the same name would be imported."""
+    """Raise PluginError if another package of the same name would be imported."""
     top = manifest.module.partition(".")[0]
     expected = Path(manifest.path).resolve().parent
     while expected.name != top and expected.parent != expected:
@@ -106,7 +106,7 @@ def _check_source(manifest: Manifest) -> None:
 
 
 def _hooks(manifest: Manifest, module: ModuleType) -> pluggy.PluginManager:
-    """The hooks of one plugin. Each has a manager of its own, so a half-registered one leaves nothing behind."""
+    """The hooks of one plugin, in a manager of their own, so that a half-registered plugin leaves nothing behind."""
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Lifecycle)
     manager.register(module, manifest.name)
@@ -117,7 +117,7 @@ def _hooks(manifest: Manifest, module: ModuleType) -> pluggy.PluginManager:
 
 
 def _check_promises(manifest: Manifest, provided: set[str]) -> None:
-    """Raise ManifestError when a plugin registered other things than it names."""
+    """Raise ManifestError if the registrations differ from what the manifest names."""
     promised = manifest.promises()
     prefixes = {key.name: key.prefix or key.name for key in manifest.keys}
     missing = sorted(promise for promise in promised if not _is_kept(promise, provided, prefixes))
@@ -128,16 +128,14 @@ def _check_promises(manifest: Manifest, provided: set[str]) -> None:
 
 
 def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> bool:
-    """Whether one promise was kept. `prefixes` are what the runtime keys of the manifest's functionalities begin with.
+    """Whether one promise was kept. `prefixes` are the prefixes of the functionalities' runtime keys.
 
-    `Registrations.provided()` also says "kernel:mylib::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel
-    stands for its namespace, and each of them for its functionality.
+    A kernel ("kernel:mylib::add.Tensor@CPU") keeps the promise of its namespace. A kernel, fallback or service keeps that of
+    its functionality.
     """
     kind, _, name = promise.partition(":")
     if promise in provided:
         return True
-    if kind == "device":
-        return not any(p.startswith("device:") for p in provided)  # a library that does not report devices
     if kind == "namespace":
         return any(p.startswith(f"kernel:{name}::") for p in provided)
     if kind == "functionality":
@@ -147,6 +145,3 @@ def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> b
 
 
 _AT_KEYS = ("kernel:", "fallback:", "service:")
-
-
-__all__ = ["Active", "LibraryFactory", "Options", "UnavailableError", "activate"]

@@ -1,8 +1,8 @@
-"""Finds the plugins that are installed: entry points of the group `turnout.plugins`, and the manifests they name.
+"""Finds the installed plugins: the entry points of the group `turnout.plugins`, and the manifests that they name.
 
-Nothing is imported and nothing is run: the manifest is a file of the distribution whose entry point names it, found
-through what that distribution recorded about itself. A module of the same name elsewhere on sys.path cannot stand in.
-What cannot be read is a `Found` with its error; discovery itself does not fail.
+No code is imported or run. A manifest is a file of the distribution whose entry point names it, found through the records of
+that distribution, so a module of the same name elsewhere on sys.path cannot replace it. Discovery does not fail: a manifest
+that cannot be read is a `Found` with an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GROUP = "turnout.plugins"
 
 @dataclass(frozen=True)
 class Found:
-    """One entry point. `manifest` is None when `error` or `incompatible` says why."""
+    """One entry point. If `manifest` is None, `error` or `incompatible` says why."""
 
     name: str
     distribution: str
@@ -57,13 +57,13 @@ class Found:
 
 
 def find(api: str) -> list[Found]:
-    """Every plugin of the environment, by name and then distribution; `api` is the plugin-API of this core."""
+    """Every plugin of the environment, ordered by name and distribution. `api` is the plugin-API of this core."""
     found: list[Found] = []
     seen = set()
     for distribution in importlib_metadata.distributions():
         name = _name(distribution)
         if name is None or normal(name) in seen:
-            continue  # an earlier folder of sys.path has the one that would be imported
+            continue  # the one in an earlier folder of sys.path is imported
         seen.add(normal(name))
         text = distribution.read_text("entry_points.txt")
         if text and GROUP in text:
@@ -75,7 +75,7 @@ def _name(distribution: Distribution) -> str | None:
     try:
         metadata: Any = distribution.metadata
         name = metadata["Name"]
-    except Exception:  # noqa: BLE001 - a folder that some tool left half-written says nothing, whatever it raises
+    except Exception:  # noqa: BLE001 - a half-written folder may raise anything
         return None
     return name if isinstance(name, str) and name else None
 
@@ -84,7 +84,7 @@ def _plugins_of(distribution: Distribution, name: str, api: str) -> Iterator[Fou
     version = distribution.version or ""
     try:
         entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
-    except Exception as error:  # noqa: BLE001 - another package's metadata is broken; recorded under its name
+    except Exception as error:  # noqa: BLE001 - broken metadata is recorded under the name of its package
         problem = errors.manifest_not_accepted(f"{name} {version}", "entry_points.txt", [("why", str(error))])
         yield Found(name, name, version, "", error=problem)
         return
@@ -93,7 +93,7 @@ def _plugins_of(distribution: Distribution, name: str, api: str) -> Iterator[Fou
 
 
 def read(distribution: Distribution, name: str, version: str, entry: str, value: str, api: str) -> Found:
-    """What one entry point and its manifest say."""
+    """The content of one entry point and its manifest."""
     here = Found(entry, name, version, value)
     package, _, file = (part.strip() for part in value.partition(":"))
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}"):
@@ -117,9 +117,9 @@ def read(distribution: Distribution, name: str, version: str, entry: str, value:
 
 
 def incompatibility(needed: tuple[int, int] | None, core: str) -> str:
-    """Why a plugin built for one plugin-API cannot work with another; "" when it can.
+    """Why a plugin for one plugin-API cannot work with another; "" when it can.
 
-    The same major and a minor that is not newer than core's: a minor only adds.
+    It can with the same major and a minor that is not newer than core's, because a minor only adds.
     """
     major, minor = (int(part) for part in core.split("."))
     if needed is None or (needed[0] == major and needed[1] <= minor):
@@ -131,10 +131,10 @@ def incompatibility(needed: tuple[int, int] | None, core: str) -> str:
 
 
 def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[str]) -> Path | None:
-    """The file `relative` of a distribution, from what that distribution recorded; None when it has none.
+    """The file `relative` of a distribution, found through its own records; None when there is none.
 
-    In order: the recorded files; the folders of its own .pth file or the mapping of its own import finder (editable
-    installs); the project folder of direct_url.json. Folders that were looked in are added to `looked`.
+    The places, in order: the recorded files; for an editable install the folders of its .pth file or the mapping of its import
+    finder; the project folder of direct_url.json. Paths that do not exist are added to `looked`.
     """
     recorded = [(file.parts, Path(str(file.locate()))) for file in distribution.files or ()]
     for parts, path in recorded:
@@ -143,7 +143,7 @@ def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[s
     candidates = [candidate for parts, path in recorded for candidate in _editable(parts[-1], path, relative)]
     candidates += _direct(distribution, relative)
     if not recorded or distribution.read_text("RECORD") is None:
-        # Packagers of systems drop RECORD, and `setup.py develop` never had one: the folder of the metadata it is.
+        # System packages drop RECORD, and `setup.py develop` writes none: look beside the metadata.
         candidates.append(Path(str(distribution.locate_file("/".join(relative)))))
     for path in candidates:
         if path.is_file():
@@ -165,7 +165,7 @@ def _editable(name: str, path: Path, relative: tuple[str, ...]) -> Iterator[Path
 
 
 def _mapping(source: str) -> dict[str, str]:
-    """The table of setuptools' import finder, read without running it."""
+    """The table in setuptools' import finder, read without running the file."""
     try:
         for statement in ast.parse(source).body:
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [])
@@ -197,11 +197,11 @@ def _text(path: Path) -> str:
         return ""
 
 
-# ---- what configuration asks
+# ---- the catalog
 
 
 class Catalog:
-    """The names that configuration may use: plugins, their options and distributions, keys."""
+    """The content of the installed manifests: plugins, their options and distributions, keys, public names."""
 
     def __init__(self, found: list[Found]) -> None:
         self.found = found
@@ -222,7 +222,7 @@ class Catalog:
         ]
 
     def place(self, keys: KeySpace) -> None:
-        """Put the keys and backends of the manifests into the universe; a plugin whose key has no place has failed."""
+        """Add the keys and backends of the manifests to the universe. A plugin whose key has no place has failed."""
         rows = [key for manifest in self.manifests for key in manifest.new_keys]
         backends = [backend for manifest in self.manifests for backend in manifest.backends]
         problems = keys.set_installed(rows, backends)
@@ -254,7 +254,7 @@ class Catalog:
         return offers
 
     def lowest_device(self) -> str:
-        """The device string of the installed backend of lowest rank; "" where none says that it is."""
+        """The device string of the installed backend with the rank "lowest"; "" without one."""
         lowest = [b for manifest in self.manifests for b in manifest.backends if b.rank == LOWEST]
         return min(lowest, key=lambda b: b.order).device if lowest else ""
 
@@ -263,13 +263,13 @@ class Catalog:
         return list(providers.data())
 
     def distributions_of(self, plugin: str) -> list[str]:
-        """Who provides a plugin: what is installed, or else the package that is known for it."""
+        """The distributions that provide a plugin: the installed ones, else the known package."""
         installed = [f.distribution for f in self.found if f.name == plugin]
         known = providers.data().get(plugin)
         return installed or ([known["distribution"]] if known is not None else [])
 
     def options_of(self, plugin: str) -> Mapping[str, Option] | None:
-        """A plugin's options; None where no manifest of it can be read."""
+        """A plugin's options; None when its manifest cannot be read."""
         manifests = [f.manifest for f in self.found if f.name == plugin and f.manifest is not None]
         if not manifests:
             return None

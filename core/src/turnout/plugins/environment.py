@@ -1,4 +1,4 @@
-"""What is installed, read once: the catalog of manifests, and what of it is active."""
+"""What is installed, read once: the catalog of manifests, and the active part of it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout.plugins.discovery import Catalog
 
-# What plugins are built against, "MAJOR.MINOR": a minor adds, a major may take away.
+# The plugin-API, "MAJOR.MINOR": a minor adds to it, a major may remove from it.
 PLUGIN_API = "1.0"
 
-# ("device", "cpu") and the like, of what is active: the one check of a call that needs nothing activated.
+# Pairs such as ("device", "cpu") of what is active: the only check when nothing has to be activated.
 ACTIVE: set[tuple[str, str]] = set()
 _catalog: Catalog | None = None
 
 
 def catalog() -> Catalog:
-    """What is installed, by its manifests; read once until `forget_catalog`. Their keys and backends are then in the universe."""
+    """The installed manifests, read once until `forget_catalog`. Reading them adds their keys and backends to the universe."""
     global _catalog
     if _catalog is None:
         with LOCK:
@@ -35,7 +35,7 @@ def catalog() -> Catalog:
 
 
 def forget_catalog() -> None:
-    """Look at the environment anew at the next question."""
+    """Read the environment again at the next use."""
     global _catalog
     _catalog = None
     forget_default_device()

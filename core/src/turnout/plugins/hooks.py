@@ -1,7 +1,7 @@
-"""The hooks of a plugin's life. They are called when it is activated and deactivated, never when operators are.
+"""The hooks of a plugin. They are called when it is activated and deactivated, never when operators are called.
 
-A plugin's activation module has them as functions marked with `turnout.plugins.hookimpl`; only `turnout_activate` is
-required. This module is loaded with the first activation, and pluggy with it.
+A plugin's activation module defines them as functions marked with `turnout.plugins.hookimpl`; only `turnout_activate` is
+required. The first activation loads this module, and pluggy with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lifecycle:
     def turnout_activate(self, library: Any, options: Mapping[str, Any]) -> None:
         """Register everything that the manifest names, through `library`, which can take all of it back.
 
-        `options` reads the plugin's options at the time of each look-up. What this raises undoes the activation.
+        `options` reads the plugin's options at each look-up. An error undoes the activation.
         """
 
     @hookspec

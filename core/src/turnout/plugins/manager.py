@@ -1,7 +1,7 @@
-"""The plugins of the process: asks `states` what each one's state is, and activates and deactivates.
+"""The plugins of the process: their states, as `states` decides them, their activation and deactivation.
 
-Everything happens under the one lock. What is active stays so until it is deactivated or disabled; every other state is
-judged anew whenever configuration or the environment was read again.
+All changes happen under the one lock. An active plugin stays active until it is deactivated or disabled. Every other state is
+decided again after the configuration or the environment was read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from turnout.registry import Registrations
 
 
 class Manager:
-    """States and activation. `library_factory` makes what a plugin registers through; tests pass their own."""
+    """States and activation. `library_factory` makes the group that a plugin registers through; tests pass their own."""
 
     def __init__(self, library_factory: LibraryFactory | None = None) -> None:
         self._factory: LibraryFactory = library_factory or Registrations
@@ -37,11 +37,11 @@ class Manager:
     # ---- what there is
 
     def is_usable(self, found: Found) -> bool:
-        """Whether a plugin is active or would be when asked for, as far as can be said without trying."""
+        """Whether a plugin is active or, as far as known without trying, can be activated."""
         return self._record(found, self._judged()).state in ("active", "discovered")
 
     def records(self) -> list[PluginRecord]:
-        """Every installed plugin. With a configuration that cannot be read, as if there were none."""
+        """Every installed plugin. A configuration that cannot be read is ignored."""
         with LOCK:
             try:
                 judge = self._judged()
@@ -64,7 +64,7 @@ class Manager:
         return record(found, judge.verdict(found))
 
     def _survey(self, asked: list[Found]) -> None:
-        """Warn once about each broken plugin beside those asked for; with `strict`, raise for all of them."""
+        """Warn once about each broken plugin that was not asked for; with `strict`, raise for all of them."""
         wanted = {identity(found) for found in asked}
         others = [found for found in catalog().found if identity(found) not in wanted]
         broken = [r for r in (self._record(found, self._judged()) for found in others) if r.state in BROKEN]
@@ -89,7 +89,7 @@ class Manager:
             self._activate(self._best(claiming), asked)
 
     def require_namespace(self, namespace: str) -> bool:
-        """Activate all plugins with operators in a namespace; what is broken beside one that works is only recorded."""
+        """Activate all plugins with operators in a namespace. If one works, the broken ones are only recorded."""
         with LOCK:
             claiming = catalog().claiming("namespace", namespace)
             if not claiming:
@@ -118,7 +118,7 @@ class Manager:
             errors.warn(each.line())
 
     def _best(self, claiming: list[Found]) -> Found:
-        """The one to activate, or the one whose state is the answer: usable before disabled before broken."""
+        """The plugin to activate or, if none can be used, the one whose state is reported."""
         order = ("active", "discovered", "unavailable", "blocked", "conflict", "failed", "incompatible", "disabled")
         judge = self._judged()
         return min(claiming, key=lambda found: order.index(self._record(found, judge).state))
@@ -154,7 +154,7 @@ class Manager:
             return self._record(self._active[name].found, self._judged())
 
     def activate_all(self) -> None:
-        """Activate all plugins that can be; the others' states say why not."""
+        """Activate all plugins that can be activated. The states of the others say why not."""
         with LOCK:
             for found in catalog().found:
                 if self._record(found, self._judged()).state in ("discovered", "unavailable"):
@@ -188,7 +188,7 @@ class Manager:
         except (PluginError, DisabledError) as error:
             verdict = self._judged().verdict(found)
             if verdict[0] == "discovered":
-                raise  # not the requirement's state was the problem, but that it is being activated
+                raise  # the requirement is being activated: its state is not the problem
             raise _unusable(found, verdict, asked, cause=error) from error
 
     def _attempt(self, found: Found, asked: str) -> Active:
@@ -198,7 +198,7 @@ class Manager:
             assert found.manifest is not None
             remedy = next((need.install for need in found.manifest.needs), "")
             verdict: Verdict = ("unavailable", str(error), remedy, None)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything; it is kept and shown
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             reason = f"{type(error).__name__}: {error}" + _place(error)
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
             verdict = ("failed", reason, remedy, error)
@@ -207,14 +207,14 @@ class Manager:
         raise _unusable(found, verdict, asked) from verdict[3]
 
     def _forget_unavailable(self, name: str, seen: set[str]) -> None:
-        """What was missing for a plugin or for what it requires, such as a device, may be there by now."""
+        """Forget that a plugin or a requirement was unavailable: the missing module or device may be there now."""
         seen.add(name)
         for found in catalog().claiming("plugin", name):
             past = self._past.get(identity(found))
             if past is not None and past[0] == "unavailable":
                 del self._past[identity(found)]
             if past is None or past[0] != "failed":
-                self._judge = None  # modules are looked for when it is judged
+                self._judge = None  # the judge looks for modules
             for required in found.manifest.requires_plugins if found.manifest is not None else ():
                 if required not in seen:
                     self._forget_unavailable(required, seen)
@@ -226,7 +226,7 @@ class Manager:
         self._on_deactivation.append(callback)
 
     def deactivate(self, name: str, *, with_dependents: bool = False) -> None:
-        """Deactivate a plugin by name; one that is not active is left as it is. Raises PluginError."""
+        """Deactivate a plugin by name, if it is active. Raises PluginError."""
         with LOCK:
             if name not in self._active:
                 if not catalog().claiming("plugin", name):
@@ -241,7 +241,7 @@ class Manager:
                     raise errors.deactivation_failed(each, f"{type(problem).__name__}: {problem}") from problem
 
     def _dependents(self, name: str) -> list[str]:
-        """Active plugins that require it, directly or not, the newest first."""
+        """The active plugins that require it, directly or not, newest first."""
         needed = {name}
         found = []
         for each, active in self._active.items():
@@ -260,7 +260,7 @@ class Manager:
         return active.deactivate()
 
     def _configuration_changed(self, names: frozenset[str]) -> None:
-        """Judge anew; active plugins that are disabled now are deactivated, with those that require them."""
+        """Decide states again. Active plugins that are disabled now are deactivated with those that require them."""
         if not any(name.startswith("plugins.") for name in names):
             return
         with LOCK:
@@ -272,7 +272,7 @@ class Manager:
                 if active is not None and judge.verdict(active.found)[0] in ("disabled", "conflict", "blocked"):
                     try:
                         self.deactivate(name, with_dependents=True)
-                    except PluginError as error:  # it is gone all the same, and the setting is in force
+                    except PluginError as error:  # it is deactivated all the same
                         errors.warn(str(error))
 
     @staticmethod
@@ -280,7 +280,7 @@ class Manager:
         ACTIVE.difference_update([pair for pair in ACTIVE if pair[0] == "namespace"])
 
     def reset(self) -> None:
-        """Forget failures and warnings; the next question looks at the environment again."""
+        """Forget failures and warnings. The next use reads the environment again."""
         with LOCK:
             self._past.clear()
             self._warned.clear()
@@ -289,7 +289,7 @@ class Manager:
 
 
 def _claims(found: Found) -> set[tuple[str, str]]:
-    """What `ACTIVE` holds for a plugin: not its namespaces, of which other plugins may have a part."""
+    """The pairs of a plugin in `ACTIVE`. Its namespaces are not among them, because other plugins may share them."""
     pairs = {(kind, name) for kind, _, name in (claim.partition(":") for claim in found.claims)}
     return {pair for pair in pairs if pair[0] != "namespace"}
 
@@ -304,7 +304,7 @@ def _default(name: str) -> tuple[object, int, str]:
 
 
 def _place(error: BaseException) -> str:
-    """Where the innermost frame of a traceback is, as " (file:line)"."""
+    """The place of the innermost frame of a traceback, as " (file:line)"."""
     trace = error.__traceback__
     if trace is None:
         return ""
@@ -323,5 +323,5 @@ def _unusable(
 
 
 def _indented(reason: str) -> str:
-    """A reason of several lines below its label."""
+    """A reason with several lines, aligned below its label."""
     return reason.replace("\n", "\n           ")

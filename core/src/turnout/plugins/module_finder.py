@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class ModuleFinder:
-    """Finds public modules, and the modules inside them. Stands before the finder of files, which would load those twice.
+    """Finds public modules and the modules inside them. It comes before the finder of files, which would load them twice.
 
-    `module_of(name)` is the module that stands behind a public one, or None.
+    `module_of(name)` is the module behind a public one, or None.
     """
 
     def __init__(self, package: ModuleType, module_of: Callable[[str], str | None]) -> None:
@@ -26,7 +26,7 @@ class ModuleFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a public module or of a module inside one; None for what is not the facade's."""
+        """The spec of a public module or of a module inside one; None for any other module."""
         if not fullname.startswith(self._prefix):
             return None
         name, _, rest = fullname[len(self._prefix) :].partition(".")
@@ -39,7 +39,7 @@ class ModuleFinder:
 
 
 class _Alias:
-    """Puts the plugin's own module in the place of the one that is being imported."""
+    """Replaces the module that is being imported by the plugin's own module."""
 
     def __init__(self, module: str) -> None:
         self._module = module

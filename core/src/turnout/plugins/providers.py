@@ -1,7 +1,6 @@
-"""Which package provides what, for packages that are not installed: `known_packages.json`, a data file beside this module.
+"""What packages provide that are not installed, from the data file `known_packages.json` beside this module.
 
-The build of this distribution makes the file from the manifests of the workspace that it is built in (`setup.py`); it answers
-what cannot be asked of a package that is not installed: its name.
+The build of this distribution makes the file from the manifests of its workspace (`setup.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def data() -> dict[str, dict[str, Any]]:
     """Plugin name -> its distribution, devices, backends, functionalities, namespaces and public names."""
     try:
         found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
-    except FileNotFoundError:  # a build outside of the workspace knows nobody
+    except FileNotFoundError:  # a build outside of the workspace knows no packages
         return {}
     return found
 
@@ -32,8 +31,8 @@ def data() -> dict[str, dict[str, Any]]:
 def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | None:
     """The distribution for a device, backend, functionality, namespace, public name or plugin; None if none is known.
 
-    A public name that no plugin is known to have may be one of a plugin whose names were not made yet when the file was, unless
-    the plugin is among those `installed`, whose names are known.
+    An unknown public name may belong to a plugin whose names were not made before the file, unless that plugin is among those
+    `installed`, whose names are known.
     """
     for plugin, row in data().items():
         if (kind == "plugin" and plugin == name) or (kind in _ROWS and name in row[_ROWS[kind]]):

@@ -1,7 +1,7 @@
-"""The facade: public names of `turnout` that installed plugins provide, as their manifests say.
+"""The facade: the public names of `turnout` that installed plugins provide, as their manifests say.
 
-`turnout.add` is looked up here at its first use: the plugin is activated, and the name taken from the module that the manifest
-names. `import turnout.nn` finds the plugin's module under that name too (`turnout.plugins.module_finder`).
+The first use of `turnout.add` looks it up here: the plugin is activated, and the module that its manifest names has the object.
+`import turnout.nn` finds the plugin's module too (`turnout.plugins.module_finder`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Facade:
         config.on_change(self._setting_changed)
 
     def get(self, name: str) -> Any:
-        """The object of a public name; its plugin is activated.
+        """The object of a public name. Its plugin is activated.
 
-        Raises PublicNameError, an AttributeError, for a name that no installed plugin provides; ConflictError for one that two
-        provide; and what activating the plugin raises.
+        Raises PublicNameError, an AttributeError, for a name that no installed plugin provides, ConflictError for a name that
+        two provide, and the errors of the activation.
         """
         with LOCK:
             found, module = self._provider(name)
@@ -45,14 +45,14 @@ class Facade:
             return value
 
     def names(self) -> list[str]:
-        """The public names of the plugins that can be used."""
+        """The public names of all usable plugins."""
         usable = [found for found in catalog().found if self._manager.is_usable(found)]
         return sorted({name for found in usable for name in _public(found)})
 
     def module_of(self, name: str) -> str | None:
-        """The module that stands behind a public module; None for any other name. Its plugin is activated.
+        """The module behind a public module, whose plugin is activated; None for any other name.
 
-        Raises PluginError for a name that a package provides which is not installed.
+        Raises PluginError for a name of a known package that is not installed.
         """
         with LOCK:
             try:
@@ -86,7 +86,7 @@ class Facade:
         return found, _public(found)[name]
 
     def _forget(self, found: Found) -> None:
-        """Take the names of a plugin that was deactivated out of the package: their next use activates it again."""
+        """Remove the names of a deactivated plugin from the package: their next use activates it again."""
         for name in _public(found):
             vars(sys.modules[self._package]).pop(name, None)
             for module in [m for m in sys.modules if f"{m}.".startswith(f"{self._package}.{name}.")]:

@@ -1,4 +1,4 @@
-"""What is known about one plugin: its state, why, and what to do about it."""
+"""The record of one plugin: its state, the reason, and the remedy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from turnout.plugins.manifest import Manifest
 
-# state -> what it means; `manager` decides, in this order where several would hold
+# state -> its meaning
 STATES = {
     "failed": "its manifest is wrong, or activating it raised",
     "incompatible": "it was built for another plugin-API",
@@ -17,7 +17,7 @@ STATES = {
     "discovered": "it is activated when it is first needed",
     "active": "it is in use",
 }
-# States in which a plugin, though nobody asked for it, is worth a warning.
+# The states of a plugin that are worth a warning even if nothing asked for the plugin.
 BROKEN = ("failed", "incompatible", "conflict")
 
 
@@ -25,10 +25,10 @@ BROKEN = ("failed", "incompatible", "conflict")
 class PluginRecord:
     """One installed plugin of one distribution.
 
-    state     a key of STATES; `reason` and `remedy` are lines for people, empty where there is nothing to say
-    origin    distribution, version and the manifest's path; `path` alone is the manifest's path, "" when not found
-    provides  "backend:CUDA", "device:cuda", "functionality:Tracer", "namespace:mylib", as far as it can be read
-    error     the exception, with its traceback, of a failed one
+    state     a key of STATES; `reason` and `remedy` are lines for people, or empty
+    origin    distribution, version and the manifest's path; `path` is that path alone, "" when it was not found
+    provides  "backend:CUDA", "device:cuda", "functionality:Tracer", "namespace:mylib", as far as they can be read
+    error     the exception of a failed plugin, with its traceback
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Decides the state of every plugin that is not active, from manifests, configuration, and past attempts.
 
-Nothing here runs plugin code, and the outcome does not depend on the order in which plugins are found.
+No plugin code is run. The states do not depend on the order in which plugins are found.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from turnout.plugins import providers
 from turnout.plugins.discovery import Found
 from turnout.plugins.records import PluginRecord
 
-# State, reason and remedy; error for what raised.
+# State, reason, remedy, and the error if one was raised.
 Verdict = tuple[str, str, str, BaseException | None]
 Identity = tuple[str, str]  # plugin name, normalised distribution
 FINE: Verdict = ("discovered", "", "", None)
 
 
 def identity(found: Found) -> Identity:
-    """What tells plugins apart: two distributions may claim one name."""
+    """The key of a plugin. Two distributions may have a plugin of the same name."""
     return found.name, normal(found.distribution)
 
 
 class Judge:
-    """Judges all that was found, once; ask `verdict` for each.
+    """Decides the states of all plugins once.
 
     `setting` reads the configuration: name -> (value, rank of its source, origin in words).
     """
@@ -56,7 +56,7 @@ class Judge:
         return self._verdicts[key]
 
     def _own(self, found: Found) -> Verdict:
-        """What can be said without looking at what others provide."""
+        """The state without regard to what other plugins provide."""
         conflict = self._same_name(found)
         if conflict is not None:
             return conflict
@@ -112,7 +112,7 @@ class Judge:
         return None
 
     def _circle(self, found: Found) -> Verdict | None:
-        """Every plugin of a circle has failed, whichever is asked for first; those outside that need it are blocked."""
+        """Every plugin of a circle has failed. Plugins outside that require one of them are blocked."""
         paths = [[found.name]]
         seen = set()
         while paths:
@@ -156,7 +156,7 @@ class Judge:
 
 
 def importable(module: str) -> bool:
-    """Whether a module could be found, without importing it or a package above it."""
+    """Whether a module can be found. Neither it nor a package above it is imported."""
     if module in sys.modules:
         return True
     top, *rest = module.split(".")
@@ -174,7 +174,7 @@ def importable(module: str) -> bool:
 
 
 def record(found: Found, verdict: Verdict) -> PluginRecord:
-    """What people are shown."""
+    """The record of a plugin with its state."""
     state, reason, remedy, error = verdict
     manifest = found.manifest
     return PluginRecord(

@@ -1,8 +1,8 @@
 """Modes and Tensor subclasses: Python code that handles operators without a package or a registration.
 
 The key Python serves both. It stands below Autograd and ADInplaceOrView. So they see the calls that a backend would get, with
-composites taken apart, and their results are recorded and differentiated like those of any kernel. An active mode adds the key to
-the state; instances of a subclass carry it. The innermost mode is called first, subclasses last.
+composites taken apart, and their results are recorded and differentiated like those of any kernel. An active mode adds the
+key to the state; instances of a subclass carry it. The innermost mode is called first, subclasses last.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _MODES: ContextVar[tuple[DispatchMode, ...]] = ContextVar("turnout.modes", defau
 class DispatchMode:
     """Derive a class, define `dispatch`, and use `with M():`. Every operator called inside goes through the method.
 
-    While the method runs, its own mode is off and the modes around it are on. A mode may be entered several times and in several
-    threads: it is active in the contexts that entered it.
+    While the method runs, its own mode is off and the modes around it are on. A mode may be entered several times and in
+    several threads: it is active in the contexts that entered it.
     """
 
     def dispatch(self, op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
         """Called for each operator, with all its arguments in schema order; returns what the operator returns.
 
-        `op.redispatch(ks, *args)` continues with the mode around this one, then a subclass among the arguments, then the kernel.
-        Arguments with other keys need a new call, `op.call_boxed(args)`.
+        `op.redispatch(ks, *args)` continues with the mode around this one, then a subclass among the arguments, then the
+        kernel. Arguments with other keys need a new call, `op.call_boxed(args)`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define dispatch(self, op, ks, args)")
 

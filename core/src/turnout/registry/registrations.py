@@ -90,9 +90,9 @@ class Registrations:
     ) -> Operator:
         """Define an operator from its schema text, "name.overload(...) -> ...", which may start with "namespace::".
 
-        `cache` is the operator's dict from key set to callable, if compiled functions hold it already. `trusted` skips the checks
-        of a schema that was checked at build time. Raises SchemaError for a bad schema, ConflictError for a name that is defined
-        already.
+        `cache` is the operator's dict from key set to callable, if compiled functions hold it already. `trusted` skips the
+        checks of a schema that was checked at build time. Raises SchemaError for a bad schema, ConflictError for a name that
+        is defined already.
         """
         registry = self.registry
         head = schema[: schema.index("(")] if "(" in schema else schema
