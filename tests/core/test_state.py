@@ -8,12 +8,12 @@ import threading
 import pytest
 
 from turnout.keys import KEYS
-from turnout.state import DISPATCH, below_adinplaceorview, below_autograd, exclude, include
+from turnout.state import DISPATCH, below_adinplaceorview, exclude, include
 
 GUARDS = [
     lambda: include("Tracer"),
     lambda: exclude("Autograd"),
-    below_autograd,
+    lambda: exclude(["Autograd", "AutogradOther"]),
     below_adinplaceorview,
 ]
 

@@ -62,11 +62,6 @@ def exclude(keys: Keys) -> Guard:
     return Guard(lambda inc, keep: (inc, keep & ~(bits | switches)))
 
 
-def below_autograd() -> Guard:
-    """While entered, no gradient is recorded: Autograd of all backends and AutogradOther are excluded."""
-    return Guard(lambda inc, keep: (inc, keep & BELOW_AUTOGRAD))
-
-
 def below_adinplaceorview() -> Guard:
     """While entered, no gradient and no view or version is recorded."""
     return Guard(lambda inc, keep: (inc, keep & BELOW_ADINPLACEORVIEW))

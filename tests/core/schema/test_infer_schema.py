@@ -185,8 +185,8 @@ def _list(x: list[int] = [1]) -> None: ...  # noqa: B006
     (_no_return, "the return has no annotation", "annotate it with Tensor, list[Tensor]"),
     (_missing, "parameter x is annotated 'Missing', which cannot be read (NameError: name 'Missing' is not defined)",
      "make the names it uses importable at the top of the function's module"),
-    (_none, "the default of x is None, which is no Tensor", "annotate x with `... | None`"),
-    (_half, "the default of x is 1.5, which is no SymInt", "use an integer"),
+    (_none, "the default of x is None, which is not a Tensor", "annotate x with `... | None`"),
+    (_half, "the default of x is 1.5, which is not a SymInt", "use an integer"),
     (_list, "the default of x is a list", "use None, a number, bool, str, dtype or device"),
 ])  # fmt: skip
 def test_a_function_that_has_no_schema_is_an_error_that_says_why(function, problem, remedy):

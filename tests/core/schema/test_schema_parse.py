@@ -69,7 +69,7 @@ def test_every_rejected_text_of_the_oracle_is_an_error_at_its_column():
      "schema: expected a default: y before it has one, found none for z\n"
      "  f(Tensor x, int y=1, int z) -> ()\n                            ^"),
     ("f(Tensor x) -> Tensor(a)",
-     "schema: expected an alias set that an argument carries, found 'a', which none does\n"
+     "schema: expected an alias set of an argument, found 'a', which no argument has\n"
      "  f(Tensor x) -> Tensor(a)\n                        ^"),
     ("f(Tensor(a) x) -> Tensor(a!)",
      "schema: expected a return that is not written, or '!' on its argument, found (a!), which is only read\n"

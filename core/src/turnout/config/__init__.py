@@ -16,16 +16,13 @@ from turnout.keys.rows import STANDARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import builtins
     from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import Any
 
     from turnout.config.sources import Origin
-    from turnout.config.store import Store, Value
+    from turnout.config.store import Callback, Store, Value
     from turnout.errors import ConfigError
-
-    Callback = Callable[[builtins.frozenset[str]], None]
 
 _store: Store | None = None
 

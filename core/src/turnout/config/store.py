@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.config import settings
 from turnout.config.installed import installed
@@ -19,12 +19,12 @@ from turnout.config.lock import LOCK, OVERRIDES
 from turnout.config.settings import SETTINGS, Setting
 from turnout.config.sources import DEFAULT, OVERRIDE, SET, Layer, Origin, Raw, layers, variable_of
 from turnout.config.values import UnexpectedValueError, check, from_text, show
+from turnout.errors import ConfigError
 from turnout.errors import config as errors
 from turnout.errors.layout import near
 from turnout.errors.plugins import warn
 
-if TYPE_CHECKING:
-    from turnout.config import Callback
+Callback = Callable[[frozenset[str]], None]  # called with the names of changed settings
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Store:
             declared = (self._catalog().options_of(option[0]) or {}).get(option[1])
             if declared is not None:
                 return Value(name, declared.default, DEFAULT, _LOWEST, declared.help)
-        raise errors.unknown_setting(name, near(name, [*SETTINGS, *self._option_names()]))
+        hint = near(name, [*SETTINGS, *self._option_names()])
+        raise ConfigError(f"{name}: there is no such setting{hint}")
 
     def describe(self) -> list[Value]:
         """Every setting of core and every option of every installed plugin, with the present values."""

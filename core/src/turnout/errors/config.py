@@ -23,8 +23,3 @@ def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:
 def not_accepted(problems: Sequence[tuple[str, str]]) -> ConfigError:
     """Everything wrong with the values of one reading or one call: pairs of place and text."""
     return ConfigError(report("the configuration is not accepted; what was in force stays", *problems))
-
-
-def unknown_setting(name: str, hint: str) -> ConfigError:
-    """A setting that is asked for but does not exist."""
-    return ConfigError(f"{name}: there is no such setting{hint}")

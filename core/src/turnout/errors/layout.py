@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 
 def report(head: str, *rows: tuple[str, object]) -> str:
-    """`head` and below it a line for each row, labels aligned; rows with an empty text are left out."""
+    """`head` and below it a line for each row, labels aligned; rows with an empty text are omitted."""
     kept = [(label, str(text)) for label, text in rows if str(text)]
     width = max((len(label) for label, _ in kept), default=0)
     return head + "".join(f"\n  {label:{width}}  {text}" for label, text in kept)

@@ -56,9 +56,6 @@ BAD_BOUNDS = "new_dynamic_size: min and max must be ints with 0 <= min <= max, g
 NO_DEVICE_TYPE = "register_autocast: device_type must be a str such as 'cpu', got {}"
 
 
-# ---- libraries
-
-
 def reserved(namespace: str, kind: str) -> str:
     """A namespace that nobody defines operators in."""
     why = "it is for fallbacks" if namespace == "_" else "it is reserved"
@@ -106,9 +103,6 @@ def not_callable(api: str, value: object) -> str:
     return f"{api}: a kernel is a function, got {type(value).__name__} {value!r}"
 
 
-# ---- names
-
-
 def bad_op(api: str, value: object) -> str:
     """Something that names no operator."""
     return f"{api}: an operator is given by its name, as an operator or as what custom_op returned, got {type(value).__name__}"
@@ -119,9 +113,6 @@ def unknown_type(value: object, devices: Iterable[str]) -> DeviceError:
     known = sorted(devices)
     head = f"{value!r} is neither a device type nor a dispatch key{near(str(value), known, spell=repr)}"
     return DeviceError(report(head, ("devices", ", ".join(known) or "none"), ("also", "'default' for all of them")))
-
-
-# ---- custom operators
 
 
 def mutates(name: str, said: Iterable[str], schema: FunctionSchema) -> str:
@@ -167,9 +158,6 @@ def rule_keyword_tensors(name: str, schema: object, names: Iterable[str]) -> str
     """A gradient rule for an operator with keyword-only tensors."""
     rows = ("found", f"{', '.join(names)} after '*'"), ("schema", schema), ("to fix", "declare them before '*'")
     return report(f"{name}: a gradient rule answers for positional tensors only", *rows)
-
-
-# ---- what kernels return
 
 
 def _shown(kernel: Kernel) -> tuple[str, str]:

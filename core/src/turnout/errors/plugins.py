@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
 from turnout.errors.layout import near, report
 
-# ---- manifests
-
 
 def manifest_not_accepted(owner: str, path: str, problems: Sequence[tuple[str, str]]) -> ManifestError:
     """Everything wrong with one manifest: pairs of place ("line 3", "missing") and text."""
@@ -25,9 +23,6 @@ def manifest_not_found(owner: str, entry: str, where: Sequence[str]) -> Manifest
             ("to fix", "ship the manifest with the package (setuptools: [tool.setuptools.package-data])"),
         )
     )
-
-
-# ---- asking for a plugin
 
 
 _PHRASES = {"failed": "has failed", "conflict": "is in conflict with another"}
@@ -76,9 +71,6 @@ def strict(broken: Sequence[str]) -> PluginError:
     return PluginError(report("the setting strict is on and installed plugins are broken", *rows, remedy))
 
 
-# ---- activation and deactivation
-
-
 def wrong_module(module: str, expected: str, found: str) -> PluginError:
     """Another package of the same import name stands before the one that the manifest came with."""
     head = f"the package {module} that would be imported is not the one of the plugin"
@@ -122,9 +114,6 @@ def warn(text: str) -> None:
     import warnings
 
     warnings.warn(text, PluginWarning, stacklevel=3)
-
-
-# ---- public names
 
 
 def no_public_name(package: str, name: str, provider: str | None, known: Iterable[str]) -> str:

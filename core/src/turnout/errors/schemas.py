@@ -14,8 +14,7 @@ from turnout.errors.layout import report
 class SchemaSyntaxError(SchemaError):
     """A schema text that is not valid.
 
-    Attributes: `text`, the whole input; `column`, where it stops making sense, counted from 0 in `text`; `expected`,
-    what would have been right there.
+    Attributes: `text`, the whole input; `column`, the place of the mistake in `text`, from 0; `expected`, what is right there.
     """
 
     def __init__(self, text: str, column: int, expected: str, found: str) -> None:
@@ -49,7 +48,7 @@ def no_overload(arguments: str, reasons: Sequence[tuple[str, str]]) -> OverloadE
 
 
 def ambiguous(arguments: str, names: Iterable[str]) -> OverloadError:
-    """Overloads that tie for a call: only possible for a set that was never checked with `check_no_tie`."""
+    """Overloads that tie for a call, which is possible only without `check_no_tie`."""
     return OverloadError(f"overloads {', '.join(names)} tie for ({arguments})")
 
 

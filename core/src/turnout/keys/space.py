@@ -48,14 +48,9 @@ class KeySpace:
             self._rebuild()
         else:
             self.backend_rows = {name: BackendRow(name) for name in fixed.backends}
-            standard = {row.name: row for row in STANDARD if row.guards_below}
+            guards = {row.name: row.on_tensors for row in STANDARD if row.guards_below}
             rows = [
-                Functionality(
-                    name,
-                    prefix,
-                    guards_below=name in standard,
-                    on_tensors=name in standard and standard[name].on_tensors,
-                )
+                Functionality(name, prefix, guards_below=name in guards, on_tensors=guards.get(name, False))
                 for name, prefix in fixed.functionalities
             ]
             self._adopt(rows, fixed)

@@ -1,7 +1,7 @@
-"""`custom_op`: one decorator from a Python function with annotations to an operator with checked kernels, and its handle.
+"""`custom_op`: the decorator that makes an operator with checked kernels from an annotated Python function, and its handle.
 
-Each key that the handle registers has a group of its own, so that a kernel can be replaced or switched off and what stood
-there before comes back.
+The handle has a group of registrations for each key, so that a kernel can be replaced or switched off and the former one
+comes back.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ def custom_op(
     tags: str | Iterable[str] | None = None,
     arrays: bool = False,
 ) -> Any:
-    """Make an operator of a function on tensors; a decorator when `fn` is left out. Returns its CustomOpDef.
+    """Make an operator from a function on tensors; a decorator if `fn` is omitted. Returns its CustomOpDef.
 
     name          "namespace::name"; a second definition by the same package replaces the first
     mutates_args  the arguments that the function writes, or "unknown" for all tensors
-    device_types  the devices it is the kernel for, None for all
-    schema        "(Tensor x) -> Tensor"; by default it is inferred from the annotations
-    arrays        the function takes and returns the backend's arrays where its annotations say Tensor
+    device_types  the devices for which it is the kernel, None for all
+    schema        "(Tensor x) -> Tensor", by default inferred from the annotations
+    arrays        the function takes and returns the backend's arrays in place of tensors
 
-    The function may not return its inputs or views of them. Raises LibraryError for a bad name or schema, SchemaError for one
-    that cannot be inferred, ConflictError when another package has defined the name; nothing is changed then.
+    The function must not return its inputs or views of them. Raises LibraryError for a bad name or schema, SchemaError when
+    none can be inferred, ConflictError when another package has defined the name. Then nothing is changed.
     """
     package = calling_package()
     tags = (tags,) if isinstance(tags, str) else tuple(tags or ())
@@ -97,12 +97,12 @@ def _check_mutates(name: str, mutates_args: str | tuple[str, ...], schema: Funct
 
 
 def custom_operator(name: str) -> CustomOpDef | None:
-    """The handle of a custom operator by its qualified name."""
+    """The handle of a custom operator, found by its qualified name."""
     return _CUSTOM.get(name)
 
 
 class CustomOpDef:
-    """A custom operator: call it, and register for it what `custom_op` did not. Made by `custom_op`.
+    """The handle of a custom operator, made by `custom_op`: call it, or register more kernels and rules.
 
     `operator` is the operator itself, `name` its qualified name.
     """
@@ -139,7 +139,7 @@ class CustomOpDef:
                 self._register_device(device)
 
     def _check_definition(self, schema: str, keys: list[str]) -> CustomOpDef | None:
-        """Everything that could refuse the definition or its kernels; returns the definition that this one replaces."""
+        """Make all checks of the definition and its kernels. Returns the handle that this one replaces."""
         old = _CUSTOM.get(self.name)
         group = Registrations(self.name.partition("::")[0], package=self._package)
         op = REGISTRY.get(self.name)
@@ -165,7 +165,7 @@ class CustomOpDef:
         return f"<CustomOpDef({self.name})>"
 
     def undo(self) -> None:
-        """Take back the definition and all that was registered through this handle; calls are an error from then on."""
+        """Take back the definition and all registrations of this handle. From then on a call is an error."""
         with REGISTRY.lock:
             for group, _ in reversed(self._groups.values()):
                 group.undo()
@@ -176,11 +176,10 @@ class CustomOpDef:
     # ---- kernels
 
     def register_kernel(self, device_types: Devices, fn: Call | None = None, /, *, arrays: bool = False) -> Any:
-        """Register the kernel of one or several device types, None for all; a decorator when `fn` is left out.
+        """Register the kernel of one or several device types, None for all; a decorator if `fn` is omitted.
 
-        With `arrays` it takes and returns the backend's arrays in the places of tensors. The newest kernel of a device
-        replaces the one before. Raises DeviceError for an unknown device, KernelSignatureError, LibraryError when calls
-        name no device to choose by.
+        With `arrays` it takes and returns the backend's arrays in place of tensors. A new kernel replaces the one before.
+        Raises DeviceError for an unknown device, KernelSignatureError, LibraryError if no argument names a device.
         """
 
         def register(function: Call) -> Call:
@@ -215,7 +214,7 @@ class CustomOpDef:
         self._put(key, lambda group: group.impl(name, key, fn, form=form, binder=binder))
 
     def _put(self, key: str, register: Register) -> None:
-        """Replace what this handle has registered at a key; on an error what was there is back."""
+        """Replace the kernel of this handle at a key. After an error the former kernel is back."""
         with REGISTRY.lock:
             old = self._groups.get(key)
             if old is not None:
@@ -232,9 +231,9 @@ class CustomOpDef:
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """While entered, the kernel of a device is on, or off: then the function that `custom_op` was given runs.
+        """While entered, the kernel of a device is on or off, in the whole process. While it is off, the first function runs.
 
-        For the whole process, not only for this context. Warns when no kernel is registered for the device.
+        Warns if no kernel is registered for the device.
         """
         if device_type not in self._kernels:
             there = [d for d in self._kernels if d is not None]
@@ -260,7 +259,7 @@ class CustomOpDef:
         self, name: str, keys: Iterable[str], fn: Any, *, binder: Call | None = None, tracked_only: bool = False,
         allow_override: bool = False, checked: bool = True, label: str = "",
     ) -> None:  # fmt: skip
-        """`Library.impl_all`, but each key's kernel replaces the one that this handle has registered there before."""
+        """As `Library.impl_all`; each kernel replaces the one that this handle has registered at the key."""
         if checked:
             check_kernel_signature(fn, self.operator.schema)
 
@@ -275,35 +274,34 @@ class CustomOpDef:
                 self._put(key, partial(register, key=key))
 
     def register_fake(self, fn: Call, /) -> Call:
-        """Register how shapes are computed for tensors without data; the newest one counts. Returns `fn`."""
+        """Register the function that computes shapes for tensors without data. A new one replaces the old. Returns `fn`."""
         require_callable("register_fake", fn)
         self.impl_all(self.name, fake.fake_keys(), fn, binder=fake.in_context)
         return fn
 
     def register_autograd(self, backward: Call, /, *, setup_context: Call | None = None) -> None:
-        """Register the gradient: `backward(ctx, *grads)` returns one for each input, None where there is none.
+        """Register the gradient: `backward(ctx, *grads)` returns a gradient or None for each input.
 
-        `setup_context(ctx, inputs, output)` runs after the forward and saves what `backward` needs, with
-        `keyword_only_inputs` before `output` where the operator has keyword-only arguments. The newest rule counts. Raises
+        `setup_context(ctx, inputs, output)` runs after the forward and saves what `backward` needs. An operator with
+        keyword-only arguments gets `keyword_only_inputs` before `output`. A new rule replaces the old one. Raises
         RegistrationError for an operator that writes, returns views or has keyword-only tensors.
         """
         rules.add_gradient(self, self.name, self.operator.schema, backward, setup_context)
 
     def register_autocast(self, device_type: str, cast_inputs: DType, /) -> None:
-        """Inside `turnout.autocast(device_type)`, run on floating tensors cast to `cast_inputs`; the newest rule counts.
+        """Inside `turnout.autocast(device_type)`, cast floating tensors to `cast_inputs`. A new rule replaces the old one.
 
-        float64 and tensors on other devices are left as they are. Raises CallError for a dtype that is not floating,
+        float64 tensors and tensors on other devices are not cast. Raises CallError for a dtype that is not floating,
         DeviceError for an unknown device type.
         """
         rules.add_cast(self, self.name, device_type, cast_inputs)
 
     def register_vmap(self, fn: Call | None = None, /, *, opaque: bool = False) -> Any:
-        """Register how a batch is computed; a decorator when `fn` is left out. The newest rule counts. Returns `fn`.
+        """Register how a batch is computed; a decorator if `fn` is omitted. A new rule replaces the old one. Returns `fn`.
 
-        `fn(info, in_dims, *args)` returns (result, out_dims). `in_dims` has for each argument the dim that is the batch, None
-        where it has none, `info` has `batch_size` and `randomness`; out_dims says the same of the result, or of each of
-        several. What it does in operators has the operators' gradients; a rule that calls an array library is `opaque`: its
-        gradient is then the operator's own, example by example.
+        `fn(info, in_dims, *args)` returns (result, out_dims). `in_dims` holds the batch dim of each argument, or None, and
+        out_dims that of each result. `info` has `batch_size` and `randomness`. A rule that calls operators has their
+        gradients. A rule that calls an array library is `opaque`: its gradient is that of the operator, example by example.
         """
 
         def register(function: Call) -> Call:
@@ -324,6 +322,6 @@ def _device_list(device_types: Devices) -> list[str | None]:
 
 
 def _check_device_argument(name: str, schema: FunctionSchema) -> None:
-    """Something in a call must say which device's kernel is meant."""
+    """Raise LibraryError if no argument of a call says which device's kernel is meant."""
     if not any(a.type.is_tensor_like or a.type.canonical.rstrip("?") == "Device" for a in schema.arguments):
         raise LibraryError(texts.no_device_argument(name, schema))

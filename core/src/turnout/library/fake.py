@@ -1,7 +1,7 @@
-"""Fake kernels: what shape a result has, for tensors without data; and `get_ctx`, through which they ask for unknown sizes.
+"""Fake kernels, which compute shapes for tensors without data, and `get_ctx`, from which they get sizes that depend on data.
 
-A fake kernel serves Fake and the keys of backends without data. A size that depends on data exists for fake tensors only: the
-functionality Fake makes it, in its service's `new_dynamic_size(op, min, max)`.
+A fake kernel serves Fake and the keys of backends without data. Only fake tensors can have sizes that depend on data: the
+service of Fake makes them in `new_dynamic_size(op, min, max)`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def fake_keys() -> tuple[str, ...]:
 
 
 class FakeContext:
-    """What a running fake kernel can ask for."""
+    """The context of a running fake kernel."""
 
     __slots__ = ("key", "op")
 
@@ -35,9 +35,9 @@ class FakeContext:
         self.key = key
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
-        """A size that only the data would tell, known to lie between `min` and `max`.
+        """A size that depends on data and lies between `min` and `max`.
 
-        Raises NoKernelError for tensors without data, whose sizes are known; LibraryError for bounds that no size has.
+        Raises NoKernelError for tensors of a backend without data, LibraryError for bounds that no size can have.
         """
         if type(min) is not int or not (max is None or type(max) is int) or min < 0 or (max is not None and max < min):
             raise LibraryError(texts.BAD_BOUNDS.format(min, max))
@@ -48,16 +48,16 @@ class FakeContext:
 
 
 def get_ctx() -> FakeContext:
-    """The context of the fake kernel that is running. Raises RegistrationError outside of one."""
+    """The context of the running fake kernel. Raises RegistrationError outside of one."""
     running = _RUNNING.get()
     if running is None:
-        # differs from torch: there it is None outside, and the next line fails with another error.
+        # differs from torch: there the result is None, and its use fails.
         raise RegistrationError(texts.NO_CONTEXT)
     return running
 
 
 def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
-    """The binder of fake kernels: they run with a context."""
+    """The binder of fake kernels, which run with a context."""
     call = bind(Kernel(kernel.fn, UNBOXED), op, key)
     context = FakeContext(op, key)
 
@@ -72,7 +72,7 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
 
 def missing(op: Operator) -> Kernel:
-    """What stands in for the fake kernel of a custom operator that has none; one that returns nothing needs none."""
+    """The placeholder for a missing fake kernel. An operator that returns nothing needs none."""
     returns_nothing = not op.schema.returns
 
     def no_fake_kernel(ks: int, *args: Any) -> None:

@@ -1,7 +1,7 @@
 """The functions of `turnout.library` that need no Library object.
 
-What they register is kept for the life of the process, in one library per namespace and calling package, unless `lib` says
-otherwise: within a package the newest registration counts, between packages it is a conflict.
+Without `lib`, their registrations are kept for the life of the process, in one library for each namespace and calling
+package. Within a package the newest registration wins; between packages there is a conflict.
 """
 
 from __future__ import annotations
@@ -34,25 +34,18 @@ def define(
 ) -> Any:
     """Define the operator "namespace::name" from "(Tensor x) -> Tensor".
 
-    With a Library first, a decorator that also registers the function as its CompositeImplicitAutograd kernel: `@define(lib,
-    "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a name that is taken.
+    With a Library as its first argument it is a decorator that also registers the CompositeImplicitAutograd kernel:
+    `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a taken
+    name.
     """
     if isinstance(qualname, Library):
-        return _define_and_implement(qualname, schema, alias_analysis)
+        owner = qualname
+        return _registered("define", None, lambda f: owner.impl(owner.define(schema, alias_analysis), f))
     namespace, name = parse_namespace("define", qualname)
     parse_nameless("define", qualname, schema)
     library = kept(namespace, calling_package()) if lib is None else lib
     library.define(f"{namespace}::{name}{schema.strip()}", alias_analysis, tags=tags)
     return None
-
-
-def _define_and_implement(library: Library, schema: str, alias_analysis: str) -> Callable[[Call], Call]:
-    def register(function: Call) -> Call:
-        name = library.define(schema, alias_analysis)
-        library.impl(name, function)
-        return function
-
-    return register
 
 
 def impl(
@@ -63,16 +56,17 @@ def impl(
     lib: Library | None = None,
     arrays: bool = False,
 ) -> Any:
-    """Register a kernel for "namespace::name"; a decorator when `func` is left out.
+    """Register a kernel for "namespace::name"; a decorator if `func` is omitted.
 
     types   device types such as "cpu", "default" for all of them, or names of dispatch keys
-    arrays  the function takes and returns the backend's arrays in the places of tensors
+    arrays  the function takes and returns the backend's arrays in place of tensors
 
-    With a Library first it is `lib.impl` as a decorator: `@impl(lib, "sin", "CPU")`. The operator may be defined later. Raises
-    DeviceError for an unknown word, KernelSignatureError, ConflictError; then nothing is registered for any of the types.
+    With a Library as its first argument it is `lib.impl` as a decorator: `@impl(lib, "sin", "CPU")`. The operator may be
+    defined later. Raises DeviceError for an unknown word, KernelSignatureError, ConflictError. Then nothing is registered.
     """
     if isinstance(qualname, Library):
-        return _implement(qualname, str(types), func if isinstance(func, str) else "")
+        owner, key = qualname, func if isinstance(func, str) else ""
+        return _registered("impl", None, lambda f: owner.impl(str(types), f, key))
     namespace, _ = parse_namespace("impl", qualname)
     keys = [key_of(word) for word in ((types,) if isinstance(types, str) else types)]
     library = kept(namespace, calling_package()) if lib is None else lib
@@ -81,22 +75,14 @@ def impl(
     return _registered("impl", func, lambda f: library.impl_all(name, keys, f, arrays=arrays))  # type: ignore[arg-type]
 
 
-def _implement(library: Library, name: str, key: str) -> Callable[[Call], Call]:
-    def register(function: Call) -> Call:
-        library.impl(name, function, key)
-        return function
-
-    return register
-
-
 def register_kernel(
     op: Named, device_types: str | Iterable[str] | None, func: Call | None = None, /, *, lib: Library | None = None,
     arrays: bool = False,
 ) -> Any:  # fmt: skip
-    """Register the kernel of an operator for device types, None for all; a decorator when `func` is left out.
+    """Register the kernel of an operator for device types, None for all; a decorator if `func` is omitted.
 
-    With `arrays` it takes and returns the backend's arrays in the places of tensors. Raises as `CustomOpDef.register_kernel`
-    for custom operators and as `impl` for others.
+    With `arrays` it takes and returns the backend's arrays in place of tensors. Raises the errors of
+    `CustomOpDef.register_kernel` for custom operators, those of `impl` for others.
     """
     target, name = _target("register_kernel", op, lib)
     if isinstance(target, CustomOpDef):
@@ -109,7 +95,7 @@ def register_kernel(
 def register_fake(
     op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False
 ) -> Any:
-    """Register how an operator's shapes are computed for tensors without data; a decorator when `func` is left out.
+    """Register the function that computes shapes for tensors without data; a decorator if `func` is omitted.
 
     `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the
     keys every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
@@ -128,10 +114,9 @@ def register_autograd(
 
 
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
-    """Inside `turnout.autocast(device_type)`, run an operator on its floating tensors cast to `cast_inputs`.
+    """Inside `turnout.autocast(device_type)`, run an operator, without autocast, on floating tensors cast to `cast_inputs`.
 
-    float64 and tensors on other devices are left as they are, and the operator runs without autocast. Raises CallError for a
-    dtype that is not floating, DeviceError for an unknown device type, ConflictError when another package has a rule.
+    See `CustomOpDef.register_autocast`. Raises ConflictError when another package has a rule.
     """
     target, name = _target("register_autocast", op, lib)
     rules.add_cast(target, name, device_type, cast_inputs)
@@ -140,14 +125,14 @@ def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
     """Register how an operator computes a batch inside `turnout.vmap`: see `CustomOpDef.register_vmap`.
 
-    Raises CallError for what is no function, ConflictError when another package has a rule.
+    Raises CallError for a value that is not a function, ConflictError when another package has a rule.
     """
     target, name = _target("register_vmap", op, lib)
     return _registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
 
 
 def _registered(api: str, func: Call | None, register: Callable[[Call], object]) -> Any:
-    """Register `func` and return it; without one, the decorator that does so."""
+    """Register `func` and return it; if it is None, return the decorator that does so."""
 
     def decorator(function: Call) -> Call:
         require_callable(api, function)
@@ -158,7 +143,7 @@ def _registered(api: str, func: Call | None, register: Callable[[Call], object])
 
 
 def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:
-    """Where a function registers, the handle of a custom operator or a library, and the operator's qualified name."""
+    """The handle of a custom operator or the library to register in, and the operator's qualified name."""
     name = op.name if isinstance(op, CustomOpDef) else op.qualified_name if isinstance(op, Operator) else op
     if not isinstance(name, str):
         raise LibraryError(texts.bad_op(api, name))

@@ -1,7 +1,7 @@
-"""`Library`: definitions, kernels and fallbacks that live as long as the object does, in torch.library's manner.
+"""`Library`: definitions, kernels and fallbacks that live as long as the object, as in torch.library.
 
-Each holds one `Registrations`, a group of the registry, and gives it back when it is undone or collected. Everything is checked
-before anything changes: a call that raises leaves the registry as it was.
+Each has one `Registrations`, a group of the registry, which is undone with the library or when the library is collected.
+Every check comes before any change: a call that raises leaves the registry unchanged.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from turnout.schema.kernels import check_kernel_signature
 
 Call = Callable[..., Any]
 
-RESERVED = ("prim", "_")  # nobody defines operators there; "_" stands for all namespaces in `fallback`
+RESERVED = ("prim", "_")  # without operators; "_" is the namespace of fallbacks
 _KINDS = ("DEF", "IMPL", "FRAGMENT")
-# namespace -> the group of the one library of kind DEF that it may have.
+# namespace -> the group of its library of kind DEF, of which there is at most one.
 _DEFINERS: dict[str, Registrations] = {}
 
 
 def fallthrough_kernel() -> NoReturn:
-    """Pass it as a kernel or fallback to let calls go on to the next key. Never called."""
+    """A kernel or fallback that lets calls fall through to the next key. It is never called."""
     raise NotImplementedError("fallthrough_kernel stands for no kernel and is never called")
 
 
 def calling_package(depth: int = 1) -> str:
-    """The top-level package that called the function which asks, `depth` more frames up."""
+    """The top-level package of the caller, `depth` frames above the function that calls this."""
     name: str = sys._getframe(depth + 1).f_globals.get("__name__", "")
     return name.partition(".")[0]
 
@@ -49,7 +49,7 @@ class Library:
     kind          "DEF" for its one owner, "FRAGMENT" for any other that defines operators in it, "IMPL" for kernels only
     dispatch_key  with "IMPL": the key of every kernel
 
-    What it registered is undone by `undo()`, at the end of a `with` block, or when the object is collected, newest first.
+    Its registrations are undone by `undo()`, at the end of a `with` block, or when the object is collected, newest first.
     Raises LibraryError for an unknown kind, a reserved namespace or a key beside "DEF" and "FRAGMENT", UniverseError for an
     unknown key, ConflictError for a second "DEF".
     """
@@ -71,7 +71,7 @@ class Library:
         self._live = True
         if kind == "DEF":
             self._own()
-        # Undone at exit as well, it would cost every process the time of clearing all caches.
+        # Not at exit, where clearing all caches would cost every process time.
         weakref.finalize(self, _undo_collected, self.registrations).atexit = False
 
     def _own(self) -> None:
@@ -93,7 +93,7 @@ class Library:
         self.undo()
 
     def undo(self) -> None:
-        """Take back everything it registered; what it had overridden is back. From then on it refuses to register."""
+        """Take back all registrations; overridden kernels are back. From then on the library cannot register."""
         self._live = False
         self.registrations.undo()
 
@@ -102,8 +102,8 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags: str | Iterable[str] = ()) -> str:
         """Define an operator from "name.overload(Tensor x) -> Tensor"; returns its name, overload included.
 
-        `alias_analysis` is checked and has no effect: what an operator writes and shares is what its schema says. Raises
-        SchemaError for a schema that is not valid or ties with another overload, ConflictError for a name that is taken.
+        `alias_analysis` is checked and has no effect: the schema says what an operator writes and shares. Raises SchemaError
+        for a schema that is not valid or ties with another overload, ConflictError for a name that is taken.
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise LibraryError(texts.ALIAS_ANALYSIS.format(alias_analysis))
@@ -131,11 +131,11 @@ class Library:
 
         dispatch_key    a runtime or alias key; by default the library's, else CompositeImplicitAutograd
         with_keyset     `fn` takes the key set of the call, a DispatchKeySet, first
-        arrays          `fn` takes and returns the backend's arrays in the places of tensors: `numpy.sin` itself can be a kernel
-        allow_override  stand over another library's kernel. # differs from torch: two libraries at one key are an error otherwise
+        arrays          `fn` takes and returns the backend's arrays in place of tensors
+        allow_override  override another library's kernel. # differs from torch: without it two libraries at one key are an error
 
         Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, ConflictError when
-        another library's kernel is there, RegistrationError beside a kernel that excludes this one.
+        another library has a kernel there, RegistrationError when a kernel excludes this one.
         """
         require_callable("impl", fn)
         key = dispatch_key or self.dispatch_key
@@ -164,9 +164,9 @@ class Library:
         checked: bool = True,
         label: str = "",
     ) -> None:
-        """Register one function at several keys, or at none when one is refused: `impl` for the functions of this package.
+        """Register one function at several keys, or at none if one is refused: `impl` for the functions of this package.
 
-        `binder` calls `fn` in another form than the schema's, and `checked=False` says that its signature is another too.
+        `binder` makes the callable from `fn`. `checked=False` skips the check of the signature.
         """
         self._check_live()
         passes_on = fn in (fallthrough_kernel, FALLTHROUGH)
@@ -216,7 +216,7 @@ class Library:
     # ---- names and states
 
     def qualified(self, op_name: str | Operator) -> str:
-        """The qualified name of an operator of this namespace. Raises LibraryError for another namespace's."""
+        """The qualified name of an operator of this namespace. Raises LibraryError for another namespace."""
         if isinstance(op_name, Operator):
             op_name = op_name.qualified_name
         if not isinstance(op_name, str):
@@ -233,13 +233,13 @@ class Library:
             raise LibraryError(texts.UNDONE.format(self.ns))
 
 
-# ---- libraries that nobody holds
+# ---- libraries without an owner
 
 _KEPT: dict[tuple[str, str], Library] = {}
 
 
 def kept(namespace: str, package: str) -> Library:
-    """The library of what a package registers through functions, without a library: it lives as long as the process."""
+    """The library for what a package registers through functions. It lives as long as the process."""
     with REGISTRY.lock:
         library = _KEPT.get((namespace, package))
         if library is None:
@@ -252,9 +252,9 @@ _COLLECTED: deque[Registrations] = deque()
 
 
 def _undo_collected(group: Registrations) -> None:
-    """Undo now, or, where the collector ran in the middle of a change of the registry, before the next registration."""
+    """Undo now or, if the registry is being changed, before the next registration."""
     _COLLECTED.append(group)
-    # An RLock lets its owner in again, and says whether that would happen only here.
+    # Only this method says whether this thread owns the lock already.
     if not REGISTRY.lock._is_owned():  # type: ignore[attr-defined]
         finish_undoing()
 
@@ -280,7 +280,7 @@ def require_callable(api: str, *functions: object) -> None:
 
 
 def _definer(namespace: str) -> Registrations | None:
-    """Who defines a namespace: a library of kind DEF, or a plugin or core itself."""
+    """The group that defines a namespace: that of a library of kind DEF, of a plugin, or of core."""
     if namespace in _DEFINERS:
         return _DEFINERS[namespace]
     for packet in REGISTRY.namespace(namespace).values():
@@ -291,10 +291,9 @@ def _definer(namespace: str) -> Registrations | None:
 
 
 def on_arrays(op: Operator, kernel: Kernel, key: str) -> Call:
-    """The binder of kernels on arrays, plain functions that get the backend's own arrays in the places of tensors.
+    """The binder of kernels on arrays, which get the backend's own arrays in place of tensors.
 
-    Nothing is converted: `numpy.sin` itself can be such a kernel. Raises NoKernelError for a key that is not that of a backend
-    with arrays.
+    Raises NoKernelError if the key is not that of a backend with arrays.
     """
     backend = REGISTRY.backends.get(key)
     call = None if backend is None else backend.bind_array_kernel(op, kernel)
@@ -313,10 +312,7 @@ def check_kernel(
     allow_override: bool = False,
     checked: bool = True,
 ) -> None:
-    """Raise what registering `fn` would raise, and LibraryError's relatives for kernels that exclude each other.
-
-    `checked` says whether the signature is the schema's. Needs the registry's lock.
-    """
+    """Raise the errors of registering `fn`, and RegistrationError if another kernel excludes it. Needs the registry's lock."""
     op = REGISTRY.get(op_name)
     if op is None:
         return
@@ -330,9 +326,9 @@ def check_kernel(
 
 
 def _excluded_by(key: str) -> tuple[str, ...]:
-    """The keys whose kernels exclude one at `key`: which of them ran would depend on rules few people know.
+    """The keys whose kernels exclude one at `key`, because few users know which of the two would run.
 
-    CompositeImplicitAutograd excludes, and is excluded by, CompositeExplicitAutograd and a kernel for shapes alone.
+    CompositeImplicitAutograd and CompositeExplicitAutograd exclude each other, and so do the former and a kernel for shapes.
     """
     dataless = REGISTRY.keys.dataless_backends
     if key == IMPLICIT:
@@ -341,9 +337,9 @@ def _excluded_by(key: str) -> tuple[str, ...]:
 
 
 def check_redefinition(op: Operator, schema: str, group: Callable[[Any], bool]) -> None:
-    """Raise SchemaError or KernelSignatureError when `op` could not be defined anew with another schema.
+    """Raise SchemaError or KernelSignatureError if `op` cannot be redefined with another schema.
 
-    `group(library)` says whether a kernel goes away with the old definition.
+    `group(library)` says whether the library's kernels are undone with the old definition.
     """
     from turnout.schema import overloads
 
@@ -392,7 +388,7 @@ def parse_namespace(api: str, qualname: object) -> tuple[str, str]:
 
 
 def parse_nameless(api: str, name: str, schema: object) -> FunctionSchema:
-    """A schema that is written without a name, parsed with one. Raises LibraryError, and SchemaError for a bad one."""
+    """The schema of a text without a name. Raises LibraryError for a wrong form, SchemaError for a bad schema."""
     if not isinstance(schema, str) or not schema.lstrip().startswith("("):
         raise LibraryError(texts.BAD_SCHEMA.format(api, schema))
     try:

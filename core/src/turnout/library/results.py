@@ -1,7 +1,7 @@
-"""What a custom operator's kernel returned: the types that its schema says, and no memory of its inputs.
+"""The check of a custom kernel's result: it has the types of the schema, and shares no memory with the inputs.
 
-Every layer above relies on it: a gradient would be recorded for a tensor that is its own input, a write would not be
-counted. The common case is checked by generated code in a few comparisons; anything else comes to `verify`.
+All layers above rely on it. Otherwise a gradient could be recorded for a tensor that is its own input, and a write could be
+missed. Generated code checks the common case with a few comparisons; `verify` checks the others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
 from turnout.schema import Type
 
-Named = tuple[str, Any, frozenset[str]]  # what it is called, the tensor, the alias sets of its annotation
+Named = tuple[str, Any, frozenset[str]]  # its name for messages, the tensor, the alias sets of its annotation
 
 
 def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
-    """The binder of custom operators' kernels: the schema's arguments in, the result checked."""
+    """The binder of custom operators' kernels: it checks the result."""
     arguments = op.schema.arguments
     names = [f"a{i}" for i in range(len(arguments))]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
@@ -41,7 +41,7 @@ def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
 
 def call_arguments(op: Operator, values: list[str]) -> str:
-    """The source of an argument list: expressions in schema order, those of keyword-only arguments by keyword."""
+    """The source of an argument list, from expressions in schema order."""
     return ", ".join(
         v if not a.kwarg_only else f"**{{{a.name!r}: {v}}}" if iskeyword(a.name) else f"{a.name}={v}"
         for a, v in zip(op.schema.arguments, values, strict=True)
@@ -49,7 +49,7 @@ def call_arguments(op: Operator, values: list[str]) -> str:
 
 
 def _quick_test(op: Operator, key: str, names: list[str]) -> tuple[str, dict[str, Any]]:
-    """An expression that is true only for a good result, and its globals; "" where only `verify` can tell."""
+    """An expression that is true only for a good result, and its globals; "" if only `verify` can decide."""
     returns = op.schema.returns
     if not returns:
         return "result is None", {}
@@ -66,7 +66,7 @@ def _quick_test(op: Operator, key: str, names: list[str]) -> tuple[str, dict[str
 
 
 def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> Any:
-    """The result, when it is what the schema says and shares no memory that the schema does not. Raises KernelResultError."""
+    """The result, if its types and its shared memory are as the schema says. Raises KernelResultError."""
     returns = op.schema.returns
     if not returns:
         if result is not None:
@@ -92,7 +92,7 @@ def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> 
 
 
 def _check_written(op: Operator, kernel: Kernel, output: Named, inputs: list[Named]) -> None:
-    """A written argument is returned as the very tensor."""
+    """Raise KernelResultError unless a written argument is returned as the same tensor."""
     written = {a.name for a in op.schema.mutated_arguments}
     names = [name for name, _, sets in inputs if sets & output[2] and name in written]
     if names and not any(output[1] is tensor for name, tensor, _ in inputs if name in names):
@@ -100,7 +100,7 @@ def _check_written(op: Operator, kernel: Kernel, output: Named, inputs: list[Nam
 
 
 def _tensors(op: Operator, kernel: Kernel, kind: Type, name: str, value: Any, sets: frozenset[str]) -> Iterator[Named]:
-    """The tensors of one returned value of a declared type; None stands for an undefined one."""
+    """The tensors of one returned value. None is an undefined tensor."""
     if not kind.is_tensor_like:
         return
     if kind.is_tensor:
@@ -129,7 +129,7 @@ def _inputs(op: Operator, args: tuple[Any, ...]) -> Iterator[Named]:
 
 
 def _share(a: Any, b: Any) -> bool:
-    """Whether two tensors are one, or say that they share memory."""
+    """Whether two tensors are the same, or report that they share memory."""
     shares = getattr(a, "shares_memory_with", None)
     return a is b or (shares is not None and bool(shares(b)))
 

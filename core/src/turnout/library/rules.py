@@ -1,7 +1,7 @@
-"""Rules of custom operators for Autograd, Autocast and Batched: from what a user gives to a kernel at the functionality's key.
+"""Rules of custom operators for Autograd, Autocast and Batched.
 
-The plugin that provides the functionality makes the kernel, in its service's `custom_rule(op, ...)`, when the first call that
-reaches the key is resolved. So registering a rule activates nothing, and calls that do not reach the key pay nothing.
+The plugin of the functionality makes the kernel from a rule, in its service's `custom_rule(op, ...)`, when the first call
+that reaches the key is resolved. So registering a rule activates nothing, and other calls pay nothing.
 """
 
 from __future__ import annotations

@@ -18,7 +18,3 @@ from turnout.registry.store import Registry as Registry
 from turnout.registry.store import find_operator as find_operator
 
 core_kernels.install()
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from turnout.registry.store import Source as Source

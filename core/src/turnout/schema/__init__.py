@@ -13,7 +13,7 @@ Start with `FunctionSchema.parse`. The modules, each importing only those before
 | `infer` | a schema from type annotations |
 | `kernels` | whether a Python function fits a schema |
 
-A text that is not valid raises `SchemaSyntaxError` (a `SchemaError`) with `.column` and `.expected`.
+An invalid text raises `SchemaSyntaxError` (a `SchemaError`) with `.column` and `.expected`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a default's text means: `read_default(type, text)` is the Python value that a kernel receives.
+"""The values of defaults: `read_default(type, text)` is the Python value that a kernel receives.
 
 | type | spelling | value |
 |---|---|---|
@@ -15,7 +15,7 @@
 | T[] | `[0, 0]` | list |
 | T[N] | as T[], or one element | list, the element repeated N times |
 
-A list has the declared length only where that is 2 or more and the list is not empty: `int[1] dim=[-2,-1]` is a real one.
+A list must have the declared length if that is 2 or more and the list is not empty: `int[1] dim=[-2,-1]` exists.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _SPECIAL_FLOATS = ("inf", "nan")
 
 
 def default_of(type: Type, text: str) -> Any:
-    """The value of a default, a new list each time so that no caller can change another's."""
+    """The value of a default. A list is a new one each time, so that callers cannot change each other's."""
     value = read_default(type, text)
     return list(value) if isinstance(value, tuple) else value
 
 
 @lru_cache(maxsize=4096)
 def read_default(type: Type, text: str) -> Any:
-    """The value of a default, lists as tuples. Raises SchemaSyntaxError with a column counted in `text`."""
+    """The value of a default, with tuples for lists. Raises SchemaSyntaxError with a column in `text`."""
     tokens = tokenize(text)
     value, index = _read(type, text, tokens, 0)
     if tokens[index][0] != END:

@@ -7,8 +7,8 @@
 | int | float | bool, numbers.Number | Scalar | `T | None`, list |
 | str, dtype, Device | str, ScalarType, Device | `T | None` |
 
-`list[T]` may be `List[T]` or either `Sequence[T]`; `T | None` may be `Optional[T]` or `Union[T, None]`; any of it may
-be a string. Returns are Tensor, list[Tensor], int, float, bool, a number, a tuple of these, or None.
+`list[T]` may be `List[T]` or either `Sequence[T]`, and `T | None` may be `Optional[T]` or `Union[T, None]`. Any annotation
+may be a string. Returns are Tensor, list[Tensor], int, float, bool, a number, a tuple of these, or None.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from turnout.schema.types import OptionalType, Type, list_of, optional_of, type_
 
 UNKNOWN = "unknown"
 
-# Which forms each type has besides itself and `T?`: T[], T?[], T[]?.
+# The forms of each type besides itself and `T?`.
 _FORMS = {
     "Tensor": ("[]", "?[]"),
     "SymInt": ("[]", "[]?"),
@@ -56,11 +56,10 @@ def infer_schema(
     op_name: str | None = None,
     classes: Mapping[Any, str] | None = None,
 ) -> str:
-    """The schema text of `function`, "(Tensor x) -> Tensor", with `op_name` in front where it is given.
+    """The schema text of `function`, "(Tensor x) -> Tensor", after `op_name` if it is given.
 
-    `mutates_args` names the tensors it writes, or is "unknown": then every tensor is written. No return is taken to
-    share memory with an argument. A class stands for the schema type that its attribute `schema_type` names, or that
-    `classes` gives it.
+    `mutates_args` names the tensors that it writes; "unknown" means all. No return is taken to share memory with an argument.
+    A class stands for the schema type in its attribute `schema_type`, or in `classes`.
 
     Raises SchemaError, which names the parameter and what is supported.
     """
@@ -125,13 +124,13 @@ class _Reader:
         return f"{text} {name}={self.default(name, type, parameter.default)}"
 
     def evaluated(self, annotation: Any, where: str) -> Any:
-        """The annotation with every string in it replaced by what it names."""
+        """The annotation, with the types that its strings name."""
         if isinstance(annotation, typing.ForwardRef):
             annotation = annotation.__forward_arg__
         if isinstance(annotation, str):
             try:
                 return self.evaluated(eval(annotation, self.globals), where)
-            except Exception as error:  # noqa: BLE001 - an expression raises anything; shown below
+            except Exception as error:  # noqa: BLE001 - an expression may raise anything
                 self.fail(
                     f"{where} is annotated {annotation!r}, which cannot be read ({type(error).__name__}: {error})",
                     "make the names it uses importable at the top of the function's module",
@@ -166,7 +165,7 @@ class _Reader:
             return type_named("Scalar") if set(typing.get_args(annotation)) == _NUMBER else None
         try:
             name = self.named.get(annotation) or (_declared(annotation) if isinstance(annotation, type) else "")
-        except TypeError:  # an annotation that cannot be hashed is no type
+        except TypeError:  # it cannot be hashed, so it is not a type
             return None
         return type_named(name) if name else None
 
@@ -196,7 +195,7 @@ class _Reader:
             remedy = f"use {error.expected}"
             if value is None and not isinstance(type, OptionalType):
                 remedy = f"annotate {name} with `... | None`"
-            self.fail(f"the default of {name} is {text}, which is no {type}", remedy)
+            self.fail(f"the default of {name} is {text}, which is not a {type}", remedy)
         return text
 
     def returns(self) -> str:
@@ -215,7 +214,7 @@ class _Reader:
             texts.append(text)
         if typing.get_origin(annotation) is not tuple:
             return texts[0]
-        # A tuple of one is a value of its own, not one return in parentheses.
+        # A tuple of one is not the same as one return in parentheses.
         return f"(({texts[0]}))" if len(texts) == 1 else f"({', '.join(texts)})"
 
     def returned(self, annotation: Any) -> str | None:
@@ -231,7 +230,7 @@ _CLASS = type
 
 
 def _declared(cls: type) -> str:
-    """The schema type that a class says its instances stand for, or ""."""
+    """The schema type of a class's instances, by its own attribute, or ""."""
     found = getattr(cls, "schema_type", "")
     return found if isinstance(found, str) else ""
 
@@ -259,8 +258,5 @@ def _quoted(text: str) -> str:
 
 
 def _shown(annotation: Any) -> str:
-    return (
-        annotation.__name__
-        if isinstance(annotation, type) and typing.get_origin(annotation) is None
-        else str(annotation)
-    )
+    is_class = isinstance(annotation, type) and typing.get_origin(annotation) is None
+    return annotation.__name__ if is_class else str(annotation)

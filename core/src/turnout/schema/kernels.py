@@ -1,7 +1,7 @@
-"""Whether a Python function can be a kernel: can it be called as the schema calls it, and do its own defaults agree?
+"""Whether a Python function can be a kernel: it must accept the calls of the schema, and its defaults must agree.
 
-The schema calls with its positional arguments by position and the keyword-only ones by keyword, always all of them: a
-default of the kernel is never used, so one that says something else is a mistake waiting for a direct call.
+A kernel is called with all arguments, keyword-only ones by keyword and the others by position. Its own defaults are never
+used, so a different one is a mistake that only a direct call would show.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _EMPTY = inspect.Parameter.empty
 def check_kernel_signature(function: Callable[..., Any], schema: FunctionSchema, *, with_keyset: bool = False) -> None:
     """Raise KernelSignatureError, showing both signatures, when `function` does not fit `schema`.
 
-    `with_keyset`: a key set is passed in front of the arguments. Parameters the schema does not have need a default.
-    Callables without a signature (some builtins, NumPy's ufuncs) are taken as they are.
+    `with_keyset`: a key set is passed before the arguments. Parameters that the schema lacks need a default. Callables
+    without a signature, such as some builtins, are accepted.
     """
     try:
         signature = inspect.signature(function)
@@ -70,7 +70,7 @@ def _agrees(own: Any, argument: Argument) -> bool:
     if isinstance(declared, list):
         if isinstance(own, (list, tuple)):
             return len(own) == len(declared) and all(map(_equal, own, declared))
-        # A bare number stands for the list that repeats it.
+        # A bare number means the list that repeats it.
         return (
             isinstance(type, ListType)
             and type.size is not None
@@ -78,7 +78,7 @@ def _agrees(own: Any, argument: Argument) -> bool:
             and all(_equal(own, d) for d in declared)
         )
     if isinstance(declared, str) and type.canonical != "str" and not isinstance(own, str) and own is not None:
-        # A device, layout or memory format is named by the schema; its object prints as module.name or as the name.
+        # The schema names a device, layout or memory format; its object prints as the name or as module.name.
         return str(own) == declared or str(own).rpartition(".")[2] == declared
     return _equal(own, declared)
 
@@ -88,5 +88,5 @@ def _equal(own: Any, declared: Any) -> bool:
         return own is declared
     if isinstance(declared, float) and declared != declared:
         return isinstance(own, float) and own != own
-    # Anything but a plain value (an array's == is no bool) cannot be the default that the schema writes.
+    # Only a plain value can equal a default in a schema: the == of an array does not return a bool.
     return isinstance(own, (int, float, complex, str)) and bool(own == declared)

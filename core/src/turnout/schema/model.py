@@ -26,7 +26,7 @@ Kind = Literal["functional", "inplace", "out", "mutable"]
 class FunctionSchema:
     """The declaration of one operator. Make one with `FunctionSchema.parse(text)`.
 
-    Values made by hand or with `dataclasses.replace` (set `text=None` there) are not checked; `parse(x.canonical())` does.
+    Values made by hand or with `dataclasses.replace` (which must set `text=None`) are not checked; `parse(x.canonical())` does.
     """
 
     name: OperatorName
@@ -76,7 +76,7 @@ class FunctionSchema:
 
     @cached_property
     def self_argument(self) -> Argument | None:
-        """The positional argument named `self`: what the method variant is called on."""
+        """The positional argument named `self`, on which the method variant is called."""
         return next((a for a in self.positional if a.name == "self"), None)
 
     @cached_property
@@ -85,7 +85,7 @@ class FunctionSchema:
         return tuple(a for a in self.arguments if a.is_write)
 
     def argument(self, name: str) -> Argument:
-        """The argument of that name; KeyError when there is none."""
+        """The argument of that name. Raises KeyError if there is none."""
         for argument in self.arguments:
             if argument.name == name:
                 return argument
@@ -111,8 +111,7 @@ class FunctionSchema:
         - `out`: a keyword-only argument is written (PyTorch's kind "scratch" too, an out variant with `_scratch_`
           arguments);
         - `mutable`: a positional argument other than self is written;
-        - `functional`: everything else, also `set_data(Tensor(a!) self, ...)`. Ask `is_mutable` whether anything is
-          written.
+        - `functional`: everything else, also `set_data(Tensor(a!) self, ...)`; `is_mutable` says whether anything is written.
         """
         if self.name.is_inplace:
             return "inplace"
@@ -125,14 +124,6 @@ class FunctionSchema:
     @cached_property
     def return_aliases(self) -> tuple[tuple[str, ...], ...]:
         """For each return, the names of the arguments it may share memory with."""
-        found = []
-        for r in self.returns:
-            sets = frozenset() if r.annotation is None else r.annotation.sets - {WILDCARD}
-            found.append(
-                tuple(
-                    a.name
-                    for a in self.arguments
-                    if a.annotation is not None and not sets.isdisjoint(a.annotation.sets)
-                )
-            )
-        return tuple(found)
+        annotated = [(a.name, a.annotation.sets) for a in self.arguments if a.annotation is not None]
+        shared = [frozenset() if r.annotation is None else r.annotation.sets - {WILDCARD} for r in self.returns]
+        return tuple(tuple(name for name, own in annotated if not sets.isdisjoint(own)) for sets in shared)

@@ -1,6 +1,6 @@
-"""Which overload of a packet takes a call, by the arguments alone: the order of definition never matters.
+"""Which overload of a packet takes a call. It depends on the arguments alone, never on the order of definition.
 
-The most specific one that accepts the arguments wins. One beats another by the first of these that differs:
+The most specific overload that accepts the arguments wins. The first of these that differs decides:
 
 1. fewer conversions: a 0-dim tensor for a Scalar is one, so a Tensor argument takes a tensor first;
 2. the types of the arguments that were given, positions first, then keywords by name, each by `specificity`: fewer
@@ -10,12 +10,12 @@ The most specific one that accepts the arguments wins. One beats another by the 
 4. more arguments without a default;
 5. the overload without a name; then the types of all arguments as in 2, for calls that leave the differing ones out.
 
-So two overloads tie only where all their types are the same in order and one call suits both. `check_no_tie` finds
-that when the second one is defined.
+So two overloads tie only if all their types are the same in order and one call suits both. `check_no_tie` finds that when the
+second one is defined.
 
-What each type accepts: `int` takes integers but no bool, `float` ints too, `Scalar` any number, bool and 0-dim
-tensors, `T[N]` a bare `T` and lists of any length (the length only says how often the bare one is repeated), `T?`
-None. An undefined tensor is None: a `Tensor x=[]` takes it, a plain `Tensor` does not.
+What each type accepts: `int` integers except bools; `float` ints too; `Scalar` any number, bool and 0-dim tensor; `T[N]` a
+bare `T`, which is repeated N times, and lists of any length; `T?` None. An undefined tensor is None: `Tensor x=[]` takes it,
+`Tensor` does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REJECTED = -1
 EXACT = 0
 CONVERTED = 1
 
-# Values of these types are made by packages that core does not import, so they are known by the name of their class.
+# Core does not import the classes of these values, so it knows them by name.
 _CLASS_NAMES = {
     "ScalarType": ("dtype",),
     "Device": ("Device", "device"),
@@ -123,7 +123,7 @@ Specificity = tuple[int, int, int, int, str]
 
 @lru_cache(maxsize=1024)
 def specificity(type: Type) -> Specificity:
-    """Where a type stands in the fixed order; the smaller is the more specific. Equal only for equal types."""
+    """The place of a type in the fixed order. A smaller one is more specific. Only equal types have equal places."""
     depth = optional = unsized = 0
     inner = type
     while not isinstance(inner, BaseType):
@@ -144,7 +144,7 @@ Standing = tuple[int, int, bool, list[Specificity]]
 
 
 def _standing(schema: FunctionSchema) -> Standing:
-    """Criteria 3 to 5, which do not depend on the call."""
+    """The criteria 3 to 5, which do not depend on the call."""
     required = sum(not a.has_default for a in schema.arguments)
     types = [specificity(a.type) for a in schema.arguments]
     return (len(schema.arguments), -required, bool(schema.name.overload), types)
@@ -160,7 +160,7 @@ def choose(
 ) -> int:
     """The index of the overload that a call uses.
 
-    Raises OverloadError when none accepts the arguments, with one line for each saying why.
+    Raises OverloadError when none accepts the arguments, with a line for each overload that says why.
     """
     best: Fit | None = None
     found: list[int] = []
@@ -187,16 +187,16 @@ def choose(
 def decided_by_types(
     schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor
 ) -> bool:
-    """Whether every call with arguments of these classes (of elements, too) chooses `schema`, as this call did.
+    """Whether every call with arguments and elements of the same classes chooses `schema`, as this call did.
 
-    It is so when nothing was converted: acceptance without conversion looks at classes only, and beats any with it.
+    That is so when nothing was converted: then only classes decide, and an overload that converts loses.
     """
     fit = _match(schema, args, kwargs, is_tensor)
     return not isinstance(fit, str) and fit[0] == EXACT
 
 
 def _match(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor) -> Fit | str:
-    """Conversions and types (criteria 1 and 2) of an overload that accepts the call, or why it does not."""
+    """The conversions and types (criteria 1 and 2) of an overload that accepts the call, or why it does not."""
     positional = schema.positional
     if len(args) > len(positional):
         plural = "" if len(positional) == 1 else "s"
@@ -233,7 +233,7 @@ def _described_call(args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: I
 
 
 def _described(value: Any, is_tensor: IsTensor) -> str:
-    """A value's type, short enough for a line."""
+    """The type of a value in a few words."""
     if value is None:
         return "None"
     if is_tensor(value):
@@ -248,7 +248,7 @@ def _described(value: Any, is_tensor: IsTensor) -> str:
 
 
 def check_no_tie(existing: Sequence[FunctionSchema], new: FunctionSchema) -> None:
-    """Raise SchemaError when some call would accept `new` and one of `existing` with neither more specific."""
+    """Raise SchemaError if a call fits `new` and one of `existing`, and neither is more specific."""
     for other in existing:
         call = _tying_call(other, new)
         if call is not None:
@@ -256,8 +256,8 @@ def check_no_tie(existing: Sequence[FunctionSchema], new: FunctionSchema) -> Non
 
 
 def _tying_call(a: FunctionSchema, b: FunctionSchema) -> list[str] | None:
-    """A call, as the types of its arguments, for which the two tie."""
-    # Having no name is no reason to be chosen over an overload that is otherwise the same.
+    """The types of the arguments of a call for which the two tie, or None."""
+    # An overload without a name must not win over one that is otherwise the same.
     (size, required, _, types), (other_size, other_required, _, other_types) = _standing(a), _standing(b)
     if (size, required, types) != (other_size, other_required, other_types):
         return None

@@ -10,8 +10,8 @@
     annotation  '!' | '(' sets ['!'] ['->' sets] ')'
     sets        '*' | NAME {'|' NAME}
 
-What the grammar cannot say (names twice, required after defaulted, alias sets nobody carries) is checked on the way,
-where the column is still known.
+Rules beyond the grammar (no name twice, no required argument after a defaulted one, no alias set without an argument) are
+checked during parsing, while the column is known.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Parser:
         while True:
             if self.tokens[self.at][0] == "*":
                 if star:
-                    self.fail("an argument: '*' stands only once")
+                    self.fail("an argument: '*' may occur only once")
                 star = True
                 self.at += 1
                 if self.tokens[self.at][0] != ",":
@@ -204,7 +204,7 @@ class _Parser:
             self.fail("a named alias set such as (a!): the set of ! is an argument's own", index)
         for name in annotation.before + annotation.after:
             if name not in self.carried:
-                self.fail("an alias set that an argument carries", index + 1, f"'{name}', which none does")
+                self.fail("an alias set of an argument", index + 1, f"'{name}', which no argument has")
         if annotation.is_write and self.written.isdisjoint(annotation.before):
             self.fail(
                 "a return that is not written, or '!' on its argument", index + 1, f"{annotation}, which is only read"
@@ -265,7 +265,7 @@ class _Parser:
         after = self.sets() if self.skip("->") else ()
         self.take(")", "')', '|', '!' or '->'")
         if self.tokens[self.at][0] == "!":
-            self.fail("no '!' behind an annotation: it stands inside, as in (a!)")
+            self.fail("no '!' after an annotation: write it inside, as in (a!)")
         return Annotation(before, is_write, after)
 
     def sets(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The values a schema consists of: `OperatorName`, `Argument`, `Return`, `Annotation`. All are frozen."""
+"""The parts of a schema: `OperatorName`, `Argument`, `Return`, `Annotation`. All are frozen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WILDCARD = "*"
 
 @dataclass(frozen=True, slots=True)
 class OperatorName:
-    """`namespace::name.overload`; `namespace` and `overload` are "" where they are not written."""
+    """`namespace::name.overload`; `namespace` and `overload` may be ""."""
 
     namespace: str
     name: str
@@ -30,19 +30,19 @@ class OperatorName:
 
     @property
     def is_inplace(self) -> bool:
-        """Whether the name says that self is written: it ends in `_`, or is `__iadd__` and the like."""
+        """Whether the name means that self is written: it ends in `_`, or is one such as `__iadd__`."""
         return self.name in INPLACE_DUNDERS if self.is_dunder else self.name.endswith("_") and self.name != "_"
 
     @property
     def base(self) -> str:
-        """The name that all variants share: `add` for `add_`, `__add__` for `__iadd__`, `f` for `f_functional`."""
+        """The name of all variants: `add` for `add_`, `__add__` for `__iadd__`, `f` for `f_functional`."""
         if self.is_dunder:
             return f"__{self.name[3:]}" if self.is_inplace else self.name
         return self.name[:-1] if self.is_inplace else self.name.removesuffix("_functional")
 
     @property
     def packet(self) -> str:
-        """`namespace::name`, what all overloads share."""
+        """`namespace::name`, which all overloads share."""
         return f"{self.namespace}::{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
@@ -53,8 +53,8 @@ class OperatorName:
 class Annotation:
     """The alias annotation of a tensor: `(a)`, `(a!)`, `(a|b)`, `(a! -> a|b)`, `(a -> *)`, `(*)`, or the shorthand `!`.
 
-    `before` are the alias sets it belongs to, `after` those it is in when the operator returns (empty where not
-    written); the wildcard set is "*". `Tensor!` is written and in a fresh set of its own: `before` is empty.
+    `before` are its alias sets, `after` those when the operator returns (empty if not given). The wildcard set is "*".
+    `Tensor!` is written, and in a set of its own: `before` is empty.
     """
 
     before: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ class Annotation:
 
     @property
     def sets(self) -> frozenset[str]:
-        """Every alias set the tensor is in before or after."""
+        """Every alias set of the tensor, before or after."""
         return frozenset(self.before + self.after)
 
     def __str__(self) -> str:
-        """What stands behind `Tensor`."""
+        """The text after `Tensor`."""
         if not self.before:
             return "!"
         after = f" -> {'|'.join(self.after)}" if self.after else ""
@@ -89,7 +89,7 @@ def _typed(type: Type, annotation: Annotation | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument. `default_text` is the default as written, None where there is none."""
+    """One argument. `default_text` is the default as written, or None."""
 
     name: str
     type: Type
@@ -103,9 +103,9 @@ class Argument:
 
     @property
     def default(self) -> Any:
-        """The default as the Python value a kernel receives (`turnout.schema.defaults` has the table).
+        """The default as the Python value that a kernel receives (see `turnout.schema.defaults`). A list is a new one each time.
 
-        A list is a new one each time. Raises LookupError when there is no default: None is a value.
+        Raises LookupError if there is no default: None is a value.
         """
         if self.default_text is None:
             raise LookupError(f"argument {self.name} has no default")
@@ -117,7 +117,7 @@ class Argument:
 
     @property
     def is_out(self) -> bool:
-        """Whether results are written into it: keyword-only and written."""
+        """Whether it is an out argument: keyword-only and written."""
         return self.kwarg_only and self.is_write
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """One return; `name` is None where it has none."""
+    """One return. `name` may be None."""
 
     type: Type
     name: str | None = None

@@ -1,7 +1,7 @@
 """The tokens of schema texts, with their columns.
 
-White space is free between tokens. A token is a plain tuple `(kind, text, column)`, because most of the time of
-reading a schema is spent on tokens.
+White space between tokens is free. A token is a plain tuple `(kind, text, column)`, because tokens take most of the time of
+reading a schema.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NUMBER = "number"
 STRING = "string"
 END = "end"
 
-# One alternative per kind; a mark is its own kind. What none of them matches is kept as the kind BAD, to be shown.
+# One alternative for each kind; a mark is its own kind. The kind BAD is any other character, which the error shows.
 BAD = "bad"
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of `text` and one of kind END. Raises SchemaSyntaxError for a character that starts none."""
+    """All tokens of `text`, and one of kind END. Raises SchemaSyntaxError for a character that starts no token."""
     tokens: list[Token] = []
     append = tokens.append
     for match in _TOKEN.finditer(text):
@@ -50,7 +50,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def described(token: Token) -> str:
-    """How an error names a token."""
+    """A token as errors show it."""
     kind, text, _ = token
     if kind == END:
         return "the end"

@@ -1,7 +1,7 @@
 """The types of the schema language: base types, `T?`, `T[]`, `T[N]`, and the tuple of a returned 1-tuple.
 
-All are frozen, interned by spelling (`type_named` and friends return the same object for the same spelling) and print as they
-were written: the historic `BoolTensor` stays `BoolTensor`, but its `canonical` is `Tensor`, which is what rules read.
+All are frozen, interned by spelling, and print as they were written: the historic `BoolTensor` stays `BoolTensor`. Rules read
+`canonical`, which is `Tensor` for it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-# Which values each takes is decided in `overloads`; which defaults, in `defaults`.
+# `overloads` decides which values each type takes, `defaults` which defaults.
 BASE_TYPES = (
     "Tensor", "bool", "int", "SymInt", "DeviceIndex", "float", "SymFloat", "complex", "Scalar", "SymBool", "str",
     "ScalarType", "Device", "Layout", "MemoryFormat", "QScheme", "Generator", "Storage", "Stream", "DimVector",
@@ -31,7 +31,7 @@ _NAMED = {**{name: name for name in BASE_TYPES}, **HISTORIC_TYPES}
 
 
 class Type:
-    """Any type. `canonical` is the spelling that rules compare."""
+    """A type. Rules compare its spelling `canonical`."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ class ListType(Type):
 
 @dataclass(frozen=True, slots=True)
 class TupleType(Type):
-    """`(T, ...)` as the type of one return: what a function annotated `tuple[Tensor]` returns, `-> ((Tensor))`."""
+    """`(T, ...)` as the type of one return: that of a function annotated `tuple[Tensor]`, `-> ((Tensor))`."""
 
     elems: tuple[Type, ...]
 
@@ -150,7 +150,7 @@ class TupleType(Type):
 
 @cache
 def type_named(name: str) -> BaseType | None:
-    """The base type of that spelling, historic ones and custom classes included; None when there is none."""
+    """The base type of a spelling, which may be historic or a custom class; None for any other."""
     if name in _NAMED or (name.startswith(CUSTOM_CLASS_PREFIX) and len(name) > len(CUSTOM_CLASS_PREFIX)):
         return BaseType(name)
     return None
