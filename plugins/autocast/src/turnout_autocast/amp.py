@@ -18,9 +18,21 @@ from turnout.state import DISPATCH
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, ParamSpec, TypeVar
 
     from turnout.dtypes import DType
+    from turnout_autocast.service import GradScaler as GradScaler
+    from turnout_autocast.service import cached_cast as cached_cast
+    from turnout_autocast.service import cached_cast_all as cached_cast_all
+    from turnout_autocast.service import clear_autocast_cache as clear_autocast_cache
+    from turnout_autocast.service import custom_bwd as custom_bwd
+    from turnout_autocast.service import custom_fwd as custom_fwd
+    from turnout_autocast.service import get_autocast_dtype as get_autocast_dtype
+    from turnout_autocast.service import is_autocast_cache_enabled as is_autocast_cache_enabled
+    from turnout_autocast.service import promote_type as promote_type
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 
 def __getattr__(name: str) -> Any:
@@ -72,11 +84,11 @@ class autocast:
     def __exit__(self, *exc_info: object) -> None:
         self._left.pop()()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         from functools import wraps
 
         @wraps(function)
-        def in_autocast(*args: Any, **kwargs: Any) -> Any:
+        def in_autocast(*args: P.args, **kwargs: P.kwargs) -> R:
             with autocast(self.device_type, self.dtype, self.enabled, self.cache_enabled):
                 return function(*args, **kwargs)
 

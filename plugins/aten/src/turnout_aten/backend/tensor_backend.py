@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    class TensorDevice(Device):
+        """A device that holds tensors, to type checkers: its backend has arrays. At run time it is any `Device`."""
+
+        backend: TensorBackend
+
 
 class TensorBackend(Backend):
     """Derive, set the class attributes, implement the methods that raise here, register with `Registrations.backend`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from turnout.errors import ArgumentError
 from turnout.keys import KEYS
@@ -24,7 +24,11 @@ from turnout_autograd.passes.roots import check_inputs, places, root_gradients, 
 from turnout_autograd.transforms.batch_elements import PlainTensors
 
 if TYPE_CHECKING:
+    from typing import Literal, TypeVar
+
     from turnout_autograd.passes.roots import Place
+
+    Key = TypeVar("Key")
 
 _zeros_like = find_operator("aten::zeros_like").call
 _BATCHED = KEYS.bit("Batched")
@@ -80,9 +84,52 @@ def backward(
         GRAD.set(before)  # not by a token: an interrupt may come before there is one
 
 
+@overload
 def grad(
     outputs: Place | Sequence[Place],
-    inputs: Place | Sequence[Place] | dict[Any, Place],
+    inputs: dict[Key, Place] | dict[Key, Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[Key, Tensor]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    *,
+    allow_unused: Literal[True],
+    is_grads_batched: bool = False,
+    materialize_grads: Literal[False] = False,
+) -> tuple[Tensor | None, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+
+
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Any,
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
