@@ -117,8 +117,8 @@ def _size(leaves: list[Any], dims: list[int | None], names: list[str]) -> int:
 
 
 def _run(
-    func: Callable[..., Any], leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any], size: int, out_dims: Any,
-    randomness: str,
+    func: Callable[..., Any], leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any],
+    size: int, out_dims: Any, randomness: str,
 ) -> Any:  # fmt: skip
     level = Level(size, randomness)
     with level:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, overload
 
-    from turnout_aten.backend.tensor_backend import TensorDevice
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 _ALIASING = threading.Lock()

@@ -87,12 +87,55 @@ def backward(
 @overload
 def grad(
     outputs: Place | Sequence[Place],
-    inputs: dict[Key, Place] | dict[Key, Tensor],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    *,
+    materialize_grads: Literal[True],
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: dict[Key, Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> dict[Key, Tensor]: ...
@@ -101,22 +144,7 @@ def grad(
 @overload
 def grad(
     outputs: Place | Sequence[Place],
-    inputs: Place | Sequence[Place],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    *,
-    allow_unused: Literal[True],
-    is_grads_batched: bool = False,
-    materialize_grads: Literal[False] = False,
-) -> tuple[Tensor | None, ...]: ...
-
-
-@overload
-def grad(
-    outputs: Place | Sequence[Place],
-    inputs: Place | Sequence[Place],
+    inputs: dict[Key, Tensor] | dict[Key, Place],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -124,7 +152,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor, ...]: ...
+) -> dict[Key, Any]: ...
 
 
 def grad(
@@ -168,7 +196,7 @@ def grad(
 
         plain = PlainTensors(ends, into)
         cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
-        found = grad(
+        elements = grad(
             plain.outputs,
             plain.inputs,
             cotangents,
@@ -179,7 +207,7 @@ def grad(
             False,
             materialize_grads,
         )
-        return plain.elements(found)
+        return plain.elements(elements)
     levels = GRAD.get()[1] | 1
     check_inputs("grad", into, levels)
     if materialize_grads:
