@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import ast
 import shutil
-import sys
 import tomllib
-from collections.abc import Collection, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import iter_modules
-from types import ModuleType
 from typing import Any
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent.parent
@@ -28,10 +25,11 @@ HEADER = "# Made by the build from the manifests of the plugins.\n"
 
 def write_stubs() -> None:
     """Write every stub into the source tree, from which wheels, sdists and editable installs take it."""
-    for old in STUBS.iterdir() if STUBS.exists() else ():
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
-    STUBS.mkdir(parents=True, exist_ok=True)
-    (STUBS / "py.typed").write_text("partial\n", encoding="utf-8")
+    for old in STUBS.iterdir():
+        if old.is_dir():
+            shutil.rmtree(old)
+        elif old.suffix == ".pyi":
+            old.unlink()
     lines = [HEADER, *core_lines()]
     for path in sorted(WORKSPACE.glob("plugins/*/src/*/plugin.toml")):
         provides = tomllib.loads(path.read_text(encoding="utf-8")).get("provides", {})
@@ -55,6 +53,8 @@ def core_lines() -> Iterator[str]:
                     yield f"from {statement.module} import {alias.name} as {alias.asname}"
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
             yield ast.unparse(statement)
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__version__":
+            yield "__version__: str"
 
 
 def names(manifest: Path, listed: Any) -> list[str]:
@@ -69,26 +69,52 @@ def names(manifest: Path, listed: Any) -> list[str]:
 
 def write_module(target: Path, module: str) -> None:
     """The stub of `import turnout.nn`, and of the modules inside it: everything that the plugin's own module has."""
-    loaded = import_module(module)
-    if not hasattr(loaded, "__path__"):
-        target.with_suffix(".pyi").write_text(HEADER + imports(loaded), encoding="utf-8")
+    file = source(module)
+    if file.name != "__init__.py":
+        target.with_suffix(".pyi").write_text(HEADER + imports(module), encoding="utf-8")
         return
     target.mkdir(parents=True)
-    inner = sorted(found.name for found in iter_modules(loaded.__path__) if not found.name.startswith("_"))
-    again = "".join(f"from . import {name} as {name}\n" for name in inner)
-    (target / "__init__.pyi").write_text(HEADER + imports(loaded, set(inner)) + again, encoding="utf-8")
-    for name in inner:
-        text = HEADER + imports(import_module(f"{module}.{name}"))
-        (target / f"{name}.pyi").write_text(text, encoding="utf-8")
+    (target / "__init__.pyi").write_text(HEADER + imports(module), encoding="utf-8")
+    for name in sorted(path.stem for path in file.parent.glob("*.py") if not path.stem.startswith("_")):
+        (target / f"{name}.pyi").write_text(HEADER + imports(f"{module}.{name}"), encoding="utf-8")
 
 
-def imports(module: ModuleType, hidden: Collection[str] = ()) -> str:
-    """Import statements for the public names of a module."""
-    listed = getattr(module, "__all__", None)
-    if listed is None:
-        listed = [n for n, value in vars(module).items() if not n.startswith("_") and not isinstance(value, ModuleType)]
-    names = sorted(set(listed) - {"TYPE_CHECKING", "annotations", *hidden})
-    return "".join(f"from {module.__name__} import {name} as {name}\n" for name in names)
+def imports(module: str) -> str:
+    """Import statements for the public names of a module.
+
+    Read, not run: while a workspace is installed, what the plugins import may not be there yet.
+    """
+    names: set[str] = set()
+    starred: list[str] = []
+    statements = list(ast.parse(source(module).read_text(encoding="utf-8")).body)
+    for statement in statements:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
+            statements += statement.body
+        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            names.add(statement.name)
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            names.add(statement.target.id)
+        elif isinstance(statement, ast.ImportFrom):
+            names |= {alias.asname for alias in statement.names if alias.asname == alias.name}
+            starred += [statement.module or "" for alias in statement.names if alias.name == "*"]
+        elif isinstance(statement, ast.Assign):
+            targets = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+            if "__all__" in targets:  # type checkers read it, additions included
+                return f"from {module} import *\n"
+            names |= targets
+    public = sorted(name for name in names if not name.startswith("_") and name != "TYPE_CHECKING")
+    lines = [f"from {module} import {name} as {name}\n" for name in public]
+    return "".join([*(f"from {each} import *\n" for each in starred), *lines])
+
+
+def source(module: str) -> Path:
+    """The file of a module of the workspace."""
+    relative = Path(*module.split("."))
+    for root in WORKSPACE.glob("plugins/*/src"):
+        for path in (root / relative / "__init__.py", root / relative.with_suffix(".py")):
+            if path.exists():
+                return path
+    raise FileNotFoundError(f"no plugin of the workspace has the module {module}, which a manifest names")
 
 
 class BuildPy(build_py):
@@ -96,10 +122,17 @@ class BuildPy(build_py):
 
     def run(self) -> None:
         if CORE.exists():
-            sys.path[:0] = [str(path) for path in (WORKSPACE / "core" / "src", *WORKSPACE.glob("plugins/*/src"))]
             write_stubs()
         super().run()
 
 
-STUBS.mkdir(parents=True, exist_ok=True)  # setuptools asks for the folder before anything is built
-setup(cmdclass={"build_py": BuildPy})
+class Sdist(sdist):
+    """Makes the stubs first."""
+
+    def run(self) -> None:
+        if CORE.exists():
+            write_stubs()
+        super().run()
+
+
+setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})

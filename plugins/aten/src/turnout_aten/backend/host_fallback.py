@@ -11,10 +11,11 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, device
+from turnout.devices import Device
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import preserved_strides
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.tensor.devices import TensorDevice
 
     Boxed = Callable[[Operator, int, tuple[Any, ...]], Any]
 
@@ -89,7 +91,7 @@ def report() -> str:
     return "\n".join(f"{n:>8}  {op}  {called} -> {ran}" for (op, called, ran), n in counted)
 
 
-def carried(tensor: Tensor, where: Device) -> Tensor:
+def carried(tensor: Tensor, where: TensorDevice) -> Tensor:
     """A copy of a tensor on another device, in the same layout where that is dense. Calls no operators."""
     data = tensor.device.backend.to_host(tensor.array)
     backend = where.backend
@@ -175,7 +177,7 @@ class _Trip:
         return value
 
 
-def _home(args: Sequence[Any], where: Device) -> Device:
+def _home(args: Sequence[Any], where: TensorDevice) -> TensorDevice:
     """The device that the call was made on: of its first tensor that is not on the host, else a device argument's."""
     flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
     for value in flat:
@@ -183,5 +185,5 @@ def _home(args: Sequence[Any], where: Device) -> Device:
             return value.device
     for value in flat:
         if isinstance(value, Device):
-            return value.backend.resolve_device(value)
+            return device(value).backend.resolve_device(value)
     return where

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
+    from turnout_aten.tensor.devices import TensorDevice
 
     Ints = tuple[int, ...]
 
@@ -43,6 +44,10 @@ class TensorBackend(Backend):
         from turnout_aten.kernels.custom import fresh_result
 
         return fresh_result(result, inputs)
+
+    if TYPE_CHECKING:
+
+        def resolve_device(self, wanted: Device) -> TensorDevice: ...
 
     # ---- memory
 

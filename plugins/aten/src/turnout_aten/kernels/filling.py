@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, default_device
+from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
+from turnout_aten.tensor.devices import default_device
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from turnout_aten.tensor.devices import TensorDevice
+
     Sizes = Sequence[int]
 
 
-def place(device: Device | None) -> Device:
+def place(device: Device | None) -> TensorDevice:
     """A device as tensors have it: the default one for None, with its index where the backend has several."""
-    wanted = default_device() if device is None else device
+    wanted: TensorDevice = default_device() if device is None else device  # type: ignore[assignment]  # core knows less
     return wanted.backend.resolve_device(wanted)
 
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, default_device
-from turnout.devices import device as device_named
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError, DTypeError
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.devices import default_device
+from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from turnout.devices import Device
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 def tensor(
@@ -63,7 +66,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
     return made
 
 
-def _place(device: str | Device | None) -> Device:
+def _place(device: str | Device | None) -> TensorDevice:
     """The device that a tensor is made on. Raises DeviceError for one that does not exist."""
     wanted = default_device() if device is None else device_named(device)
     return wanted.backend.resolve_device(wanted)
@@ -72,7 +75,7 @@ def _place(device: str | Device | None) -> Device:
 # ---- arrays
 
 
-def _from_array(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
+def _from_array(data: Any, dtype: DType | None, place: TensorDevice) -> Tensor | None:
     """A copy of another library's array, or None when `data` is none."""
     if isinstance(data, (list, tuple, int, float, complex)) and not hasattr(data, "dtype"):
         return None
@@ -94,7 +97,7 @@ def _from_array(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
     return made if dtype is None or dtype is found else made.to(dtype)
 
 
-def _from_foreign(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
+def _from_foreign(data: Any, dtype: DType | None, place: TensorDevice) -> Tensor | None:
     """An array without a buffer of ours: on another device, in another byte order, or of bfloat16."""
     if not hasattr(data, "tolist") or not hasattr(data, "dtype"):
         return None
@@ -107,7 +110,7 @@ def _from_foreign(data: Any, dtype: DType | None, place: Device) -> Tensor | Non
 # ---- numbers
 
 
-def _from_numbers(data: Any, dtype: DType | None, place: Device, shape: tuple[int, ...] | None = None) -> Tensor:
+def _from_numbers(data: Any, dtype: DType | None, place: TensorDevice, shape: tuple[int, ...] | None = None) -> Tensor:
     shape = _shape(data) if shape is None else shape
     flat: list[Any] = list(_flat(data, shape, 0))
     found = dtype or _common_dtype(flat)

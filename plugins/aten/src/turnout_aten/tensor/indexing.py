@@ -7,14 +7,16 @@ Integers, slices, None and `...` become views, one after the other; what remains
 from __future__ import annotations
 
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device
 from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 def get(tensor: Tensor, index: Any) -> Tensor:
@@ -125,7 +127,7 @@ def _bound(value: Any) -> int:
         raise CallError(f"a slice takes integers, got {type(value).__name__}") from None
 
 
-def _item(item: Any, device: Device) -> Any:
+def _item(item: Any, device: TensorDevice) -> Any:
     """An item as an int, bool, slice, None, Ellipsis or an index tensor; lists become tensors on `device`."""
     if item.__class__ in _PLAIN or item is None or item is Ellipsis:
         return item
@@ -153,7 +155,7 @@ _PLAIN = frozenset({int, bool, slice})
 _BATCHED = KEYS.bit("Batched")  # an index inside vmap is another number for each example
 
 
-def _tensor(data: Any, dtype: Any, device: Device) -> Tensor:
+def _tensor(data: Any, dtype: Any, device: TensorDevice) -> Tensor:
     """An index tensor from nested lists: bool where all elements are bools, else int64."""
     values: list[Any] = []
     shape = _flatten(data, values)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, device
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import wrap
@@ -170,5 +170,5 @@ def from_dlpack(value: Any) -> Tensor:
     if name is None:
         raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
     backend = device(name).backend
-    place: Device = backend.resolve_device(device(name, int(index)))
+    place = backend.resolve_device(device(name, int(index)))
     return inference_made(wrap(backend.from_dlpack(value), place))

@@ -11,12 +11,13 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from turnout.devices import Device
-from turnout.devices import device as device_named
 from turnout.errors import CallError
 from turnout.registry import REGISTRY
+from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
+    from turnout.devices import Device
+
     State = tuple[int, int]
 
 _LOCK = threading.Lock()

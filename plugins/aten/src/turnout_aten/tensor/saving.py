@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from turnout.devices import Device, device
+from turnout.devices import Device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
 from turnout_aten.functions import return_types
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
@@ -29,6 +30,8 @@ from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from turnout_aten.tensor.devices import TensorDevice
 
     Place = tuple[int, tuple[int, ...], tuple[int, ...]]
     MapLocation = str | Device | Mapping[str, str] | Callable[[str], str | Device | None] | None
@@ -52,7 +55,7 @@ def _flat(tensor: Tensor) -> Any:
     return backend.strided(root, (backend.storage_size(root),), (1,), 0)
 
 
-def _at(flat: Any, place: Place, where: Device, storage: Storage | None) -> Tensor:
+def _at(flat: Any, place: Place, where: TensorDevice, storage: Storage | None) -> Tensor:
     """A tensor at a place of a flat array."""
     offset, shape, strides = place
     made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), offset), where)
@@ -147,7 +150,7 @@ class Memory:
 
     __slots__ = ("__weakref__", "device", "dtype", "flat", "owner")
 
-    def __init__(self, flat: Any, dtype: DType, where: Device, owner: Storage | None) -> None:
+    def __init__(self, flat: Any, dtype: DType, where: TensorDevice, owner: Storage | None) -> None:
         self.flat = flat
         self.dtype = dtype
         self.device = where
@@ -325,7 +328,7 @@ class _Reader:
         self.archive = archive
         self.name = name
         self.map_location = map_location
-        self.loaded: dict[int, tuple[Any, Device, Storage]] = {}
+        self.loaded: dict[int, tuple[Any, TensorDevice, Storage]] = {}
         self.tensors: list[Tensor] = []
         self.storages: list[Any] = []
 
@@ -386,7 +389,7 @@ class _Reader:
         made = _at(flat, (offset, shape, strides), where, storage)
         return made.requires_grad_() if row["requires_grad"] else made
 
-    def storage(self, number: int) -> tuple[Any, Device, Storage]:
+    def storage(self, number: int) -> tuple[Any, TensorDevice, Storage]:
         found = self.loaded.get(number)
         if found is None:
             row = self.storages[number]
@@ -416,7 +419,7 @@ class _Reader:
             return where.backend.empty((size,), kind, where)
         raise self.wrong(f"the data of a storage on {place} is missing")
 
-    def location(self, saved: str) -> Device:
+    def location(self, saved: str) -> TensorDevice:
         wanted: Any = self.map_location
         if callable(wanted):
             wanted = wanted(saved)

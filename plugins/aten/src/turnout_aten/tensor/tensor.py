@@ -28,7 +28,9 @@ from turnout_aten.tensor.storage import Storage, View
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, overload
+
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 _ALIASING = threading.Lock()
@@ -58,7 +60,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     schema_type = "Tensor"  # in annotations of custom operators
 
     array: Any
-    device: Device
+    device: TensorDevice
     keys: int
     gmask: int
     node: Any
@@ -86,6 +88,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def dim(self) -> int:
         """The number of dimensions."""
         return len(self.array.shape)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def size(self, dim: None = None) -> tuple[int, ...]: ...
+
+        @overload
+        def size(self, dim: int) -> int: ...
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one dimension."""
@@ -116,6 +126,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def element_size(self) -> int:
         """Bytes per element."""
         return self.dtype.itemsize
+
+    if TYPE_CHECKING:
+
+        @overload
+        def stride(self, dim: None = None) -> tuple[int, ...]: ...
+
+        @overload
+        def stride(self, dim: int) -> int: ...
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, or the one of one dimension."""
