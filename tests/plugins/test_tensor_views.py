@@ -72,7 +72,7 @@ def test_detach_forgets_the_history_in_place() -> None:
     with pytest.raises(AliasError) as caught:
         base[0].detach_()
     assert str(caught.value) == (
-        "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
+        "detach_: a view cannot be detached in place because its base would keep the history; use detach()"
     )
 
 
@@ -207,7 +207,7 @@ def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
     assert turnout.cartesian_prod(a, b).shape == (6, 2)
     assert turnout.block_diag(a, b).shape == (2, 5)
     assert [t.tolist() for t in turnout.unravel_index(turnout.tensor([5, 0]), (2, 3))] == [[1, 0], [2, 0]]
-    with pytest.raises(ShapeError, match=r"unravel_index: a place is outside of shape \[2, 3\]"):
+    with pytest.raises(ShapeError, match=r"unravel_index: an index is outside shape \[2, 3\]"):
         turnout.unravel_index(turnout.tensor([6]), (2, 3))
     with pytest.raises(ShapeError, match="meshgrid: needs at least one tensor"):
         turnout.meshgrid()
