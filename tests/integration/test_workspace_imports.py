@@ -81,7 +81,7 @@ CLOSING: dict[str, dict[tuple[str, str], str]] = {
         ("tensor.gradients", "tensor.tensor"): METHODS,
         ("tensor.conversions", "array_api"): METHODS,
         ("tensor.conversions", "tensor.creation"): METHODS,
-        ("tensor.conversions", "tensor.data"): METHODS,
+        ("tensor.conversions", "tensor.data_attribute"): METHODS,
         ("functions.parts", "generated.methods"): "a generated method replaces its placeholder in the class at the first call",
         ("declarations.model", "declarations.checks"): "`Declarations.read` is the one way to make checked declarations",
         ("declarations.model", "declarations.entries"): "`Declarations.read` is the one way to make checked declarations",

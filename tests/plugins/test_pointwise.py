@@ -96,7 +96,8 @@ def test_a_bool_alpha_is_for_bools():
         (
             lambda: turnout.tensor([1 + 1j]).abs_(),
             DTypeError,
-            "aten::abs_: the result is real, but self is complex and cannot become real in place; call the variant that returns a new tensor",
+            ("aten::abs_: the result is real, but self is complex and cannot become real in place; "
+             "call the variant that returns a new tensor"),
         ),
         (
             lambda: turnout.complex(X.half(), X.half()),

@@ -106,7 +106,7 @@ def test_smaller_and_larger_elements_change_the_last_length() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: turnout.tensor(1.0), "a 0-dim tensor has no dimension that could change its length"),
+        (lambda: turnout.tensor(1.0), "a 0-dim tensor has no dimension whose length could change"),
         (lambda: turnout.ones(4, 2).t(), "the last stride must be 1, got 2; make the tensor contiguous"),
         (lambda: turnout.ones(3), "the last length, the offset and the other strides must be multiples of 2"),
         (lambda: turnout.ones(5)[1:], "got shape [4], offset 1, strides [1]"),
@@ -182,7 +182,7 @@ def test_channels_last_is_kept_made_and_recognised() -> None:
     assert y.tolist() == x.tolist()
     assert turnout.empty(2, 3, 4, 5, 6, memory_format=turnout.channels_last_3d).stride() == (360, 1, 90, 18, 3)
     assert turnout.empty_permuted((2, 3, 4), (2, 0, 1)).stride() == (3, 1, 6)
-    with pytest.raises(turnout.TurnoutError, match="channels_last is for 4 dimensions"):
+    with pytest.raises(turnout.TurnoutError, match="channels_last needs 4 dimensions"):
         turnout.empty(2, 3, memory_format=turnout.channels_last)
 
 

@@ -7,7 +7,7 @@ descriptor finds a method and replaces itself. The first of them loads `compilat
 from __future__ import annotations
 
 from turnout_aten.declarations import tables
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def function_in(table: tables.Table, home: str, name: str) -> Any:
     for packet in (f"{module}_{name}", name, name.removesuffix("_")):
         overloads = [f for f in table.overloads(packet) if f.module == module]
         if any(f.schema.kind != "out" for f in overloads):
-            from turnout_aten.functions import compiled
+            from turnout_aten.functions import compilation
             from turnout_aten.generation.packets import Packet
 
             found = Packet(packet, overloads, module)
-            return compiled.make_function(table, found, home) if found.public_name == name else None
+            return compilation.make_function(table, found, home) if found.public_name == name else None
     return None
 
 
@@ -96,9 +96,9 @@ class LateMethod:
         name = self._name
         made = _METHODS.get(name)
         if made is None:
-            from turnout_aten.functions import compiled
+            from turnout_aten.functions import compilation
 
-            made = _METHODS.setdefault(name, compiled.make_method(tables.standard(), name))
+            made = _METHODS.setdefault(name, compilation.make_method(tables.standard(), name))
         if vars(self._owner).get(name) is self:
             setattr(self._owner, name, made)
         return made.__get__(instance, owner)

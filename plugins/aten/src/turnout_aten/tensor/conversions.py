@@ -44,7 +44,7 @@ class Conversions:
     else:
         new_tensor = Late("turnout_aten.tensor.creation:new_tensor")
         __array_namespace__ = Late("turnout_aten.array_api.of_tensors:array_namespace")
-        data = LateProperty("turnout_aten.tensor.data:data")
+        data = LateProperty("turnout_aten.tensor.data_attribute:data")
 
     def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float16."""
