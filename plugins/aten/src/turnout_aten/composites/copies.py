@@ -9,7 +9,7 @@ from turnout.dtypes import COMPLEX, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import check_layout, place, strides_as
+from turnout_aten.kernels.factories import check_layout, place, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
 from turnout_aten.tensor.tensor import Tensor, wrap

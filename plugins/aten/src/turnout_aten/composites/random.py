@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, bfloat16, float16, float32, fl
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import place, strides_as
+from turnout_aten.kernels.factories import place, strides_as
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.random import Generator, default_generator
 from turnout_aten.tensor.tensor import Tensor, wrap

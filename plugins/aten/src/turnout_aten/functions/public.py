@@ -1,4 +1,4 @@
-"""The public functions of operators, `turnout.add`, made from the declarations."""
+"""The public functions of the operators, such as `turnout.add`, made from the declarations."""
 
 from __future__ import annotations
 

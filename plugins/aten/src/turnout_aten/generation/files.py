@@ -10,7 +10,7 @@ from pathlib import Path
 from turnout_aten.declarations.model import NativeFunctions
 from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import Problem, near
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import function_packets
 from turnout_aten.generation.tables import (
     functions_text,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.variants import source_of
-from turnout_aten.functions.compiled import GLOBALS
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.compilation import GLOBALS
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import (
     function_packets,
     is_method,
