@@ -71,32 +71,12 @@ def test_public_modules_are_loaded_when_they_are_first_used():
 
 # ---- no circles
 
-METHODS = "methods of Tensor, bound at their first use; what they call is written in tensors"
 # Arrows that close a circle -> why. Without them no file reaches itself through what it imports, in functions or not.
 CLOSING: dict[str, dict[tuple[str, str], str]] = {
-    "turnout-aten": {
-        ("tensor.tensor", "tensor.indexing"): METHODS,
-        ("tensor.tensor", "tensor.interop"): METHODS,
-        ("tensor.tensor", "tensor.saving"): METHODS,
-        ("tensor.gradients", "tensor.tensor"): METHODS,
-        ("tensor.conversions", "array_api"): METHODS,
-        ("tensor.conversions", "tensor.creation"): METHODS,
-        ("tensor.conversions", "tensor.data"): METHODS,
-        ("functions.parts", "generated.methods"): "a generated method replaces its placeholder in the class at the first call",
-        ("declarations.model", "declarations.checks"): "`Declarations.read` is the one way to make checked declarations",
-        ("declarations.model", "declarations.entries"): "`Declarations.read` is the one way to make checked declarations",
-    },
     "turnout-autocast": {
         ("amp", "service"): "`turnout.amp` offers what needs the plugin as attributes that are looked up late",
     },
-    "turnout-autograd": {
-        ("graph", "formulas"): "a node sums gradients to the shape of its input with the operators' own formula",
-        ("graph", "leaves"): "the node of a leaf is made when the first gradient is recorded for it",
-        ("graph", "levels"): "a value of an inner level is asked for when its gradient is recorded",
-        ("calls", "examples"): "a call with a batch is recorded example by example",
-        ("function", "examples"): "the same for an `autograd.Function`",
-    },
-}  # fmt: skip
+}
 
 
 def closing(one: Distribution) -> dict[tuple[str, str], str]:

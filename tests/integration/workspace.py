@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 
 
+STUBS = ROOT / "tools" / "stubs"
+
+
 class Distribution(NamedTuple):
     """One pyproject.toml with a [project] table."""
 
@@ -39,8 +42,9 @@ class Distribution(NamedTuple):
 
 
 def distributions() -> list[Distribution]:
-    """Those with code: the core, the plugins and the tools."""
+    """Those with code: the core, the plugins and the tools; not the stubs, which the build makes of the manifests."""
     folders = [ROOT / "core", *sorted(ROOT.glob("plugins/*")), *sorted(ROOT.glob("tools/*"))]
+    folders.remove(STUBS)
     return [read(folder) for folder in folders if (folder / "pyproject.toml").exists()]
 
 

@@ -101,4 +101,5 @@ class BuildPy(build_py):
         super().run()
 
 
+STUBS.mkdir(parents=True, exist_ok=True)  # setuptools asks for the folder before anything is built
 setup(cmdclass={"build_py": BuildPy})
