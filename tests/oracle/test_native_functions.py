@@ -8,7 +8,6 @@ import pytest
 
 torchgen = pytest.importorskip("torchgen", reason="torch is not installed")
 
-from turnout_aten.declarations import model  # noqa: E402
 
 FOLDER = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
 
