@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 torchgen = pytest.importorskip("torchgen", reason="torch is not installed")
-
 from turnout_aten.declarations import reading  # noqa: E402
+
+FOLDER = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
 
 
 @pytest.fixture(scope="module")
