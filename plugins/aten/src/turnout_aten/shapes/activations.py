@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import broadcast, layout, wrap_dim
-from turnout_aten.shapes.pointwise import one_tensor, refuse, refuse_complex
+from turnout_aten.shapes.pointwise import floating, floating_only, floating_real, one_tensor, refuse, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
 from turnout_aten.tensor.tensor import Tensor
@@ -13,6 +13,8 @@ from turnout_aten.tensor.tensor import Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from turnout_aten.shapes.specs import ShapeTable
 
 
 def rectified(self: Tensor) -> Out | Result:
@@ -110,3 +112,29 @@ def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") 
     """The gradient of gelu."""
     _approximation(approximate)
     return _backward(grad_output, self, "self")
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "sigmoid.out": floating,
+    "erf.out": floating_real("erf"),
+    "relu.out": rectified,
+    "gelu.out": gelu,
+    "silu.out": silu,
+    "hardtanh.out": hardtanh,
+    "softshrink.out": softshrink,
+    "threshold.out": threshold,
+    "glu.out": glu,
+    "elu.out": floating_only("elu"),
+    "leaky_relu.out": floating_only("leaky_relu"),
+    "hardsigmoid.out": floating_only("hardsigmoid"),
+    "hardswish.out": floating_only("hardswish"),
+    "hardshrink.out": floating_only("hardshrink"),
+    "softplus.out": floating_only("softplus"),
+    "mish.out": floating_only("mish"),
+    "threshold_backward.grad_input": threshold_backward,
+    "sigmoid_backward.grad_input": output_backward,
+    "tanh_backward.grad_input": output_backward,
+    "gelu_backward.grad_input": gelu_backward,
+}
+# fmt: on

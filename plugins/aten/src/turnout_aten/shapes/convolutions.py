@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def spread(name: str, argument: str, value: Sequence[int], ndim: int) -> Ints:
     """One number per spatial dim; one stands for all."""
@@ -166,3 +168,12 @@ def col2im(
             f"col2im: 'self' of shape {list(shape)} must have a multiple of {area} rows and {counts[0] * counts[1]} columns"
         )
     return Out((*shape[:-2], shape[-2] // area, *size), self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "convolution.out": convolution,
+    "im2col.out": im2col,
+    "col2im.out": col2im,
+}
+# fmt: on

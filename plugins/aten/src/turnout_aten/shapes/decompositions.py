@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def matrices(name: str, self: Tensor, argument: str = "A", *, half: bool = False) -> Ints:
     """The shape of a batch of matrices. Raises ShapeError for fewer than two dims, DTypeError for integers and half precision."""
@@ -166,3 +168,21 @@ def solve_triangular(
 def matrix_exp(self: Tensor) -> Out:
     """Square matrices of any floating dtype."""
     return Out(square("linalg.matrix_exp", self, "self", half=True), self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "linalg_cholesky_ex.L": cholesky_ex,
+    "linalg_lu_factor_ex.out": lu_factor_ex,
+    "lu_unpack.out": lu_unpack,
+    "linalg_ldl_factor_ex.out": ldl_factor_ex,
+    "linalg_ldl_solve.out": ldl_solve,
+    "_linalg_svd.U": svd,
+    "_linalg_eigh.eigenvalues": eigh,
+    "linalg_eig.out": eig,
+    "linalg_qr.out": qr,
+    "geqrf.a": geqrf,
+    "linalg_solve_triangular.out": solve_triangular,
+    "linalg_matrix_exp.out": matrix_exp,
+}
+# fmt: on

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 INDEX_DTYPES = (int64, int32, int16, int8, uint8)
@@ -226,3 +227,21 @@ def triangle(self: Tensor, diagonal: int = 0) -> Out:
     if len(shape) < 2:
         raise ShapeError(f"tril/triu: 'self' must have at least 2 dimensions, got shape {list(shape)}")
     return Out(shape, self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "index.Tensor_out": index,
+    "index_put.out": index_put,
+    "index_select.out": index_select,
+    "gather.out": gather,
+    "scatter.src_out": scatter,
+    "scatter.value_out": scatter_value,
+    "scatter_add.out": scatter_add,
+    "index_add.out": index_add,
+    "cat.out": cat,
+    "flip.out": flip,
+    "tril.out": triangle,
+    "triu.out": triangle,
+}
+# fmt: on

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -121,3 +122,18 @@ def cross(self: Tensor, other: Tensor, dim: int = -1) -> Out | Result:
         )
     dtype = result_type(self, other)
     return Result(Out(broadcast(a, b), dtype), {"self": dtype, "other": dtype})
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "mm.out": mm,
+    "bmm.out": bmm,
+    "mv.out": mv,
+    "dot.out": dot,
+    "vdot.out": vdot,
+    "addmm.out": addmm,
+    "addmv.out": addmv,
+    "baddbmm.out": baddbmm,
+    "linalg_cross.out": cross,
+}
+# fmt: on

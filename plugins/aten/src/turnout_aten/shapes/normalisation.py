@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout.dtypes import DType
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -73,3 +74,11 @@ def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | No
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != (channels,):
             raise ShapeError(f"{name}: '{which}' must have shape [{channels}], got {list(parameter.array.shape)}")
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "native_layer_norm.out": native_layer_norm,
+    "native_group_norm.out": native_group_norm,
+}
+# fmt: on

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
     """The windows along one dim. With ceil_mode the last one may reach over the end, but it starts before it."""
@@ -275,3 +277,23 @@ def _fractional(
         raise ShapeError(f"{name}: 'random_samples' must have shape {list(wanted)}, got {list(given)}")
     found = (*shape[:-ndim], *size)
     return Out(found, self.dtype), Out(found, int64)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "max_pool2d_with_indices.out": max_pool2d,
+    "max_pool3d_with_indices.out": max_pool3d,
+    "avg_pool2d.out": avg_pool2d,
+    "avg_pool3d.out": avg_pool3d,
+    "avg_pool2d_backward.grad_input": avg_pool2d_backward,
+    "avg_pool3d_backward.grad_input": avg_pool3d_backward,
+    "_adaptive_avg_pool2d.out": adaptive_avg_pool2d,
+    "_adaptive_avg_pool3d.out": adaptive_avg_pool3d,
+    "_adaptive_avg_pool2d_backward.out": adaptive_avg_pool2d_backward,
+    "_adaptive_avg_pool3d_backward.out": adaptive_avg_pool3d_backward,
+    "adaptive_max_pool2d.out": adaptive_max_pool2d,
+    "adaptive_max_pool3d.out": adaptive_max_pool3d,
+    "fractional_max_pool2d.output": fractional_max_pool2d,
+    "fractional_max_pool3d.output": fractional_max_pool3d,
+}
+# fmt: on

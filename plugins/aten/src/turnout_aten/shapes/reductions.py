@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Dims = Sequence[int] | None
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def _answer(self: Tensor, shape: tuple[int, ...], computed: DType, given: DType) -> Out | Result:
     out = Out(shape, computed)
@@ -175,3 +177,33 @@ def vector_norm(
         _some(shape, dims, f"linalg.vector_norm with ord {ord}")
     out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
     return out if dtype in (None, given) else Result(out, {"self": dtype})
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "sum.out": total,
+    "prod.out": total,
+    "sum.IntList_out": sum_dims,
+    "prod.int_out": prod_dim,
+    "mean.dtype_out": mean,
+    "mean.out": mean_dims,
+    "max.unary_out": extreme_all,
+    "min.unary_out": extreme_all,
+    "amax.out": extreme_dims,
+    "amin.out": extreme_dims,
+    "max.dim_max": extreme_dim,
+    "min.dim_min": extreme_dim,
+    "argmax.out": arg_extreme,
+    "argmin.out": arg_extreme,
+    "any.all_out": truth_all,
+    "all.all_out": truth_all,
+    "any.out": truth_dim,
+    "all.out": truth_dim,
+    "any.dims_out": truth_dims,
+    "all.dims_out": truth_dims,
+    "var.correction_out": spread,
+    "std.correction_out": spread,
+    "aminmax.out": both_extremes,
+    "linalg_vector_norm.out": vector_norm,
+}
+# fmt: on

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from turnout.dtypes import DType
+
+    ShapeTable = dict[str, Callable[..., Any]]  # a structured out variant -> its shape function
 
 
 class Out:

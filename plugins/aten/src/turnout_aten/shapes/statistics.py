@@ -10,6 +10,7 @@ from turnout_aten.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -80,3 +81,18 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Resu
     if not 1 <= k <= length:
         raise ArgumentError(f"kthvalue: k must be 1 to {length}, the length of the dim, got {k}")
     return result
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "cumsum.out": cumsum,
+    "cumprod.out": cumsum,
+    "logcumsumexp.out": logcumsumexp,
+    "cummax.out": cumulative_extreme,
+    "cummin.out": cumulative_extreme,
+    "median.dim_values": median,
+    "nanmedian.dim_values": median,
+    "mode.values": mode,
+    "kthvalue.values": kthvalue,
+}
+# fmt: on

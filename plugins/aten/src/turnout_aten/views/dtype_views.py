@@ -31,9 +31,9 @@ def view_dtype(ks: int, self: Tensor, dtype: DType) -> Tensor:
 
 def view_as_real(ks: int, self: Tensor) -> Tensor:
     """The same memory as real and imaginary parts in a last dim of length 2. Raises DTypeError for a real tensor."""
-    from turnout_aten.shapes import pointwise
+    from turnout_aten.shapes import elementary
 
-    made = pointwise.view_as_real(self)
+    made = elementary.view_as_real(self)
     strides = (*[2 * s for s in self.device.backend.strides(self.array)], 1)
     return _of_dtype(self, made.dtype, (made.shape, strides, 2 * self.storage_offset()))
 
@@ -44,9 +44,9 @@ def view_as_complex(ks: int, self: Tensor) -> Tensor:
     Raises DTypeError for dtypes other than float32 and float64, ShapeError if the last dim has another length or its two
     elements are not adjacent in memory.
     """
-    from turnout_aten.shapes import pointwise
+    from turnout_aten.shapes import elementary
 
-    made = pointwise.view_as_complex(self)
+    made = elementary.view_as_complex(self)
     *strides, last = self.device.backend.strides(self.array)
     offset = self.storage_offset()
     if last != 1 or offset % 2 or any(s % 2 for s, n in zip(strides, made.shape, strict=True) if n > 1):
