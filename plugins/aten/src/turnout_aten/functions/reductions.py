@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
 
+    MaybeMore = Any  # several tensors in a tuple, where an argument asks for it
+
 _MODES = {
     "use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2,
 }  # fmt: skip
@@ -54,7 +56,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
-) -> Any:
+) -> Tensor | MaybeMore:
     """The distinct elements, or slices along `dim`, in order whatever `sorted` says.
 
     Returns them, or a tuple of them, the place of each element among them (`return_inverse`), and how often each occurs
@@ -69,7 +71,7 @@ def unique(
 
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+) -> Tensor | MaybeMore:
     """The same, where only neighbours are compared: the first of each run of equal elements."""
     found = _functions.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(found, return_inverse, return_counts)
@@ -82,7 +84,7 @@ def _asked(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
 
 
-def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Tensor | MaybeMore:
     """The indices of the elements that are not 0, one row each; with `as_tuple` one tensor per dim, to index with."""
     if not as_tuple:
         return _functions.nonzero(input) if out is None else _functions.nonzero(input, out=out)
