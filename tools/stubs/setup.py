@@ -23,9 +23,9 @@ STUBS = HERE / "src" / "turnout-stubs"
 HEADER = "# Made by the build from the manifests of the plugins.\n"
 
 
-def write_stubs() -> None:
-    """Write every stub into the source tree, from which wheels, sdists and editable installs take it."""
-    for old in STUBS.iterdir():
+def write_stubs(folder: Path = STUBS) -> None:
+    """Write every stub, into the source tree unless told otherwise: wheels, sdists and editable installs take it from there."""
+    for old in folder.iterdir():
         if old.is_dir():
             shutil.rmtree(old)
         elif old.suffix == ".pyi":
@@ -37,8 +37,8 @@ def write_stubs() -> None:
             lines += [f"from {module} import {name} as {name}" for name in names(path, listed)]
         for name, module in provides.get("modules", {}).items():
             lines.append(f"from . import {name} as {name}")
-            write_module(STUBS / name, module)
-    (STUBS / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            write_module(folder / name, module)
+    (folder / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def core_lines() -> Iterator[str]:
@@ -84,27 +84,38 @@ def imports(module: str) -> str:
 
     Read, not run: while a workspace is installed, what the plugins import may not be there yet.
     """
-    names: set[str] = set()
-    starred: list[str] = []
     statements = list(ast.parse(source(module).read_text(encoding="utf-8")).body)
+    names: set[str] = set()
+    modules: dict[str, str] = {}
+    exported: list[str] | None = None
+    lines: list[str] = []
     for statement in statements:
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
-            statements += statement.body
+            statements += [each for each in statement.body if not isinstance(each, ast.Assign)]  # names of types
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             names.add(statement.name)
-        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            names.add(statement.target.id)
         elif isinstance(statement, ast.ImportFrom):
-            names |= {alias.asname for alias in statement.names if alias.asname == alias.name}
-            starred += [statement.module or "" for alias in statement.names if alias.name == "*"]
+            for alias in statement.names:
+                modules[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
+                if alias.name == "*":
+                    lines.append(f"from {statement.module} import *\n")
+                elif alias.asname == alias.name:
+                    names.add(alias.name)
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            exported = list(ast.literal_eval(statement.value))
+        elif isinstance(statement, ast.AugAssign) and ast.unparse(statement.target) == "__all__":
+            lines.append(imports(modules[ast.unparse(statement.value).removesuffix(".__all__")]))
         elif isinstance(statement, ast.Assign):
-            targets = {target.id for target in statement.targets if isinstance(target, ast.Name)}
-            if "__all__" in targets:  # type checkers read it, additions included
-                return f"from {module} import *\n"
-            names |= targets
-    public = sorted(name for name in names if not name.startswith("_") and name != "TYPE_CHECKING")
-    lines = [f"from {module} import {name} as {name}\n" for name in public]
-    return "".join([*(f"from {each} import *\n" for each in starred), *lines])
+            names |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    if exported is None:
+        exported = sorted(name for name in names if not name.startswith("_") and name != "TYPE_CHECKING")
+    else:
+        lines = [line for line in lines if not line.endswith("*\n")]  # what they bring that is public, __all__ names
+    for name in exported:
+        # A module inside has its own stub: of a module itself, a type checker would see the `__getattr__`.
+        inside = modules.get(name) == f"{module}.{name}" and source(module).with_name(f"{name}.py").exists()
+        lines.append(f"from {'.' if inside else module} import {name} as {name}\n")
+    return "".join(lines)
 
 
 def source(module: str) -> Path:
@@ -135,4 +146,5 @@ class Sdist(sdist):
         super().run()
 
 
-setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})
+if __name__ == "__main__":
+    setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})

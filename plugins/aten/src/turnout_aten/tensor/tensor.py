@@ -402,4 +402,6 @@ else:
     _NAMES = {"Tensor": Tensor, "CLOCK": CLOCK, "__name__": __name__}
     exec("\n".join(_LINES), _NAMES)
     wrap = _NAMES["wrap"]
-    wrap.__doc__ = "A new tensor around a backend's array; untracked, not a view, with the version of the current epoch."
+    wrap.__doc__ = (
+        "A new tensor around a backend's array; untracked, not a view, with the version of the current epoch."
+    )
