@@ -8,27 +8,22 @@ called.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
-from turnout.keys import IMPLICIT, UNDEFINED
-from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet
+from turnout.keys import IMPLICIT, UNDEFINED, Functionality
+from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
+from turnout.operators import Step as PlanStep
+from turnout.operators.kernels import Kernel
 from turnout.operators.values import tensors_in
 from turnout.plugins import provider_of
-from turnout.registry import REGISTRY
+from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
 from turnout.state import DISPATCH
 from turnout.table import AMBIGUOUS
-
-if TYPE_CHECKING:
-    from turnout.keys import Functionality
-    from turnout.operators import Plan
-    from turnout.operators import Step as PlanStep
-    from turnout.operators.kernels import Kernel
-    from turnout.registry import Registry
 
 
 @dataclass(frozen=True)

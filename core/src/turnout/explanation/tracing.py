@@ -7,22 +7,20 @@ caches that hold them: a process that does not trace pays nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from threading import get_ident
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.keys import TRACKED
+from turnout.operators import Operator, Plan
 from turnout.operators.values import has_keys
 from turnout.registry import REGISTRY, Registry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+Undo = Callable[[], None]
+Run = Callable[..., Any]
 
-    from turnout.operators import Operator, Plan
-
-    Undo = Callable[[], None]
-    Run = Callable[..., Any]
 
 # Where the next call of this context is entered (its logs, or the call that is running), and whether with arguments.
 _OPEN_HERE: ContextVar[tuple[tuple[Log | Call, ...], bool]] = ContextVar("turnout.tracing", default=((), False))

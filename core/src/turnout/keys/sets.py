@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from turnout.keys.space import KEYS
 from turnout.keys.universe import UNDEFINED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class DispatchKeySet(int):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
 from turnout.errors import UniverseError
 from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
@@ -13,10 +15,6 @@ from turnout.keys.universe import (
     TRACKED,
     Universe,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 class KeySpace:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from turnout.errors import UniverseError
+from collections.abc import Iterable, Mapping
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from turnout.errors import UniverseError
 
 UNDEFINED = "Undefined"
 AUTOGRAD = "Autograd"
