@@ -59,12 +59,12 @@ def test_every_standard_kernel_can_take_what_its_schema_passes():
     for op in REGISTRY.operators.values():
         for stack in op.kernels.values():
             for kernel in stack:
-                if isinstance(kernel.fn, LazyFunction) and kernel.binder is None:
+                if type(kernel.fn) is LazyFunction:  # not the generated variants, which call it
                     function = kernel.fn.__wrapped__
                     if kernel.form == "unboxed" and hasattr(function, "__code__"):
                         check_kernel_signature(function, op.schema)
                         checked += 1
-    assert checked > 50
+    assert checked > 500
 
 
 @pytest.mark.parametrize("name", ["add", "aten::add"])

@@ -34,8 +34,7 @@ class Box:
     def __init__(self, array: Cells, place: Device) -> None:
         self.array = array
         self.device = place
-        # Without the key that follows writes and views: a plugin that is active may have kernels there, for its tensors.
-        self.keys = place.backend.keys & ~KEYS.bit("ADInplaceOrView")
+        self.keys = place.backend.keys
         self.shape = (len(array.values),)
 
     def __repr__(self) -> str:
@@ -109,6 +108,7 @@ def installed(catalog: Catalog | None = None) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def backends() -> Iterator[None]:
     """Two backends and no plugin, and no registration of a test left behind."""
+    # A plugin that an earlier test of the process activated may follow the writes and views of its own tensors.
     with installed(), Registrations("the tests' backends") as library:
         library.backend(Shelf())
         library.backend(Rack())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from plain_objects import installed
 
 import turnout
 from turnout import state
@@ -207,7 +208,7 @@ def test_an_operator_that_was_undone_is_a_clear_error(registry, x):
 @pytest.fixture
 def shop():
     """Operators of the process's registry."""
-    with Registrations("shop", distribution="shop-dist", version="3") as library:
+    with installed(), Registrations("shop", distribution="shop-dist", version="3") as library:
         library.define("sell(Tensor x) -> Tensor")
         library.define("sell.two(Tensor x, int n) -> Tensor")
         yield turnout.ops.shop

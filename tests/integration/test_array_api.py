@@ -260,9 +260,9 @@ REFUSALS = {
         ArgumentError, "cumulative_sum: an array of 2 dimensions has no one axis to run along; give axis",
     ),
     "xp.finfo(xp.int8)": (
-        DTypeError, "finfo: needs a floating-point or complex dtype, got turnout.int8; integers have iinfo",
+        DTypeError, "finfo: needs a floating-point or complex dtype, got turnout.int8; use iinfo for integers",
     ),
-    "xp.iinfo(f)": (DTypeError, "iinfo: needs an integer dtype, got turnout.float32; floating-point ones have finfo"),
+    "xp.iinfo(f)": (DTypeError, "iinfo: needs an integer dtype, got turnout.float32; use finfo for floating-point dtypes"),
     "xp.isdtype(xp.int8, 'word')": (
         ArgumentError,
         ("isdtype: kind must be one of bool, signed integer, unsigned integer, integral, real floating, complex floating, "

@@ -28,8 +28,15 @@ class Distribution(NamedTuple):
 
     @property
     def module(self) -> str:
-        """The name it is imported by."""
-        return "turnout" if self.name == "turnout-core" else self.name.replace("-", "_")
+        """The name of its package: what it is imported by, unless it is one of stubs."""
+        if self.name == "turnout-core":
+            return "turnout"
+        return self.name if self.is_stubs else self.name.replace("-", "_")
+
+    @property
+    def is_stubs(self) -> bool:
+        """Whether it is a package of type stubs, which nothing imports."""
+        return self.name.endswith("-stubs")
 
     @property
     def source(self) -> Path:

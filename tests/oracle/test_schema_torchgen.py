@@ -14,7 +14,9 @@ yaml = pytest.importorskip("yaml")
 from torchgen.model import SchemaKind  # noqa: E402
 
 from turnout.errors import SchemaError  # noqa: E402
-from turnout.schema import FunctionSchema, check_conventions, check_no_tie  # noqa: E402
+from turnout.schema import FunctionSchema, check_no_tie  # noqa: E402
+from turnout_aten.declarations.conventions import check_conventions  # noqa: E402
+from turnout_aten.declarations.signatures import is_factory, signature, tensor_options  # noqa: E402
 
 NATIVE = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
 
@@ -55,7 +57,7 @@ def test_kinds_and_signatures_are_equal(functions):
     for native, schema in functions:
         kind = native.func.kind()
         assert schema.kind == KINDS.get(kind, kind.name)
-        assert str(schema.signature()) == str(native.func.signature())
+        assert str(signature(schema)) == str(native.func.signature())
         assert schema.is_mutable == native.func.is_mutable
 
 
@@ -76,7 +78,7 @@ def test_arguments_types_defaults_and_annotations_are_equal(functions):
         own = arguments.self_arg
         assert (schema.self_argument and schema.self_argument.name) == (own and own.argument.name)
         options = arguments.tensor_options
-        assert [a.name for a in schema.tensor_options] == ([] if options is None else [a.name for a in options.all()])
+        assert [a.name for a in tensor_options(schema)] == ([] if options is None else [a.name for a in options.all()])
         assert [a.name for a in schema.mutated_arguments] == arguments.mutable_arg_names()
 
 
@@ -130,7 +132,7 @@ def test_views_are_equal_but_for_those_that_only_a_tag_declares(functions):
 
 def test_a_factory_never_takes_a_tensor(functions):
     for native, schema in functions:
-        if schema.is_factory:
+        if is_factory(schema):
             assert not native.func.arguments.has_tensor_arg()
         elif not native.func.arguments.has_tensor_arg():
             assert not any(r.type.is_tensor_like() for r in native.func.returns), schema

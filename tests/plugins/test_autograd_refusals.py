@@ -120,11 +120,11 @@ REFUSED = [
     ("whole numbers that should", lambda g: g.i.requires_grad_(), DTypeError, "only floating-point and complex tensors can require gradients, this one is int64"),
     ("a factory of whole numbers", lambda g: turnout.ones(3, dtype=turnout.int64, requires_grad=True), DTypeError, "only floating-point and complex tensors can require gradients, this one is int64"),
     ("a result that should not", lambda g: g.h.requires_grad_(False), AliasError, "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"),
-    ("a view detached in place", lambda g: g.h[:1].detach_(), AliasError, "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"),
+    ("a view detached in place", lambda g: g.h[:1].detach_(), AliasError, "detach_: a view cannot be detached in place because its base would keep the history; use detach()"),
     # .grad
-    ("grad of a wrong shape", lambda g: setattr(g.x, "grad", g.ones(2)), ShapeError, "grad must have the tensor's shape, [3], this one has [2]"),
-    ("grad of a wrong dtype", lambda g: setattr(g.x, "grad", turnout.ones(3)), DTypeError, "grad must have the tensor's dtype, float64, this one is float32"),
-    ("grad on another device", lambda g: setattr(g.x, "grad", g.ones(3, device="meta")), DeviceError, "grad must be on the tensor's device, cpu, this one is on meta"),
+    ("grad of a wrong shape", lambda g: setattr(g.x, "grad", g.ones(2)), ShapeError, "grad must have the tensor's shape, [3]; got [2]"),
+    ("grad of a wrong dtype", lambda g: setattr(g.x, "grad", turnout.ones(3)), DTypeError, "grad must have the tensor's dtype, float64; got float32"),
+    ("grad on another device", lambda g: setattr(g.x, "grad", g.ones(3, device="meta")), DeviceError, "grad must be on the tensor's device, cpu; got one on meta"),
     ("grad itself", lambda g: setattr(g.x, "grad", g.x), ArgumentError, "a tensor cannot be its own grad"),
     ("grad a number", lambda g: setattr(g.x, "grad", 3.0), CallError, "grad must be a tensor or None, not float"),
     # what a Function says and returns

@@ -314,7 +314,7 @@ def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refuse
         views[0].mul_(2)
     for view in views:
         assert refused(lambda view=view: view.mul_(2)) == (
-            "aten::mul_.Scalar: self is a view made under no_grad, and is written where gradients are recorded\n"
+            "aten::mul_.Scalar: self is a view made under no_grad, but this write happens while gradients are recorded\n"
             "  to fix  make the view and write into it in the same mode"
         )
     assert y._version == 0
@@ -339,7 +339,7 @@ def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
         view = base[:2]
     view.mul_(2)
     assert refused(lambda: view.mul_(x[:2])) == (
-        "aten::mul_.Tensor: self is a view made under no_grad, and is written where gradients are recorded\n"
+        "aten::mul_.Tensor: self is a view made under no_grad, but this write happens while gradients are recorded\n"
         "  to fix  make the view and write into it in the same mode"
     )
     base.mul_(x)

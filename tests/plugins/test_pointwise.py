@@ -96,7 +96,8 @@ def test_a_bool_alpha_is_for_bools():
         (
             lambda: turnout.tensor([1 + 1j]).abs_(),
             DTypeError,
-            "aten::abs_: the result is real; a complex tensor does not become real in place",
+            ("aten::abs_: the result is real, but self is complex and cannot become real in place; "
+             "call the variant that returns a new tensor"),
         ),
         (
             lambda: turnout.complex(X.half(), X.half()),
@@ -104,7 +105,7 @@ def test_a_bool_alpha_is_for_bools():
             "real must be a float32 or float64 tensor, got float16",
         ),
         (lambda: X.contiguous(memory_format="channels_last"), turnout.TurnoutError,
-         "channels_last is for 4 dimensions, this shape is [3]"),
+         "channels_last needs 4 dimensions, got shape [3]"),
     ],
 )  # fmt: skip
 def test_the_error_says_what_is_wrong(call, kind, text):

@@ -320,7 +320,7 @@ def test_imperative_gradients_that_are_not_those_of_examples_are_refused(call: A
 
 
 LEAF = (
-    "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+    "requires_grad_: a running functional transform tracks this tensor, so it cannot become a leaf\n"
     "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
 )
 NO_LEAF = (

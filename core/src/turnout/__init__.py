@@ -40,7 +40,6 @@ from turnout.dtypes import int32 as int
 from turnout.dtypes import int32 as int32
 from turnout.dtypes import int64 as int64
 from turnout.dtypes import int64 as long
-from turnout.dtypes import promote_types as promote_types
 from turnout.dtypes import set_default_dtype as set_default_dtype
 from turnout.dtypes import uint8 as uint8
 from turnout.dtypes import uint16 as uint16

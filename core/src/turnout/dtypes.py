@@ -1,15 +1,13 @@
-"""dtypes: Turnout's own objects, one per element type, and the lattice that promotes them.
+"""dtypes: Turnout's own objects, one per element type.
 
 A `DType` is a singleton: compare with `is`. Backends map them to their own types; nothing here knows an array library.
-Promotion is by category (bool, int, float, complex), and within a category by the tables below.
-Source of the rules: PyTorch's documented type promotion, checked pair by pair against `torch.promote_types`.
 """
 
 from __future__ import annotations
 
 from turnout.errors import DTypeError
 
-# Category order decides promotion between categories.
+# In this order: a result is never written into a dtype of a lower category.
 BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3
 
 
@@ -83,8 +81,6 @@ ALIASES: dict[str, DType] = {
     "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 
-_WIDE_UNSIGNED = (uint16, uint32, uint64)
-
 
 def dtype_named(name: str) -> DType:
     """The dtype of that name (also PyTorch's aliases such as "half"); DTypeError when there is none."""
@@ -92,44 +88,6 @@ def dtype_named(name: str) -> DType:
     if found is None:
         raise DTypeError(f"no dtype is named {name!r}; there are {', '.join(DTYPES)}")
     return found
-
-
-def promote_types(a: DType, b: DType) -> DType:
-    """The smallest dtype that both convert to without changing category downwards.
-
-    Raises DTypeError for uint16, uint32 and uint64 with another integer, bool or complex dtype, which PyTorch leaves
-    undefined as well.
-    """
-    if a is b:
-        return a
-    low, high = (a, b) if a.category <= b.category else (b, a)
-    if low in _WIDE_UNSIGNED or high in _WIDE_UNSIGNED:
-        if high.category == FLOAT:
-            return high
-        raise DTypeError(
-            f"{a.name} and {b.name} have no common dtype: unsigned integers wider than 8 bits mix with floats only"
-        )
-    if low.category != high.category:
-        if high is complex64 and low is float64:
-            return complex128
-        return high
-    if low.category == INT:
-        if low is uint8 or high is uint8:
-            signed = high if low is uint8 else low
-            return int16 if signed is int8 else signed
-        return low if low.itemsize > high.itemsize else high
-    if low.category == FLOAT and low.itemsize == high.itemsize:
-        return float32  # float16 with bfloat16: neither holds the other
-    return low if low.itemsize > high.itemsize else high
-
-
-def can_cast(source: DType, target: DType) -> bool:
-    """Whether a result of dtype `source` may be written into `target`: never to a lower category.
-
-    Categories are ordered bool, integer, floating point, complex; an unsigned target takes no signed source unless
-    both are integers (PyTorch's `can_cast`).
-    """
-    return source.category <= target.category
 
 
 _DEFAULT: list[DType] = [float32]

@@ -85,7 +85,7 @@ def test_strides_of_a_view_merge_and_split_blocks():
 ERRORS = [
     ("view", ([4, 2],), ShapeError, "view: shape [4, 2] does not hold 6 elements"),
     ("view", ([-1, -1],), ShapeError, "view: shape [-1, -1]: only one length can be -1"),
-    ("view", ([-2, 3],), ShapeError, "view: shape [-2, 3]: -2 is no length"),
+    ("view", ([-2, 3],), ShapeError, "view: shape [-2, 3]: -2 is not a length"),
     ("expand", ([2, 4],), ShapeError, "expand: shape [2, 3] does not expand to [2, 4]: 3 against 4 at dim 1"),
     ("permute", ([0],), ShapeError, "permute: [0] must name each of the 2 dimensions of shape [2, 3]"),
     ("transpose.int", (0, 2), DimError, "dim 2 is out of range for a tensor of 2 dimensions, which takes -2 to 1"),

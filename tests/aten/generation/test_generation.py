@@ -15,7 +15,7 @@ import turnout
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import tables
 from turnout_aten.declarations.reading import load, parse
-from turnout_aten.functions import compiled, lookup
+from turnout_aten.functions import compilation, lookup
 from turnout_aten.generated import groups, rows
 from turnout_aten.generation import catalogue, files
 from turnout_aten.generation.__main__ import main
@@ -410,7 +410,7 @@ def test_every_variable_of_the_texts_is_bound():
     made = tables.standard()
     functions = [lookup.function("turnout", name) for name in lookup.names("turnout")]
     methods = [
-        compiled.make_method(made, name)
+        compilation.make_method(made, name)
         for name in ("softmax", "where", "__add__", "__rtruediv__", "__rfloordiv__", "max")
     ]
     for function in [*functions, *methods]:

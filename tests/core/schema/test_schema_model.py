@@ -1,4 +1,4 @@
-"""The values of a schema: defaults, parts, kind, signature, aliases."""
+"""The values of a schema: defaults, parts, kind, aliases."""
 
 import copy
 import dataclasses
@@ -130,25 +130,25 @@ def test_an_annotation_knows_its_sets(annotation, before, write, after):
     assert found.has_wildcard == ("*" in annotation)
 
 
-@pytest.mark.parametrize(("text", "kind", "mutable", "view", "factory"), [
-    ("abs(Tensor self) -> Tensor", "functional", False, False, False),
-    ("abs_(Tensor(a!) self) -> Tensor(a!)", "inplace", True, False, False),
-    ("__iadd__(Tensor(a!) self, Tensor other) -> Tensor(a!)", "inplace", True, False, False),
-    ("abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", "out", True, False, False),
-    ("f(Tensor self, Tensor(a!) running) -> Tensor", "mutable", True, False, False),
-    ("f(Tensor! x) -> ()", "mutable", True, False, False),
-    ("set_data(Tensor(a!) self, Tensor new_data) -> ()", "functional", True, False, False),
-    ("t(Tensor(a) self) -> Tensor(a)", "functional", False, True, False),
-    ("chunk(Tensor(a -> *) self, int chunks) -> Tensor(a)[]", "functional", False, True, False),
-    ("zeros(SymInt[] size) -> Tensor", "functional", False, False, True),
-    ("zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "out", True, False, True),
-    ("zeros_like(Tensor self) -> Tensor", "functional", False, False, False),
-    ("cat(Tensor[] tensors) -> Tensor", "functional", False, False, False),
-    ("version() -> int", "functional", False, False, False),
+@pytest.mark.parametrize(("text", "kind", "mutable", "view"), [
+    ("abs(Tensor self) -> Tensor", "functional", False, False),
+    ("abs_(Tensor(a!) self) -> Tensor(a!)", "inplace", True, False),
+    ("__iadd__(Tensor(a!) self, Tensor other) -> Tensor(a!)", "inplace", True, False),
+    ("abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", "out", True, False),
+    ("f(Tensor self, Tensor(a!) running) -> Tensor", "mutable", True, False),
+    ("f(Tensor! x) -> ()", "mutable", True, False),
+    ("set_data(Tensor(a!) self, Tensor new_data) -> ()", "functional", True, False),
+    ("t(Tensor(a) self) -> Tensor(a)", "functional", False, True),
+    ("chunk(Tensor(a -> *) self, int chunks) -> Tensor(a)[]", "functional", False, True),
+    ("zeros(SymInt[] size) -> Tensor", "functional", False, False),
+    ("zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "out", True, False),
+    ("zeros_like(Tensor self) -> Tensor", "functional", False, False),
+    ("cat(Tensor[] tensors) -> Tensor", "functional", False, False),
+    ("version() -> int", "functional", False, False),
 ])  # fmt: skip
-def test_what_a_schema_does_is_read_from_its_annotations(text, kind, mutable, view, factory):
+def test_what_a_schema_does_is_read_from_its_annotations(text, kind, mutable, view):
     schema = parse(text)
-    assert (schema.kind, schema.is_mutable, schema.is_view, schema.is_factory) == (kind, mutable, view, factory)
+    assert (schema.kind, schema.is_mutable, schema.is_view) == (kind, mutable, view)
 
 
 def test_arguments_are_found_by_their_part():
@@ -160,7 +160,6 @@ def test_arguments_are_found_by_their_part():
     assert [a.name for a in schema.kwarg_only] == ["dtype", "layout", "device", "pin_memory", "out"]
     assert [a.name for a in schema.out_arguments] == ["out"]
     assert [a.name for a in schema.mutated_arguments] == ["self", "out"]
-    assert [a.name for a in schema.tensor_options] == ["dtype", "layout", "device", "pin_memory"]
     assert schema.self_argument is schema.argument("self")
     assert schema.return_aliases == (("out",),)
     with pytest.raises(KeyError):
@@ -170,28 +169,6 @@ def test_arguments_are_found_by_their_part():
 def test_returns_name_the_arguments_they_may_share_memory_with():
     schema = parse("f(Tensor(a! -> a|b) x, Tensor(c) y, Tensor z) -> (Tensor(b), Tensor(c), Tensor)")
     assert schema.return_aliases == (("x",), ("y",), ())
-
-
-VARIANTS = [
-    "ns::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
-    "add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) result",
-]
-
-
-def test_all_variants_of_one_operator_have_one_signature():
-    found = {parse(text).signature() for text in VARIANTS}
-    assert [str(s) for s in found] == ["add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"]
-
-
-def test_a_signature_returns_what_was_written_and_drops_tensor_options():
-    mutable = parse("f(Tensor self, Tensor(a!) mean, Tensor(b!) var) -> Tensor out")
-    assert str(mutable.signature()) == "f(Tensor self, Tensor mean, Tensor var) -> (Tensor, Tensor, Tensor)"
-    factory = parse(
-        "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-        "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
-    )
-    assert str(factory.signature()) == "zeros(int[] size, *, MemoryFormat? memory_format=None) -> Tensor"
 
 
 def test_renaming_keeps_everything_else():

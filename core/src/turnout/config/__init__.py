@@ -132,7 +132,7 @@ def name_choices() -> dict[str, str]:
 
 
 def _below(prefix: str) -> dict[str, str]:
-    values = current_store().snapshot.values
+    values = current_store().snapshot
     return {name[len(prefix) :]: value.value for name, value in values.items() if name.startswith(prefix)}
 
 

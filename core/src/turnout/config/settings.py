@@ -38,37 +38,30 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of plugins and options: no `__`, which separates in the environment
 
 
-def choice_of(name: str) -> str | None:
-    """The plugin that `plugins.choose.<plugin>` is about, or None for another setting."""
-    return _after("plugins.choose.", name)
+# Settings with an open last part, and what each is for.
+CHOICES = {
+    "plugins.choose.": "which distribution provides the plugin {}",
+    "kernels.choose.": "whose kernel is used for {}",
+    "names.choose.": "which plugin provides turnout.{}",
+}
 
 
-def kernel_of(name: str) -> str | None:
-    """The operator and key of `kernels.choose.<operator>@<key>`, or None for another setting."""
-    return _after("kernels.choose.", name)
-
-
-def public_name_of(name: str) -> str | None:
-    """The public name of `names.choose.<name>`, or None for another setting."""
-    return _after("names.choose.", name)
+def choice_of(name: str) -> tuple[str, str]:
+    """The x of `plugins.choose.x`, `kernels.choose.x` or `names.choose.x`, and the setting's help; empty for another one."""
+    for prefix, meaning in CHOICES.items():
+        if name.startswith(prefix) and name != prefix:
+            subject = name.removeprefix(prefix)
+            return subject, meaning.format(subject)
+    return "", ""
 
 
 def option_of(name: str) -> tuple[str, str] | None:
     """The plugin and option of `plugin.<plugin>.<option>`, or None for another setting."""
-    rest = _after("plugin.", name)
-    if rest is None or rest.count(".") != 1:
-        return None
+    table, _, rest = name.partition(".")
     plugin, _, option = rest.partition(".")
-    return plugin, option
+    return (plugin, option) if table == "plugin" and option and "." not in option else None
 
 
-def _after(prefix: str, name: str) -> str | None:
-    return name[len(prefix) :] if name.startswith(prefix) and len(name) > len(prefix) else None
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """`; did you mean X?`, or the empty text when nothing is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 1, 0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+def normal(distribution: str) -> str:
+    """The name of a distribution as packaging tools compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -1,6 +1,6 @@
 """The settings in force: layers merged, checked, and swapped in whole or not at all.
 
-A `Snapshot` is immutable and holds for each setting the value of the highest source that names it. Values are checked
+A snapshot is never changed and holds for each setting the value of the highest source that names it. Values are checked
 in two steps: against the types of core, and, when they speak of plugins or keys, against the manifests of what is
 installed, which are read as data for that.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,8 +20,8 @@ from turnout.config.lock import LOCK, OVERRIDES
 from turnout.config.settings import SETTINGS, Setting
 from turnout.config.sources import DEFAULT, OVERRIDE, SET, Layer, Origin, Raw, layers, variable_of
 from turnout.config.values import UnexpectedValueError, check, from_text, show
-from turnout.errors import ConfigError
 from turnout.errors import config as errors
+from turnout.errors.layout import near
 from turnout.errors.plugins import warn
 
 if TYPE_CHECKING:
@@ -39,34 +39,17 @@ class Value:
     help: str = ""
 
 
-class OptionType(Protocol):
-    """What this package reads of a manifest's option."""
-
-    @property
-    def type(self) -> str: ...
-    @property
-    def default(self) -> Any: ...
-    @property
-    def choices(self) -> tuple[Any, ...]: ...
-    @property
-    def help(self) -> str: ...
-
-
 class Catalog(Protocol):
     """What is installed, as far as the manifests say; `turnout.plugins.discovery` has the real one."""
 
     def plugin_names(self) -> list[str]: ...
     def known_elsewhere(self) -> list[str]: ...
     def distributions_of(self, plugin: str) -> list[str]: ...
-    def options_of(self, plugin: str) -> Mapping[str, OptionType] | None: ...
+    def options_of(self, plugin: str) -> Mapping[str, Any] | None: ...
     def key_names(self) -> list[str]: ...
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """All values in force outside of context managers, by name; defaults of core included."""
-
-    values: Mapping[str, Value] = field(default_factory=dict)
+Snapshot = Mapping[str, Value]  # all values in force outside of context managers, by name; defaults of core included
 
 
 def _installed() -> Catalog:
@@ -104,31 +87,27 @@ class Store:
         overridden = OVERRIDES.get()
         if overridden is not None and name in overridden:
             return Value(name, overridden[name], OVERRIDE, -1)
-        found = self.snapshot.values.get(name)
+        found = self.snapshot.get(name)
         return found if found is not None else self._default(name)
 
     def _default(self, name: str) -> Value:
-        plugin = settings.choice_of(name)
-        if plugin is not None:
+        if name.startswith("plugins.choose."):
             return Value(name, None, DEFAULT, _LOWEST)
         option = settings.option_of(name)
         if option is not None:
             declared = (self._catalog().options_of(option[0]) or {}).get(option[1])
             if declared is not None:
                 return Value(name, declared.default, DEFAULT, _LOWEST, declared.help)
-        known = [*SETTINGS, *self._option_names()]
-        raise errors.unknown_setting(name, settings.nearest(name, known))
+        raise errors.unknown_setting(name, near(name, [*SETTINGS, *self._option_names()]))
 
     def describe(self) -> list[Value]:
         """Every setting of core and every option of every installed plugin, in force here and now."""
-        names = [*SETTINGS, *self.snapshot.values, *self._option_names()]
-        return [self._described(name) for name in dict.fromkeys(names)]
+        names = dict.fromkeys([*SETTINGS, *self.snapshot, *self._option_names()])
+        return [replace(self.value(name), help=self._help(name)) for name in names]
 
-    def _described(self, name: str) -> Value:
-        found = self.value(name)
+    def _help(self, name: str) -> str:
         setting = SETTINGS.get(name)
-        text = found.help or (setting.help if setting is not None else "")
-        return Value(name, found.value, found.origin, found.rank, text)
+        return setting.help if setting is not None else self.value(name).help
 
     def _option_names(self) -> list[str]:
         catalog = self._catalog()
@@ -154,14 +133,14 @@ class Store:
     def reload(self) -> None:
         """Read files and environment again. Raises ConfigError and keeps what is in force when they are wrong."""
         with LOCK:
-            before = self._snapshot or Snapshot()
+            before = self._snapshot or {}
             self._install(before, self._set, layers(os.environ, Path.cwd()))
 
     def _install(self, before: Snapshot, entries: dict[str, Raw], read: list[Layer]) -> None:
         after = self._check([Layer(entries), *read])
         self._set, self._layers, self._snapshot = entries, read, after
-        names = before.values.keys() | after.values.keys()
-        changed = frozenset(n for n in names if _plain(before.values.get(n)) != _plain(after.values.get(n)))
+        names = before.keys() | after.keys()
+        changed = frozenset(n for n in names if _plain(before.get(n)) != _plain(after.get(n)))
         if changed:
             for callback in list(self._callbacks):
                 callback(changed)  # must not raise: the new values are in force
@@ -193,7 +172,7 @@ class Store:
             for name, raw in layer.entries.items():
                 checker.read(name, raw, rank, shared=layer.shared)
         values = {s.name: Value(s.name, s.default, DEFAULT, _LOWEST, s.help) for s in SETTINGS.values()}
-        return Snapshot({**values, **checker.finish()})
+        return {**values, **checker.finish()}
 
 
 _LOWEST = 99
@@ -234,44 +213,36 @@ class _Checker:
     def read(self, name: str, raw: Raw, rank: int, *, shared: bool) -> None:
         """Check one value of one source; a weaker source's value is checked, too, but not kept."""
         try:
-            value, text = self._checked(name, raw, shared)
+            checked = self._checked(name, raw, shared)
         except UnexpectedValueError as error:
             self.problem(raw.origin, f"{name}: {error}")
-        except LookupError as error:
-            if error.args[0]:
-                self.problem(raw.origin, error.args[0])
         else:
-            self._values.setdefault(name, Value(name, value, raw.origin, rank, text))
+            if checked is not None:
+                self._values.setdefault(name, Value(name, checked[0], raw.origin, rank, checked[1]))
 
-    def _checked(self, name: str, raw: Raw, shared: bool) -> tuple[Any, str]:
-        """The value and its help. Raises UnexpectedValueError, or LookupError, whose empty text means: ignore it."""
+    def _checked(self, name: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
+        """The value and its help; None for what is ignored. Raises UnexpectedValueError."""
         setting = SETTINGS.get(name)
         if setting is not None:
             value = _typed(setting.type, raw)
             self._core_value(setting, value, raw, shared)
             return value, setting.help
-        plugin = settings.choice_of(name)
-        if plugin is not None:
+        subject, text = settings.choice_of(name)
+        if subject:
             value = _typed("str", raw)
-            self._choice(plugin, value, raw, shared)
-            return value, f"which distribution provides the plugin {plugin}"
+            if name.startswith("plugins."):
+                self._distribution(name, subject, value, raw, shared)
+            elif name.startswith("names."):
+                self._plugin(name, value, raw, shared, known_is_enough=False)
+            elif not re.fullmatch(r"\w+::[\w.]+@\w+", subject):
+                raise UnexpectedValueError('expected kernels.choose."namespace::operator.overload@Key"')
+            return value, text
         option = settings.option_of(name)
         if option is not None:
             return self._option(name, *option, raw, shared)
-        operator = settings.kernel_of(name)
-        if operator is not None:
-            value = _typed("str", raw)
-            if not re.fullmatch(r"\w+::[\w.]+@\w+", operator):
-                raise LookupError(f'{name}: expected kernels.choose."namespace::operator.overload@Key"')
-            return value, f"whose kernel is used for {operator}"
-        public = settings.public_name_of(name)
-        if public is not None:
-            value = _typed("str", raw)
-            self._plugin(name, value, raw, shared, known_is_enough=False)
-            return value, f"which plugin provides turnout.{public}"
         if name in _TABLES or name.startswith("plugin."):
             raise UnexpectedValueError(f"expected a table, got {show(raw.value)}")
-        raise LookupError(f"{name}: there is no such setting{_near_setting(name, raw)}")
+        raise UnexpectedValueError(f"there is no such setting{_near_setting(name, raw)}")
 
     def _core_value(self, setting: Setting, value: Any, raw: Raw, shared: bool) -> None:
         if setting.pattern and not re.fullmatch(setting.pattern, value):
@@ -280,12 +251,12 @@ class _Checker:
             known = self._catalog().key_names()
             for key in value:
                 if key not in known:
-                    self.problem(raw.origin, f"keys.disable: there is no key {key!r}{settings.nearest(key, known)}")
-        if setting.name in ("plugins.enable", "plugins.disable"):
+                    self.problem(raw.origin, f"keys.disable: there is no key {key!r}{near(key, known)}")
+        disables = setting.name == "plugins.disable"
+        if disables or setting.name == "plugins.enable":
             for plugin in value:
-                if not (plugin == "*" and setting.name == "plugins.disable"):
-                    known_is_enough = setting.name == "plugins.disable"
-                    self._plugin(setting.name, plugin, raw, shared, known_is_enough)
+                if not (plugin == "*" and disables):
+                    self._plugin(setting.name, plugin, raw, shared, known_is_enough=disables)
 
     def _plugin(self, name: str, plugin: str, raw: Raw, shared: bool, known_is_enough: bool) -> bool:
         """Whether a plugin is installed; notes the problem when that is wrong for this setting."""
@@ -298,32 +269,28 @@ class _Checker:
         if plugin in elsewhere:
             text = f"{name}: the plugin {plugin} is not installed (pip install {catalog.distributions_of(plugin)[0]})"
         else:
-            near = settings.nearest(plugin, [*catalog.plugin_names(), *elsewhere])
-            text = f"{name}: there is no plugin {plugin!r}{near}"
+            text = f"{name}: there is no plugin {plugin!r}{near(plugin, [*catalog.plugin_names(), *elsewhere])}"
         (self._foreign if shared else self._problems).append((str(raw.origin), text))
         return False
 
-    def _choice(self, plugin: str, distribution: str, raw: Raw, shared: bool) -> None:
-        name = f"plugins.choose.{plugin}"
+    def _distribution(self, name: str, plugin: str, distribution: str, raw: Raw, shared: bool) -> None:
         if self._plugin(name, plugin, raw, shared, known_is_enough=False):
             known = self._catalog().distributions_of(plugin)
-            if _normal(distribution) not in map(_normal, known):
-                names = ", ".join(known)
-                self.problem(
-                    raw.origin, f"{name}: expected a distribution that provides it ({names}), got {distribution!r}"
+            if settings.normal(distribution) not in map(settings.normal, known):
+                raise UnexpectedValueError(
+                    f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}"
                 )
 
-    def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str]:
+    def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
         if not self._plugin(name, plugin, raw, shared, known_is_enough=True):
-            raise LookupError("")
+            return None
         options = self._catalog().options_of(plugin)
         if options is None:
-            raise LookupError("")  # its manifest is broken, which is reported where the plugin is asked for
+            return None  # its manifest is broken, which is reported where the plugin is asked for
         declared = options.get(option)
         if declared is None:
             known = f"; it has {', '.join(options)}" if options else "; it has no options"
-            near = settings.nearest(option, list(options)) or known
-            raise LookupError(f"{name}: the plugin {plugin} has no option {option!r}{near}")
+            raise UnexpectedValueError(f"the plugin {plugin} has no option {option!r}{near(option, options) or known}")
         return _typed(declared.type, raw, declared.choices), declared.help
 
     def _contradictions(self) -> None:
@@ -331,9 +298,8 @@ class _Checker:
         if enable is not None and disable is not None and enable.rank == disable.rank:
             for plugin in enable.value:
                 if plugin in disable.value:
-                    self.problem(
-                        disable.origin, f"plugins.disable: {plugin!r} is in plugins.enable of the same source, too"
-                    )
+                    text = f"plugins.disable: {plugin!r} is in plugins.enable of the same source, too"
+                    self.problem(disable.origin, text)
 
 
 def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = ()) -> Any:
@@ -342,15 +308,6 @@ def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = ()) -> Any:
 
 
 def _near_setting(name: str, raw: Raw) -> str:
-    known = list(SETTINGS)
-    if not raw.text:
-        return settings.nearest(name, known)
-    near = settings.nearest(variable_of(name), [variable_of(setting) for setting in known])
-    return near
-
-
-def _normal(distribution: str) -> str:
-    return re.sub(r"[-_.]+", "-", distribution).lower()
-
-
-__all__ = ["Catalog", "ConfigError", "Snapshot", "Store", "Value"]
+    if raw.text:
+        return near(variable_of(name), map(variable_of, SETTINGS))
+    return near(name, SETTINGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import ConfigError
+from turnout.errors.layout import report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +19,12 @@ def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:
         why = f"it is not UTF-8 text (byte {error.start})"
     else:
         why = str(error)
-    named = f"\n  named by  {variable}" if variable else ""
-    return ConfigError(f"{path}: the configuration cannot be read{named}\n  why       {why}")
+    return ConfigError(report(f"{path}: the configuration cannot be read", ("named by", variable), ("why", why)))
 
 
 def not_accepted(problems: Sequence[tuple[str, str]]) -> ConfigError:
     """Everything wrong with the values of one reading or one call: pairs of place and text."""
-    width = max(len(place) for place, _ in problems)
-    rows = "".join(f"\n  {place:{width}}  {text}" for place, text in problems)
-    return ConfigError(f"the configuration is not accepted; what was in force stays{rows}")
+    return ConfigError(report("the configuration is not accepted; what was in force stays", *problems))
 
 
 def unknown_setting(name: str, hint: str) -> ConfigError:

@@ -7,7 +7,6 @@ from turnout.errors import DeviceError, RegistrationError, TurnoutError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
@@ -219,24 +218,6 @@ def rule_keyword_tensors(name: str, schema: object, names: Iterable[str]) -> str
     return (
         f"{name}: a gradient rule answers for positional tensors only\n  found   {', '.join(names)} after '*'\n"
         f"  schema  {schema}\n  to fix  declare them before '*'"
-    )
-
-
-def wrong_gradients(op: Operator, rule: str, expected: list[str], got: int) -> str:
-    """A rule that answers for fewer or more inputs than there are."""
-    return (
-        f"{op.qualified_name}: its gradient rule returned {got} value{'s' if got != 1 else ''} for {len(expected)} "
-        f"input{'s' if len(expected) != 1 else ''}\n  inputs  {', '.join(expected)}\n  rule    {rule}\n"
-        "  to fix  return one for each in order, None where there is no gradient"
-    )
-
-
-def wrong_list_gradient(op: Operator, rule: str, name: str, length: int, got: Any) -> str:
-    """A rule whose answer for a list of tensors is no list of that length."""
-    found = f"{len(got)} values" if isinstance(got, (list, tuple)) else type(got).__name__
-    return (
-        f"{op.qualified_name}: its gradient rule returned {found} for {name}, a list of {length}\n  rule    {rule}\n"
-        "  to fix  return a list with one for each tensor, or None for the whole list"
     )
 
 

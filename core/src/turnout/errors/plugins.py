@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
+from turnout.errors.layout import near, report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-
-def _rows(rows: Iterable[tuple[str, str]]) -> str:
-    kept = [(label, text) for label, text in rows if text]
-    width = max((len(label) for label, _ in kept), default=0)
-    return "".join(f"\n  {label:{width}}  {text}" for label, text in kept)
 
 
 # ---- manifests
@@ -20,18 +15,19 @@ def _rows(rows: Iterable[tuple[str, str]]) -> str:
 
 def manifest_not_accepted(owner: str, path: str, problems: Sequence[tuple[str, str]]) -> ManifestError:
     """Everything wrong with one manifest: pairs of place ("line 3", "missing") and text."""
-    return ManifestError(f"the manifest of {owner} is not accepted" + _rows([("file", path), *problems]))
+    return ManifestError(report(f"the manifest of {owner} is not accepted", ("file", path), *problems))
 
 
 def manifest_not_found(owner: str, entry: str, where: Sequence[str]) -> ManifestError:
     """A distribution whose entry point names a manifest that is not among its files."""
-    looked = ", ".join(where) or "the files that the distribution recorded"
-    rows = [
-        ("entry", f"{entry} in the group turnout.plugins"),
-        ("looked", looked),
-        ("to fix", "ship the manifest with the package (setuptools: [tool.setuptools.package-data])"),
-    ]
-    return ManifestError(f"the manifest of {owner} is not among its files" + _rows(rows))
+    return ManifestError(
+        report(
+            f"the manifest of {owner} is not among its files",
+            ("entry", f"{entry} in the group turnout.plugins"),
+            ("looked", ", ".join(where) or "the files that the distribution recorded"),
+            ("to fix", "ship the manifest with the package (setuptools: [tool.setuptools.package-data])"),
+        )
+    )
 
 
 # ---- asking for a plugin
@@ -42,42 +38,45 @@ _PHRASES = {"failed": "has failed", "conflict": "is in conflict with another"}
 
 def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: str = "") -> PluginError | DisabledError:
     """A plugin that was asked for, by its name or by what it provides (`asked`), and is not going to be active."""
-    head = f"{asked}: " if asked else ""
-    rows = _rows([("why", why), ("from", origin), ("to fix", remedy)])
-    text = f"{head}the plugin {name} {_PHRASES.get(state, f'is {state}')}{rows}"
+    head = f"{asked}: the plugin {name}" if asked else f"the plugin {name}"
+    text = report(f"{head} {_PHRASES.get(state, f'is {state}')}", ("why", why), ("from", origin), ("to fix", remedy))
     return DisabledError(text) if state == "disabled" else PluginError(text)
 
 
 def not_installed(asked: str, package: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
-    rows = [("to fix", f"pip install {package}"), *(("broken", text) for text in broken)]
-    return PluginError(f"{asked}: no installed plugin provides it" + _rows(rows))
+    head = f"{asked}: no installed plugin provides it"
+    return PluginError(report(head, ("to fix", f"pip install {package}"), *(("broken", text) for text in broken)))
 
 
-def unknown_device(device: str, known: Sequence[str], near: str, broken: Sequence[str]) -> DeviceError:
+def unknown_device(device: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
     """A device string that neither an installed plugin nor a known package provides."""
-    hint = f"; did you mean {near!r}?" if near else ""
-    rows = [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
-    return DeviceError(f"device {device!r}: there is no such device{hint}" + _rows(rows))
+    head = f"device {device!r}: there is no such device{near(device, [*known, *elsewhere], spell=repr)}"
+    return DeviceError(report(head, *_there(known, broken)))
 
 
-def unknown(kind: str, name: str, known: Sequence[str], near: str, broken: Sequence[str]) -> PluginError:
+def unknown(kind: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
     """A plugin or functionality that nobody knows."""
-    hint = f"; did you mean {near}?" if near else ""
-    rows = [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
-    return PluginError(f"{kind} {name}: no installed plugin provides it and no package is known to{hint}" + _rows(rows))
+    hint = near(name, [*known, *elsewhere])
+    head = f"{kind} {name}: no installed plugin provides it and no package is known to{hint}"
+    return PluginError(report(head, *_there(known, broken)))
+
+
+def _there(known: Sequence[str], broken: Sequence[str]) -> list[tuple[str, str]]:
+    return [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
 
 
 def functionality_disabled(name: str, origin: str) -> DisabledError:
     """A functionality that `keys.disable` switches off."""
-    rows = [("set in", origin), ("to fix", f"take {name} out of keys.disable")]
-    return DisabledError(f"{name} was asked for, but keys.disable switches it off" + _rows(rows))
+    head = f"{name} was asked for, but keys.disable switches it off"
+    return DisabledError(report(head, ("set in", origin), ("to fix", f"take {name} out of keys.disable")))
 
 
 def strict(broken: Sequence[str]) -> PluginError:
     """With `strict`, plugins that were found and are broken, without having been asked for."""
-    rows = [*(("broken", text) for text in broken), ("to fix", "uninstall them, or name them in plugins.disable")]
-    return PluginError("the setting strict is on and installed plugins are broken" + _rows(rows))
+    rows = [("broken", text) for text in broken]
+    remedy = ("to fix", "uninstall them, or name them in plugins.disable")
+    return PluginError(report("the setting strict is on and installed plugins are broken", *rows, remedy))
 
 
 # ---- activation and deactivation
@@ -85,19 +84,16 @@ def strict(broken: Sequence[str]) -> PluginError:
 
 def wrong_module(module: str, expected: str, found: str) -> PluginError:
     """Another package of the same import name stands before the one that the manifest came with."""
-    rows = [("installed", expected), ("imported", found), ("to fix", "remove or rename the other one; see sys.path")]
-    return PluginError(f"the package {module} that would be imported is not the one of the plugin" + _rows(rows))
+    head = f"the package {module} that would be imported is not the one of the plugin"
+    remedy = ("to fix", "remove or rename the other one; see sys.path")
+    return PluginError(report(head, ("installed", expected), ("imported", found), remedy))
 
 
 def promises_broken(module: str, path: str, missing: Sequence[str], extra: Sequence[str]) -> ManifestError:
     """A plugin that registered other things than its manifest names."""
-    rows = [
-        ("manifest", path),
-        ("module", module),
-        ("missing", ", ".join(missing)),
-        ("not named", ", ".join(extra)),
-    ]
-    return ManifestError("what was registered is not what the manifest says; all of it was taken back" + _rows(rows))
+    head = "what was registered is not what the manifest says; all of it was taken back"
+    rows = (("missing", ", ".join(missing)), ("not named", ", ".join(extra)))
+    return ManifestError(report(head, ("manifest", path), ("module", module), *rows))
 
 
 def no_activation(module: str) -> ManifestError:
@@ -114,17 +110,14 @@ def activating_already(name: str, chain: Sequence[str]) -> PluginError:
 
 def has_dependents(name: str, dependents: Sequence[str]) -> PluginError:
     """A deactivation that would pull the ground from under other plugins."""
-    rows = [
-        ("needed by", ", ".join(dependents)),
-        ("to fix", f"turnout.plugins.deactivate({name!r}, with_dependents=True)"),
-    ]
-    return PluginError(f"the plugin {name} cannot be deactivated while others that need it are active" + _rows(rows))
+    head = f"the plugin {name} cannot be deactivated while others that need it are active"
+    remedy = f"turnout.plugins.deactivate({name!r}, with_dependents=True)"
+    return PluginError(report(head, ("needed by", ", ".join(dependents)), ("to fix", remedy)))
 
 
 def deactivation_failed(name: str, why: str) -> PluginError:
     """A plugin whose own clean-up raised."""
-    rows = [("why", why)]
-    return PluginError(f"the plugin {name} was deactivated, but its clean-up raised" + _rows(rows))
+    return PluginError(report(f"the plugin {name} was deactivated, but its clean-up raised", ("why", why)))
 
 
 def warn(text: str) -> None:
@@ -137,16 +130,15 @@ def warn(text: str) -> None:
 # ---- public names
 
 
-def no_public_name(package: str, name: str, provider: str | None, near: str) -> str:
+def no_public_name(package: str, name: str, provider: str | None, known: Iterable[str]) -> str:
     """A name of the facade that no installed plugin provides."""
-    text = f"module {package!r} has no attribute {name!r}"
-    if provider is not None:
-        return text + _rows([("why", "no installed package provides it"), ("to fix", f"pip install {provider}")])
-    return text + (f"; did you mean {near}?" if near else "")
+    head = f"module {package!r} has no attribute {name!r}"
+    if provider is None:
+        return head + near(name, known, cutoff=0.75)
+    return report(head, ("why", "no installed package provides it"), ("to fix", f"pip install {provider}"))
 
 
 def two_providers(public: str, name: str, owners: Sequence[str], first: str) -> str:
     """A public name that several plugins provide."""
-    return f"{public} is provided by {' and '.join(owners)}" + _rows(
-        [("to fix", f'choose one: [names.choose] {name} = "{first}", or disable the other in plugins.disable')]
-    )
+    remedy = f'choose one: [names.choose] {name} = "{first}", or disable the other in plugins.disable'
+    return report(f"{public} is provided by {' and '.join(owners)}", ("to fix", remedy))

@@ -1,4 +1,4 @@
-"""Texts and error values of the schema language: syntax, conventions, overloads, inference, kernel signatures.
+"""Texts and error values of the schema language: syntax, overloads, inference, kernel signatures.
 
 Every builder returns the error to raise. A syntax error shows the line it is about with a caret under the column.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.errors import KernelSignatureError, OverloadError, SchemaError
+from turnout.errors.layout import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,11 +36,6 @@ class SchemaSyntaxError(SchemaError):
         return (SchemaSyntaxError, (self.text, self.column, self.expected, self.found))
 
 
-def convention(schema: object, rule: str, fact: str, remedy: str) -> SchemaError:
-    """A schema that is valid text but breaks a convention of declared operators."""
-    return SchemaError(f"schema: {rule}\n  {schema}\n  found   {fact}\n  to fix  {remedy}")
-
-
 def tie(existing: object, new: object, call: str) -> SchemaError:
     """Two overloads between which a call cannot choose."""
     return SchemaError(
@@ -52,9 +48,7 @@ def no_overload(arguments: str, reasons: Sequence[tuple[str, str]]) -> OverloadE
     """No overload accepts a call; `reasons` pairs each overload's name with why it does not."""
     if not reasons:
         return OverloadError(f"no overload takes ({arguments}): there are none")
-    width = max(len(name) for name, _ in reasons)
-    lines = "".join(f"\n  {name:{width}}  {reason}" for name, reason in reasons)
-    return OverloadError(f"no overload takes ({arguments})\n{lines[1:]}")
+    return OverloadError(report(f"no overload takes ({arguments})", *reasons))
 
 
 def ambiguous(arguments: str, names: Iterable[str]) -> OverloadError:
@@ -64,9 +58,10 @@ def ambiguous(arguments: str, names: Iterable[str]) -> OverloadError:
 
 def inference(function: str, problem: str, remedy: str) -> SchemaError:
     """A Python function from whose annotations no schema can be inferred."""
-    return SchemaError(f"infer_schema: {problem}\n  function  {function}\n  to fix    {remedy}")
+    return SchemaError(report(f"infer_schema: {problem}", ("function", function), ("to fix", remedy)))
 
 
 def kernel_signature(schema: object, signature: str, problem: str) -> KernelSignatureError:
     """A kernel that its operator's schema cannot call."""
-    return KernelSignatureError(f"kernel does not fit its schema: {problem}\n  schema  {schema}\n  kernel  {signature}")
+    head = f"kernel does not fit its schema: {problem}"
+    return KernelSignatureError(report(head, ("schema", schema), ("kernel", signature)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import UniverseError
+from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
 from turnout.keys.universe import (
     EXPLICIT,
@@ -306,12 +307,8 @@ class KeySpace:
 
     def unknown_key(self, key: str) -> str:
         """The text for a key that does not exist, with the nearest name."""
-        from difflib import get_close_matches
-
         names = [*self.universe.runtime_keys, *self.universe.aliases, *(f.name for f in self.functionalities)]
-        near = get_close_matches(key, names, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        return f"unknown dispatch key {key!r}{hint}"
+        return f"unknown dispatch key {key!r}{near(key, names)}"
 
     def canonical(self, key: str) -> str:
         """The present name of a key that kernels can be registered at. Raises UniverseError for an unknown one."""

@@ -42,7 +42,6 @@ def _installed_and_known() -> dict[str, str]:
     for row in providers.data().values():
         if len(row["devices"]) == len(row["backends"]) == 1:
             known[row["devices"][0]] = row["backends"][0]
-    for found in plugins.catalog().found:
-        if found.manifest is not None:
-            known.update({backend.device: backend.name for backend in found.manifest.backends})
+    for manifest in plugins.catalog().manifests:
+        known.update({backend.device: backend.name for backend in manifest.backends})
     return known

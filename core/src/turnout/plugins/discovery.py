@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import importlib_metadata
 from importlib_metadata import Distribution
 
+from turnout.config.settings import normal
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
@@ -53,11 +54,6 @@ class Found:
     def origin(self) -> str:
         """The distribution, its version and the file."""
         return f"{self.owner} ({self.path})" if self.path is not None else self.owner
-
-
-def normal(distribution: str) -> str:
-    """The name of a distribution as packaging tools compare it."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def find(api: str) -> list[Found]:
@@ -98,32 +94,26 @@ def _plugins_of(distribution: Distribution, name: str, api: str) -> Iterator[Fou
 
 def read(distribution: Distribution, name: str, version: str, entry: str, value: str, api: str) -> Found:
     """What one entry point and its manifest say."""
-    owner = f"{name} {version}".strip()
-    package, _, file = (part.strip() for part in value.partition(":"))
     here = Found(entry, name, version, value)
+    package, _, file = (part.strip() for part in value.partition(":"))
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}"):
-        text = f"expected 'package:plugin.toml', got {value!r}"
-        problem = errors.manifest_not_accepted(owner, "entry_points.txt", [(GROUP, f"{entry}: {text}")])
-        return Found(entry, name, version, value, error=problem)
-    relative = (*package.split("."), file)
+        text = f"{entry}: expected 'package:plugin.toml', got {value!r}"
+        return replace(here, error=errors.manifest_not_accepted(here.owner, "entry_points.txt", [(GROUP, text)]))
     looked: list[str] = []
-    path = locate(distribution, relative, looked)
+    path = locate(distribution, (*package.split("."), file), looked)
     if path is None:
-        return Found(entry, name, version, value, error=errors.manifest_not_found(owner, f"{entry} = {value}", looked))
-    here = Found(entry, name, version, value, path)
+        return replace(here, error=errors.manifest_not_found(here.owner, f"{entry} = {value}", looked))
+    here = replace(here, path=path)
     try:
-        document, lines = load(path, owner)
-        claimed = claims(document)
-        here = Found(entry, name, version, value, path, claims=claimed)
+        document, lines = load(path, here.owner)
+        here = replace(here, claims=claims(document))
         why = incompatibility(api_of(document), api)
         if why:
-            return Found(entry, name, version, value, path, incompatible=why, claims=claimed)
-        manifest = parse(
-            document, lines, path, plugin=entry, package=package, distribution=name, version=version
-        )  # fmt: skip
+            return replace(here, incompatible=why)
+        manifest = parse(document, lines, path, plugin=entry, package=package, distribution=name, version=version)
     except ManifestError as error:
-        return Found(entry, name, version, value, here.path, error=error, claims=here.claims)
-    return Found(entry, name, version, value, path, manifest, claims=claimed)
+        return replace(here, error=error)
+    return replace(here, manifest=manifest)
 
 
 def incompatibility(needed: tuple[int, int] | None, core: str) -> str:
@@ -216,29 +206,30 @@ class Catalog:
     def __init__(self, found: list[Found]) -> None:
         self.found = found
 
+    @property
+    def manifests(self) -> list[Manifest]:
+        """The manifests that are accepted."""
+        return [found.manifest for found in self.found if found.manifest is not None]
+
     def plugin_names(self) -> list[str]:
         """The plugins that are installed, broken ones included."""
         return list(dict.fromkeys(f.name for f in self.found))
 
     def place(self, keys: KeySpace) -> None:
         """Put the keys and backends of the manifests into the universe; a plugin whose key has no place has failed."""
-        manifests = [found.manifest for found in self.found if found.manifest is not None]
-        rows = [row for manifest in manifests for row in (key.row for key in manifest.keys) if row is not None]
-        backends = [backend.row for manifest in manifests for backend in manifest.backends]
+        rows = [key for manifest in self.manifests for key in manifest.new_keys]
+        backends = [backend for manifest in self.manifests for backend in manifest.backends]
         problems = keys.set_installed(rows, backends)
         for i, found in enumerate(self.found):
-            wrong = (
-                [problems[key.name] for key in found.manifest.keys if key.name in problems] if found.manifest else []
-            )
+            own = found.manifest.new_keys if found.manifest is not None else ()
+            wrong = [("provides.key", problems[key.name]) for key in own if key.name in problems]
             if wrong:
-                error = errors.manifest_not_accepted(found.owner, str(found.path), [("provides.key", t) for t in wrong])
+                error = errors.manifest_not_accepted(found.owner, str(found.path), wrong)
                 self.found[i] = replace(found, manifest=None, error=error)
 
     def namespaces(self) -> list[str]:
         """The namespaces that plugins have operators in."""
-        return sorted(
-            {name for found in self.found if found.manifest is not None for name in found.manifest.namespaces}
-        )
+        return sorted({name for manifest in self.manifests for name in manifest.namespaces})
 
     def offering(self, public_name: str) -> list[Found]:
         """The plugins whose manifests provide a public name of `turnout`."""
@@ -252,16 +243,14 @@ class Catalog:
     def _offers(self) -> dict[str, list[Found]]:
         offers: dict[str, list[Found]] = {}
         for found in self.found:
-            if found.manifest is not None:
-                for name in (*found.manifest.public.names, *found.manifest.public.modules):
-                    offers.setdefault(name, []).append(found)
+            for name in found.manifest.public if found.manifest is not None else ():
+                offers.setdefault(name, []).append(found)
         return offers
 
     def lowest_device(self) -> str:
         """The device string of the installed backend of lowest rank; "" where none says that it is."""
-        manifests = [found.manifest for found in self.found if found.manifest is not None]
-        lowest = [b for manifest in manifests for b in manifest.backends if b.rank == LOWEST]
-        return min(lowest, key=lambda b: b.row.order).device if lowest else ""
+        lowest = [b for manifest in self.manifests for b in manifest.backends if b.rank == LOWEST]
+        return min(lowest, key=lambda b: b.order).device if lowest else ""
 
     def known_elsewhere(self) -> list[str]:
         """Plugins of known packages, installed or not."""
@@ -285,11 +274,10 @@ class Catalog:
         backends = list(KEYS.backends)
         prefixes = {f.name: f.prefix for f in KEYS.functionalities}
         names = [*prefixes, *STANDARD_KEYS]
-        for found in self.found:
-            if found.manifest is not None:
-                backends += [backend.name for backend in found.manifest.backends]
-                names += [key.name for key in found.manifest.keys]
-                prefixes.update((key.name, key.prefix) for key in found.manifest.keys if key.name not in prefixes)
+        for manifest in self.manifests:
+            backends += [backend.name for backend in manifest.backends]
+            names += [key.name for key in manifest.keys]
+            prefixes.update((key.name, key.prefix) for key in manifest.keys if key.name not in prefixes)
         for known in providers.data().values():
             backends += known["backends"]
             names += known["functionalities"]

@@ -135,10 +135,9 @@ class Manager:
             return errors.not_installed(asked, package, self._broken())
         prefix = f"{kind}:"
         installed = sorted({c[len(prefix) :] for f in catalog().found for c in f.claims if c.startswith(prefix)})
-        near = _near(name, [*installed, *providers.known(kind)])
         if kind == "device":
-            return errors.unknown_device(name, installed, near, self._broken())
-        return errors.unknown(kind, name, installed, near, self._broken())
+            return errors.unknown_device(name, installed, providers.known(kind), self._broken())
+        return errors.unknown(kind, name, installed, providers.known(kind), self._broken())
 
     def _broken(self) -> list[str]:
         return [r.line() for r in self.records() if r.state in BROKEN]
@@ -153,10 +152,8 @@ class Manager:
                 package = providers.provider_of("plugin", name)
                 if package is not None:
                     raise errors.not_installed(f"the plugin {name}", package, self._broken())
-                known = catalog().plugin_names()
-                raise errors.unknown(
-                    "the plugin", name, known, _near(name, [*known, *providers.data()]), self._broken()
-                )
+                elsewhere = providers.known("plugin")
+                raise errors.unknown("the plugin", name, catalog().plugin_names(), elsewhere, self._broken())
             self._survey(claiming)
             self._activate(self._best(claiming), "")
             return self._record(self._active[name].found, self._judged())
@@ -238,8 +235,7 @@ class Manager:
         with LOCK:
             if name not in self._active:
                 if not self._find(name):
-                    known = catalog().plugin_names()
-                    raise errors.unknown("the plugin", name, known, _near(name, known), self._broken())
+                    raise errors.unknown("the plugin", name, catalog().plugin_names(), [], self._broken())
                 return
             dependents = self._dependents(name)
             if dependents and not with_dependents:
@@ -310,12 +306,6 @@ def _configured(name: str) -> tuple[object, int, str]:
 
 def _default(name: str) -> tuple[object, int, str]:
     return (None if name.startswith("plugins.choose.") else ()), 99, "default"
-
-
-def _near(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name, known, 1, 0.6)), "")
 
 
 def _place(error: BaseException) -> str:

@@ -42,7 +42,7 @@ class Facade:
             self._manager.activate(found.name)
             loaded = import_module(module)
             assert found.manifest is not None
-            value = loaded if name in found.manifest.public.modules else getattr(loaded, name)
+            value = loaded if name in found.manifest.modules else getattr(loaded, name)
             setattr(sys.modules[self._package], name, value)
             return value
 
@@ -65,7 +65,7 @@ class Facade:
                     raise PluginError(str(error)) from None
                 return None
             assert found.manifest is not None
-            if name not in found.manifest.public.modules:
+            if name not in found.manifest.modules:
                 return None
             self._manager.activate(found.name)
             return module
@@ -81,15 +81,11 @@ class Facade:
                 raise ConflictError(errors.two_providers(f"{self._package}.{name}", name, owners, offering[0].name))
         if not offering:
             package = providers.provider_of("public", name, {found.name for found in catalog().found})
-            raise PublicNameError(errors.no_public_name(self._package, name, package, self._near(name)))
+            known = [*vars(sys.modules[self._package]), *catalog().public_names()]
+            shown = [each for each in known if not each.startswith("_")]
+            raise PublicNameError(errors.no_public_name(self._package, name, package, shown))
         found = usable[0] if usable else offering[0]
         return found, _public(found)[name]
-
-    def _near(self, name: str) -> str:
-        from difflib import get_close_matches
-
-        known = [*vars(sys.modules[self._package]), *catalog().public_names()]
-        return next(iter(get_close_matches(name, [each for each in known if not each.startswith("_")], 1, 0.75)), "")
 
     def _forget(self, found: Found) -> None:
         """Take the names of a plugin that was deactivated out of the package: their next use activates it again."""
@@ -105,7 +101,5 @@ class Facade:
 
 
 def _public(found: Found) -> dict[str, str]:
-    """Public name -> module, of names and modules alike."""
-    if found.manifest is None:
-        return {}
-    return {**found.manifest.public.names, **found.manifest.public.modules}
+    """Public name -> module of a plugin."""
+    return {} if found.manifest is None else found.manifest.public

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 
+from turnout.config.settings import normal
 from turnout.plugins import providers
-from turnout.plugins.discovery import Found, normal
+from turnout.plugins.discovery import Found
 from turnout.plugins.records import PluginRecord
 
 # State, reason and remedy; error for what raised.

@@ -8,9 +8,7 @@ Start with `FunctionSchema.parse`. The modules, each importing only those before
 | `tokens`, `defaults` | tokens with columns; what a default's text means |
 | `parts` | names, arguments, returns and their alias annotations |
 | `parse` | the grammar |
-| `compatibility` | backward and forward compatibility of a changed schema |
 | `model` | `FunctionSchema`: kind, signature, aliases |
-| `conventions` | rules for declared operators: in-place names, out arguments, views |
 | `overloads` | which overload takes a call; ties |
 | `infer` | a schema from type annotations |
 | `kernels` | whether a Python function fits a schema |
@@ -21,7 +19,6 @@ A text that is not valid raises `SchemaSyntaxError` (a `SchemaError`) with `.col
 from __future__ import annotations
 
 from turnout.errors.schemas import SchemaSyntaxError
-from turnout.schema.conventions import check_conventions
 from turnout.schema.infer import infer_schema
 from turnout.schema.kernels import check_kernel_signature
 from turnout.schema.model import Annotation, Argument, FunctionSchema, Kind, OperatorName, Return
@@ -41,7 +38,6 @@ __all__ = [
     "ListType",
     "TupleType",
     "SchemaSyntaxError",
-    "check_conventions",
     "accepts",
     "accepts_argument",
     "check_no_tie",

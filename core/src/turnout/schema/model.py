@@ -3,8 +3,7 @@
 It is frozen. A schema that was parsed prints exactly as it was written (`text`); `canonical()` prints it from its
 parts. Two schemas are equal when their parts are, white space apart: a default's spelling is a part.
 
-Which arguments are `self`, out or TensorOptions, the kind and the signature follow PyTorch's code generator, so that
-the variants of one operator can be grouped as it groups them.
+Which arguments are `self` or out, and the kind, follow PyTorch's code generator.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from turnout.schema.compatibility import backward_break, forward_break
 from turnout.schema.parse import parse_schema
 from turnout.schema.parts import INPLACE_DUNDERS as INPLACE_DUNDERS
 from turnout.schema.parts import WILDCARD as WILDCARD
@@ -21,16 +19,8 @@ from turnout.schema.parts import Annotation as Annotation
 from turnout.schema.parts import Argument as Argument
 from turnout.schema.parts import OperatorName as OperatorName
 from turnout.schema.parts import Return as Return
-from turnout.schema.types import OptionalType
 
 Kind = Literal["functional", "inplace", "out", "mutable"]
-
-# The keyword-only run that makes a factory function's tensor, in this order; each may be optional.
-TENSOR_OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
-
-# A schema whose default for one argument is missing for historic reasons, and what its variants have there: without it
-# bernoulli.p would not be grouped with bernoulli_.float.
-_HISTORIC_DEFAULTS = {"bernoulli.p": {"p": "0.5"}}
 
 
 @dataclass(frozen=True)
@@ -96,16 +86,6 @@ class FunctionSchema:
         """Every written argument, in order, out arguments included."""
         return tuple(a for a in self.arguments if a.is_write)
 
-    @cached_property
-    def tensor_options(self) -> tuple[Argument, ...]:
-        """The keyword-only dtype, layout, device and pin_memory where all four follow each other; else empty."""
-        words = self.kwarg_only
-        for start in range(len(words) - len(TENSOR_OPTIONS) + 1):
-            run = words[start : start + len(TENSOR_OPTIONS)]
-            if all(_is_option(a, *option) for a, option in zip(run, TENSOR_OPTIONS, strict=True)):
-                return run
-        return ()
-
     def argument(self, name: str) -> Argument:
         """The argument of that name; KeyError when there is none."""
         for argument in self.arguments:
@@ -124,13 +104,6 @@ class FunctionSchema:
     def is_view(self) -> bool:
         """Whether a return shares memory with an argument that is not written: `(a)` on both sides."""
         return any(r.annotation is not None and not r.annotation.is_write for r in self.returns)
-
-    @cached_property
-    def is_factory(self) -> bool:
-        """Whether it makes tensors from none: no tensor is an input, and one is returned or written into `out`."""
-        if any(a.type.is_tensor_like and not a.is_out for a in self.arguments):
-            return False
-        return bool(self.out_arguments) or any(r.type.is_tensor_like for r in self.returns)
 
     @cached_property
     def kind(self) -> Kind:
@@ -165,41 +138,3 @@ class FunctionSchema:
                 )
             )
         return tuple(found)
-
-    # ---- how it relates to others
-
-    def signature(self) -> FunctionSchema:
-        """What all variants of one operator share; two schemas are variants when their signatures are equal.
-
-        Namespace, overload, in-place mark, annotations, return names, out arguments and TensorOptions are dropped;
-        written arguments that are not returned become returns, self first.
-        """
-        returns = [Return(r.type) for r in self.returns]
-        returned = {r.annotation for r in self.returns}
-        self_argument = self.self_argument
-        after_self = self.positional
-        if self_argument is not None:
-            after_self = after_self[after_self.index(self_argument) + 1 :]
-        written = (*(() if self_argument is None else (self_argument,)), *self.out_arguments, *after_self)
-        returns += [Return(a.type) for a in written if a.is_write and a.annotation not in returned]
-        options = self.tensor_options
-        historic = _HISTORIC_DEFAULTS.get(str(replace(self.name, namespace="")), {})
-        arguments = tuple(
-            replace(a, annotation=None, default_text=historic.get(a.name, a.default_text))
-            for a in self.arguments
-            if not a.is_out and a not in options
-        )
-        return FunctionSchema(OperatorName("", self.name.base), arguments, tuple(returns))
-
-    def is_backward_compatible_with(self, older: FunctionSchema) -> bool:
-        """Whether every call that `older` accepts still works the same with this schema."""
-        return backward_break(self, older) is None
-
-    def is_forward_compatible_with(self, older: FunctionSchema) -> bool:
-        """Whether a call recorded with this schema, defaults left out, works where only `older` is known."""
-        return forward_break(self, older) is None
-
-
-def _is_option(argument: Argument, name: str, type_name: str) -> bool:
-    type = argument.type.elem if isinstance(argument.type, OptionalType) else argument.type
-    return argument.name == name and type.canonical == type_name

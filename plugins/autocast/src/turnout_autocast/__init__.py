@@ -9,5 +9,7 @@
 | `contexts` | the state of this context: dtypes, the cache |
 | `scaling` | `GradScaler` |
 | `functions` | `custom_fwd`, `custom_bwd` |
-| `service` | what `turnout.amp` offers |
+| `mode` | the context `autocast` |
+| `service` | what other packages ask of Autocast |
+| `amp` | `turnout.amp` |
 """

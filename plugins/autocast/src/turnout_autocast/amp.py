@@ -1,108 +1,24 @@
-"""Mixed precision: the context `autocast`, and where the rest is to be found.
+"""`turnout.amp`: mixed precision.
 
-What runs in which dtype is decided by the plugin that provides the functionality Autocast, activated when a context is first
-entered; `cached_cast`, `promote_type`, `get_autocast_dtype`, `is_autocast_cache_enabled` and `clear_autocast_cache` are
-attributes of the service it registers. Whether casting is on for a backend is core's own state: the switch of its Autocast<B>.
+`autocast` runs operators in the dtype that suits them, `GradScaler` keeps small gradients of float16 apart from zero; the rest
+is for kernels of custom operators.
 """
 
 from __future__ import annotations
 
-from turnout import config, plugins
-from turnout.devices import active_device_types, device
-from turnout.errors import CallError, DisabledError
-from turnout.errors import plugins as errors
-from turnout.keys import AUTOCAST, KEYS
-from turnout.registry import REGISTRY
-from turnout.state import DISPATCH
+from typing import NoReturn
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from turnout_autocast.contexts import clear_autocast_cache, get_autocast_dtype, is_autocast_cache_enabled
+from turnout_autocast.functions import custom_bwd, custom_fwd
+from turnout_autocast.mode import autocast, is_autocast_enabled
+from turnout_autocast.scaling import GradScaler
+from turnout_autocast.service import cached_cast, promote_type
 
-    from turnout.dtypes import DType
+__all__ = [
+    "GradScaler", "autocast", "cached_cast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "promote_type",
+]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """What the plugin's service has: the casts, the scaler."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    from turnout_autocast import service
-
-    try:
-        return getattr(service, name)
-    except AttributeError:
-        raise AttributeError(f"module 'turnout.amp' has no attribute {name!r}") from None
-
-
-class autocast:
-    """Run operators on one type of device in the dtype that suits them. A context manager and a decorator.
-
-    device_type    "cpu", "cuda", ...
-    dtype          the lower precision; if left out that of the context around, else the device's own (bfloat16 on the CPU)
-    enabled        False: no casts inside, whatever the contexts around say
-    cache_enabled  whether a weight is cast once for all its uses, until the outermost context is left
-
-    Contexts nest, also those of different devices. A thread or task that does not enter one has none. When one is entered,
-    PluginError is raised where nothing provides Autocast, DeviceError or PluginError for a device that there is not,
-    DisabledError when configuration disables the key, DTypeError for a dtype that is no lower precision.
-    """
-
-    __slots__ = ("_left", "cache_enabled", "device_type", "dtype", "enabled")
-
-    def __init__(
-        self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
-    ) -> None:
-        if not isinstance(device_type, str):
-            raise CallError(f"autocast: device_type must be a str such as 'cpu', got {type(device_type).__name__}")
-        self.device_type = device(device_type).type
-        self.dtype = dtype
-        self.enabled = bool(enabled)
-        self.cache_enabled = cache_enabled
-        self._left: list[Callable[[], None]] = []
-
-    def __enter__(self) -> autocast:
-        if self.enabled:
-            _require_key(device(self.device_type).backend.name)
-            self._left.append(plugins.service(AUTOCAST).enter(self.device_type, self.dtype, self.cache_enabled))
-        else:
-            self._left.append(_switch_off(self.device_type))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._left.pop()()
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        from functools import wraps
-
-        @wraps(function)
-        def in_autocast(*args: Any, **kwargs: Any) -> Any:
-            with autocast(self.device_type, self.dtype, self.enabled, self.cache_enabled):
-                return function(*args, **kwargs)
-
-        return in_autocast
-
-
-def _require_key(backend: str) -> None:
-    """Raise DisabledError when configuration disables the key: nothing would be cast."""
-    key = AUTOCAST + backend
-    if REGISTRY.is_disabled(key, key):
-        error: DisabledError = errors.functionality_disabled(key, str(config.origin("keys.disable")))
-        raise error
-
-
-def _switch_off(device_type: str) -> Callable[[], None]:
-    """Needs no plugin: a program that leaves mixed precision out runs without it."""
-    if device_type not in active_device_types():
-        return lambda: None  # it has no tensors, and no context that is on
-    include, keep = DISPATCH.get()
-    token = DISPATCH.set((include & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name), keep))
-    return lambda: DISPATCH.reset(token)
-
-
-def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether operators on a type of device are cast now."""
-    if device_type not in active_device_types():
-        return False
-    include, keep = DISPATCH.get()
-    return bool(include & keep & KEYS.switch_bit(AUTOCAST + device(device_type).backend.name))
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(f"module 'turnout.amp' has no attribute {name!r}")

@@ -8,9 +8,9 @@ from typing import Any
 
 from turnout.dtypes import DType
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autocast.amp import autocast, is_autocast_enabled
 from turnout_autocast.contexts import get_autocast_dtype
 from turnout_autocast.kernels import cast_value
+from turnout_autocast.mode import autocast, is_autocast_enabled
 
 
 def custom_fwd(

@@ -1,4 +1,4 @@
-"""What `turnout.amp` offers while this plugin is active."""
+"""What other packages ask of Autocast: casts for kernels of their own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from turnout.errors import CallError, DTypeError
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
-from turnout_autocast.contexts import clear_autocast_cache, enter, get_autocast_dtype, is_autocast_cache_enabled
-from turnout_autocast.functions import custom_bwd, custom_fwd
+from turnout_autocast.contexts import enter
 from turnout_autocast.kernels import cast_value
-from turnout_autocast.scaling import GradScaler
 
 
 def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any:
@@ -57,15 +55,4 @@ def _require_floating(what: str, dtype: Any) -> None:
         raise DTypeError(errors.not_floating(what, dtype))
 
 
-__all__ = [
-    "GradScaler",
-    "cached_cast",
-    "cached_cast_all",
-    "clear_autocast_cache",
-    "custom_bwd",
-    "custom_fwd",
-    "enter",
-    "get_autocast_dtype",
-    "is_autocast_cache_enabled",
-    "promote_type",
-]
+__all__ = ["cached_cast", "cached_cast_all", "enter", "promote_type"]

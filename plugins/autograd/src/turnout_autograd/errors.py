@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout import Tensor
+    from turnout.operators import Operator
 
 
 class GradientError(TurnoutError, RuntimeError):
@@ -571,3 +572,21 @@ def svg_missing() -> str:
 def svg_failed(said: str) -> str:
     last = said.strip().splitlines()[-1:] or ["it did not say why"]
     return f"draw: Graphviz could not lay out the drawing: {last[0]}"
+
+
+def wrong_gradients(op: Operator, rule: str, expected: list[str], got: int) -> str:
+    """A rule that answers for fewer or more inputs than there are."""
+    return (
+        f"{op.qualified_name}: its gradient rule returned {got} value{'s' if got != 1 else ''} for {len(expected)} "
+        f"input{'s' if len(expected) != 1 else ''}\n  inputs  {', '.join(expected)}\n  rule    {rule}\n"
+        "  to fix  return one for each in order, None where there is no gradient"
+    )
+
+
+def wrong_list_gradient(op: Operator, rule: str, name: str, length: int, got: Any) -> str:
+    """A rule whose answer for a list of tensors is no list of that length."""
+    found = f"{len(got)} values" if isinstance(got, (list, tuple)) else type(got).__name__
+    return (
+        f"{op.qualified_name}: its gradient rule returned {found} for {name}, a list of {length}\n  rule    {rule}\n"
+        "  to fix  return a list with one for each tensor, or None for the whole list"
+    )

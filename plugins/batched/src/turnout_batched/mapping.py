@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout_aten import operators as aten
@@ -14,12 +14,21 @@ from turnout_batched import errors
 from turnout_batched.levels import Level, check_active, moved
 from turnout_batched.values import BATCHED, batched_tensor
 
-Function = Callable[..., Any]
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 
 def vmap(
-    func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> Function:
+    func: Callable[P, R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[P, R]:
     """A function that does for a batch what `func` does for one example.
 
     in_dims     which dim of each argument is the batch, None for arguments that all examples share; an int or None for all
@@ -108,8 +117,8 @@ def _size(leaves: list[Any], dims: list[int | None], names: list[str]) -> int:
 
 
 def _run(
-    func: Function, leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any], size: int, out_dims: Any,
-    randomness: str,
+    func: Callable[..., Any], leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any],
+    size: int, out_dims: Any, randomness: str,
 ) -> Any:  # fmt: skip
     level = Level(size, randomness)
     with level:

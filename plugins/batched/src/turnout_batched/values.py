@@ -83,8 +83,8 @@ class BatchedTensor(Tensor):
         raise errors.VmapError(errors.imperative("requires_grad_()"))
 
     @property
-    def grad(self) -> Tensor | None:
-        return None
+    def grad(self) -> Tensor:
+        return None  # type: ignore[return-value]  # as `Tensor.grad` has it
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

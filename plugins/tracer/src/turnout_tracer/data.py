@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
-from turnout.devices import Device, device
+from turnout.devices import Device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import FileFormatError, TurnoutError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 from turnout_aten.functions import return_types
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.trees import LEAF, Structure
@@ -207,7 +208,7 @@ def _read_structure(data: Any) -> Any:
 
 
 def _read_constant(data: dict[str, Any], target: Device | None) -> Constant:
-    at = device(data["device"]) if target is None else target
+    at = device(data["device"] if target is None else target)
     at = at.backend.resolve_device(at)
     array = at.backend.from_host(b64decode(data["data"]), tuple(data["shape"]), dtype_named(data["dtype"]), at)
     tensor: Tensor = wrap(array, at)

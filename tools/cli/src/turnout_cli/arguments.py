@@ -89,7 +89,7 @@ def _dtype(name: str) -> Any:
 
 def _tensor(dtype_name: str | None, shape: str, rest: str, text: str) -> Any:
     import turnout
-    from turnout.devices import default_device
+    from turnout_aten.tensor.devices import default_device, device
     from turnout_aten.tensor.tensor import wrap
 
     dtype = turnout.get_default_dtype() if dtype_name is None else _dtype(dtype_name)
@@ -99,7 +99,7 @@ def _tensor(dtype_name: str | None, shape: str, rest: str, text: str) -> Any:
         )
     options = _REST.findall(rest)
     places = [option[1:] for option in options if option.startswith("@")]
-    place = turnout.device(places[-1]) if places else default_device()
+    place = device(places[-1]) if places else default_device()
     backend = place.backend
     place = backend.resolve_device(place)
     sizes = tuple(int(size) for size in shape.replace(" ", "").split(",") if size)

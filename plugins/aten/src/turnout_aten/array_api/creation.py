@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from turnout.devices import Device, default_device
-from turnout.devices import device as device_named
+from turnout.devices import Device
 from turnout.dtypes import DType, get_default_dtype, int64
 from turnout.errors import ArgumentError
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.generated import functions as fn
 from turnout_aten.tensor import creation as factories
 from turnout_aten.tensor import interop
+from turnout_aten.tensor.devices import default_device
+from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False

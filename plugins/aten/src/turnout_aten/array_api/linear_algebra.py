@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import DimError, ShapeError
 from turnout_aten.array_api.promotion import pair
-from turnout_aten.functions import matrices
+from turnout_aten.functions import linear_algebra
 from turnout_aten.generated import functions as fn
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sums of products along the last axes of x1 with the first of x2, so many, or along two lists of axes."""
-    return matrices.tensordot(*pair("tensordot", x1, x2), dims=axes)
+    return linear_algebra.tensordot(*pair("tensordot", x1, x2), dims=axes)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:

@@ -6,8 +6,9 @@ count alike and only Python numbers give way, so the functions of this namespace
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, DTYPES, FLOAT, INT, DType, bool_, get_default_dtype, int64, promote_types, uint64
+from turnout.dtypes import COMPLEX, DTYPES, FLOAT, INT, DType, bool_, get_default_dtype, int64, uint64
 from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout_aten.dtypes import promote_types
 from turnout_aten.functions.limits import iinfo
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim

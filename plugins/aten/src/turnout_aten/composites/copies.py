@@ -9,7 +9,7 @@ from turnout.dtypes import COMPLEX, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import check_layout, place, strides_as
+from turnout_aten.kernels.factories import check_layout, place, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -44,7 +45,7 @@ def _laid_out(self: Tensor, memory_format: Any) -> bool:
     return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
-def _converted(self: Tensor, dtype: DType, device: Device, strides: tuple[int, ...] | None) -> Tensor:
+def _converted(self: Tensor, dtype: DType, device: TensorDevice, strides: tuple[int, ...] | None) -> Tensor:
     backend = device.backend
     array = backend.empty(self.array.shape, dtype, device, strides)
     _write(backend, array, device, self)

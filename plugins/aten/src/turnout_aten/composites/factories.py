@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import place
+from turnout_aten.kernels.factories import place
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.tensor import Tensor, wrap

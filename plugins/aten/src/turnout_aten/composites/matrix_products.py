@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import BOOL, FLOAT, int64, promote_types
+from turnout.dtypes import BOOL, FLOAT, int64
 from turnout.errors import DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
+from turnout_aten.dtypes import promote_types
 from turnout_aten.kernels.wrapping import check_result_dtype
 from turnout_aten.shapes.extents import broadcast, expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.pointwise import check_alpha

@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, bfloat16, float16, float32, fl
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import place, strides_as
+from turnout_aten.kernels.factories import place, strides_as
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.random import Generator, default_generator
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -18,13 +18,15 @@ from turnout_aten.tensor.tensor import Tensor, wrap
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from turnout_aten.tensor.devices import TensorDevice
+
 _BATCHED = KEYS.bit("Batched")  # inside vmap a value is another one for each example
 
 # The bits that a floating-point dtype holds exactly.
 _PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
 
-def _bits(shape: Sequence[int], device: Device, generator: Generator | None) -> Tensor:
+def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
     """int64 tensors of 63 random bits."""
     source = default_generator(device) if generator is None else generator
     shape = tuple(shape)
@@ -36,7 +38,7 @@ def _bits(shape: Sequence[int], device: Device, generator: Generator | None) -> 
     return made
 
 
-def drawn_uniform(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
+def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
     """Uniform in [0, 1), a multiple of the dtype's precision; of complex numbers, both parts."""
     if dtype.category == COMPLEX:
         return _as_complex(drawn_uniform((*shape, 2), dtype.to_real(), device, generator), dtype)
@@ -48,7 +50,7 @@ def drawn_uniform(shape: Sequence[int], dtype: DType, device: Device, generator:
     return made
 
 
-def drawn_normal(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
+def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
     """Standard normal, after Box and Muller (1958): sqrt(-2 ln u) cos(2 pi v); of complex numbers, parts of variance 1/2."""
     if dtype.category == COMPLEX:
         parts = drawn_normal((*shape, 2), dtype.to_real(), device, generator)
@@ -70,7 +72,7 @@ def _as_complex(parts: Tensor, dtype: DType) -> Tensor:
     return made
 
 
-def where_to_draw(device: Device | None, generator: Generator | None) -> Device:
+def where_to_draw(device: Device | None, generator: Generator | None) -> TensorDevice:
     return generator.device if device is None and generator is not None else place(device)
 
 
@@ -160,7 +162,7 @@ def randint_like_low(
     return _laid_out(made, self, memory_format)
 
 
-def _integers(shape: Sequence[int], low: int, high: int, device: Device, generator: Generator | None) -> Tensor:
+def _integers(shape: Sequence[int], low: int, high: int, device: TensorDevice, generator: Generator | None) -> Tensor:
     if low >= high:
         raise ArgumentError(f"randint: low must be less than high, got {low} and {high}")
     made: Tensor = aten.add__Scalar(aten.remainder__Scalar(_bits(shape, device, generator), high - low), low)

@@ -11,9 +11,10 @@ from itertools import chain
 
 from turnout.errors import SchemaError
 from turnout.keys import EXPLICIT
-from turnout.schema.conventions import check_conventions
 from turnout.schema.model import FunctionSchema
+from turnout_aten.declarations.conventions import check_conventions
 from turnout_aten.declarations.model import Group, NativeFunction, NativeFunctions
+from turnout_aten.declarations.signatures import signature
 from turnout_aten.declarations.variants import BY_FUNCTIONAL, FUNCTIONAL, OUT, candidates, complete
 from turnout_aten.errors.declarations import Problem, near
 
@@ -92,7 +93,7 @@ def _alone(f: NativeFunction) -> Iterator[str]:
 def _grouped(functions: list[NativeFunction], report: object) -> list[Group]:
     found: dict[tuple[str, FunctionSchema], Group] = {}
     for function in functions:
-        key = (function.namespace, function.schema.signature())
+        key = (function.namespace, signature(function.schema))
         group = found.get(key, Group())
         kind = function.schema.kind
         other = getattr(group, kind)
@@ -131,8 +132,8 @@ def takes_numbers_for(schema: FunctionSchema, delegate: FunctionSchema) -> bool:
     Then the delegate's shape function and kernel get a Python number there. Not in PyTorch, where such an overload is
     composite and wraps the number in a tensor first.
     """
-    own = schema.signature()
-    other = delegate.signature()
+    own = signature(schema)
+    other = signature(delegate)
     if own.name != other.name or len(own.arguments) != len(other.arguments) or own.returns != other.returns:
         return False
     for a, b in zip(own.arguments, other.arguments, strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from os import PathLike, fspath
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from turnout.operators.kernels import ARRAY, INTERNAL, LazyFunction
 from turnout.registry import REGISTRY
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout.registry import Registrations
+    from turnout_aten.backend.tensor_backend import TensorBackend
     from turnout_aten.declarations.tables import Table
 
     Call = Callable[..., Any]
@@ -173,12 +174,17 @@ def _no_values(*arrays: Any) -> None:
     """The kernel of tensors that have no values."""
 
 
+def _arrays_of(key: str) -> TensorBackend:
+    """The backend of a dense key. Operators of tensors have kernels for those that hold tensors only."""
+    return cast("TensorBackend", REGISTRY.backends[key])
+
+
 def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[str, ...]]) -> Any:
     def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
         from turnout_aten.kernels import wrapping as wrappers
 
         wrap = {"functional": wrappers.functional, "inplace": wrappers.inplace, "out": wrappers.out}[kind]
-        return wrap(wrappers.Structured(op, shape, dict(precomputed)), REGISTRY.backends[key], wrappers.Row(kernel.fn))
+        return wrap(wrappers.Structured(op, shape, dict(precomputed)), _arrays_of(key), wrappers.Row(kernel.fn))
 
     return bind_structured
 
@@ -186,7 +192,7 @@ def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[s
 def _plain_binder(op: Operator, kernel: Kernel, key: str) -> Call:
     from turnout_aten.kernels import wrapping as wrappers
 
-    return wrappers.plain(op, REGISTRY.backends[key], kernel.fn)
+    return wrappers.plain(op, _arrays_of(key), kernel.fn)
 
 
 def _autogen_binder(kind: str, source: str) -> Any:

@@ -12,6 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from turnout.schema.model import Argument, FunctionSchema
+from turnout_aten.declarations.signatures import is_factory
 
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
@@ -126,7 +127,7 @@ class NativeFunction:
         """Whether it makes tensors from none, or says so in `category_override`."""
         if self.category_override is not None:
             return self.category_override == "factory"
-        return self.schema.is_factory
+        return is_factory(self.schema)
 
     def __str__(self) -> str:
         return self.qualified_name

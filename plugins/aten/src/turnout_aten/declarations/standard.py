@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Modules whose kernels are of the internal convention and call no operators.
 _CALL_THE_BACKEND = (
-    "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.filling:",
+    "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.factories:",
 )  # fmt: skip
 
 

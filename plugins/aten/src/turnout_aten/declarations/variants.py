@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.keys import EXPLICIT
 from turnout.schema.model import Annotation, Argument, FunctionSchema, OperatorName, Return
 from turnout_aten.declarations.model import Group, NativeFunction
+from turnout_aten.declarations.signatures import tensor_options
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -83,7 +84,7 @@ def out_schema(schema: FunctionSchema) -> FunctionSchema:
     returns, outs = _out_arguments(schema)
     kept = schema.arguments
     if schema.kind == "functional":
-        kept = tuple(replace(a, annotation=None) for a in kept if a not in schema.tensor_options)
+        kept = tuple(replace(a, annotation=None) for a in kept if a not in tensor_options(schema))
     return FunctionSchema(name, (*kept, *outs), returns)
 
 
@@ -110,7 +111,7 @@ def functional_schema(schema: FunctionSchema) -> FunctionSchema:
     """The functional variant of an in-place or mutable schema: what is written is returned instead."""
     mark = "_functional" if schema.kind == "mutable" else ""
     name = OperatorName(schema.name.namespace, schema.name.base + mark, schema.name.overload)
-    arguments = tuple(replace(a, annotation=None) for a in schema.arguments if a not in schema.tensor_options)
+    arguments = tuple(replace(a, annotation=None) for a in schema.arguments if a not in tensor_options(schema))
     returns = tuple(replace(r, annotation=None) for r in schema.returns)
     added = tuple(Return(a.type, f"{a.name}_out") for a in _written_not_returned(schema))
     return FunctionSchema(name, arguments, returns + added)

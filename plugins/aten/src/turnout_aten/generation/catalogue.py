@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.packets import Packet, identifier, result_fields
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from turnout_aten.declarations.model import NativeFunctions
 from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import Problem, near
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import function_packets
 from turnout_aten.generation.tables import (
     functions_text,
     groups_text,
     methods_text,
     names_text,
-    operators_text,
     return_types_text,
     rows_text,
 )
@@ -42,7 +41,6 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     texts = {
         "__init__.py": '"""What the build makes from `native_functions.yaml`: tables, type stubs."""\n',
         "rows.py": rows_text(functions, source, lambda _, kernel: reference(kernel)),
-        "operators.py": operators_text(source),
         "groups.py": groups_text(functions, source),
         "methods.py": methods_text(functions, source),
         "names.py": names_text(functions, source),

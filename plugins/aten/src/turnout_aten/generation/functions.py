@@ -7,6 +7,7 @@ inline and go to the packet when it misses; the rest call the packet.
 from __future__ import annotations
 
 from turnout.operators.stubs import default_source, python_name
+from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.functions.call_forms import SECOND_NAMES
 from turnout_aten.generation.packets import (
     has_more_positional,
@@ -143,7 +144,7 @@ def _out_call(base: Declared, out: Declared) -> list[str]:
     schema = public_schema(out.schema)
     names = [python_name(a.name) for a in out.schema.out_arguments]
     lines = []
-    options = {a.name for a in base.schema.tensor_options}
+    options = {a.name for a in tensor_options(base.schema)}
     if options:
         lines.append(f"check_options({out.qualified_name!r}, out, dtype, device)")
     if len(names) > 1 or names != ["out"]:

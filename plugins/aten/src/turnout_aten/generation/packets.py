@@ -6,6 +6,7 @@ An overload is a `NativeFunction` of a yaml, or the row of a table: what is aske
 from __future__ import annotations
 
 from turnout.operators.stubs import python_name
+from turnout_aten.declarations.signatures import tensor_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def int_list_spreads(packet: Packet, *, method: bool) -> str:
 
 def takes_requires_grad(packet: Packet, method: bool) -> bool:
     """Whether it makes tensors from options: turnout.zeros(2), x.new_zeros(2), and no conversion such as x.to(device)."""
-    return any(f.schema.tensor_options for f in packet.bases) and (not method or packet.name.startswith("new_"))
+    return any(tensor_options(f.schema) for f in packet.bases) and (not method or packet.name.startswith("new_"))
 
 
 def is_int_list(argument: Argument) -> bool:
@@ -153,6 +154,6 @@ def result_fields(packet: Packet) -> tuple[str, ...]:
 
 def same_inputs(base: Declared, out: Declared) -> bool:
     """Whether an out variant takes what the base takes, TensorOptions apart."""
-    options = base.schema.tensor_options
+    options = tensor_options(base.schema)
     own = [(a.name, str(a.type), a.kwarg_only) for a in base.schema.arguments if a not in options]
     return own == [(a.name, str(a.type), a.kwarg_only) for a in out.schema.arguments if not a.is_out]

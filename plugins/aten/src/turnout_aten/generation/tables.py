@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.variants import source_of
-from turnout_aten.functions.compiled import GLOBALS
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.compilation import GLOBALS
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import (
     function_packets,
     is_method,
@@ -165,11 +165,3 @@ def functions_text(module: str, source: str) -> str:
     title = _TITLES.get(module, f"The functions of `turnout.{module}`.")
     lines = [header(title, source), "from turnout_aten.functions.lookup import functions_of", ""]
     return "\n".join([*lines, f"__getattr__, __dir__ = functions_of(globals(), {HOMES[module]!r})"]) + "\n"
-
-
-def operators_text(source: str) -> str:
-    """The module under which `turnout_aten.operators` was found before."""
-    return (
-        header("Another name of `turnout_aten.operators`.", source)
-        + "\nimport sys\n\nfrom turnout_aten import operators\n\nsys.modules[__name__] = operators\n"
-    )

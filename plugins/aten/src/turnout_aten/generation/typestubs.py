@@ -8,6 +8,7 @@ from turnout.operators.stubs import python_name
 from turnout.schema.model import Argument, FunctionSchema
 from turnout.schema.types import BaseType, ListType, OptionalType, Type
 from turnout_aten.declarations.model import NativeFunctions
+from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.generation.catalogue import function_packets, method_packets, named_packets
 from turnout_aten.generation.methods import BINARY
 from turnout_aten.generation.packets import (
@@ -36,6 +37,7 @@ from typing import Any, overload
 
 from turnout.devices import Device
 from turnout.dtypes import DType
+from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 """
 # Tables import nothing of Turnout: modules that tensors are made of use them.
@@ -50,6 +52,7 @@ _BASES = {
     "Tensor": "Tensor", "bool": "_bool", "int": "_int", "SymInt": "_int", "DeviceIndex": "_int", "float": "_float",
     "SymFloat": "_float", "complex": "_complex", "Scalar": "_complex", "SymBool": "_bool", "str": "_str",
     "ScalarType": "DType", "Device": "Device", "Layout": "_str", "MemoryFormat": "_str", "QScheme": "_str",
+    "Generator": "Generator",
 }  # fmt: skip
 _ACCEPTED = {"ScalarType": "DType | type", "Device": "Device | _str", "Scalar": "_complex | Tensor"}
 
@@ -82,6 +85,8 @@ def methods_stub(functions: NativeFunctions, source: str) -> str:
     for name in special:
         if name in ("__eq__", "__ne__"):
             body.append(f"def {name}(self, other: object) -> Tensor: ...")
+        elif name in ("__matmul__", "__rmatmul__"):
+            body.append(f"def {name}(self, other: Tensor) -> Tensor: ...")
         elif name in BINARY or name.startswith("__r"):
             body.append(f"def {name}(self, other: Tensor | _complex) -> Tensor: ...")
         else:
@@ -107,10 +112,6 @@ def return_types_stub(functions: NativeFunctions, source: str) -> str:
 def tables_stub(source: str) -> dict[str, str]:
     """The type stubs of the tables: file name -> text."""
     return {
-        "operators.pyi": _TABLE_HEADER.format(title="Operators.", source=source)
-        + """
-def __getattr__(name: str) -> Any: ...
-""",
         "rows.pyi": _TABLE_HEADER.format(title="Operators.", source=source)
         + """
 OPERATORS: dict[str, tuple[tuple[str, str | None, bool, tuple[str, ...], bool, bool, tuple[tuple[str, str], ...]], ...]]
@@ -178,7 +179,7 @@ def _signature(packet: Packet, f: Declared, method: bool, out: str, spread: Argu
         accepted = accepted_text(argument.type)
         parts.append(f"{name}: {accepted}{optional if not accepted.endswith('| None') else ''}{default}")
     more = [out] if out else []
-    if f.schema.tensor_options and takes_requires_grad(packet, method):
+    if tensor_options(f.schema) and takes_requires_grad(packet, method):
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]

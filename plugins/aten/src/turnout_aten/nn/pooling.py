@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
     Size = int | Sequence[int]
+    MaybeTwo = Any  # the largest elements and their places, with `return_indices`
 
 
 def _each(value: Any, ndim: int) -> tuple[Any, ...]:
@@ -50,7 +51,7 @@ def _each(value: Any, ndim: int) -> tuple[Any, ...]:
 def max_pool1d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor | MaybeTwo:  # fmt: skip
     """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, and their places in the line.
 
     The stride is the kernel where it is None. Raises ShapeError for windows that do not fit.
@@ -72,7 +73,7 @@ def max_pool1d_with_indices(
 def max_pool2d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor | MaybeTwo:  # fmt: skip
     """The same over [N, C, H, W] or [C, H, W]; places count in the flattened image."""
     made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -91,7 +92,7 @@ def max_pool2d_with_indices(
 def max_pool3d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor | MaybeTwo:  # fmt: skip
     """The same over [N, C, D, H, W] or [C, D, H, W]."""
     made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -123,7 +124,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
     """The largest elements of windows that cover the line evenly, with `return_indices` and their places."""
     made = adaptive_max_pool1d_with_indices(input, output_size)
     return made if return_indices else made[0]
@@ -136,7 +137,7 @@ def adaptive_max_pool1d_with_indices(
     return _functions.adaptive_max_pool1d(input, output_size)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """The same with two dims; None keeps a length."""
     made = adaptive_max_pool2d_with_indices(input, output_size)
     return made if return_indices else made[0]
@@ -149,7 +150,7 @@ def adaptive_max_pool2d_with_indices(
     return _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
     """The same with three dims."""
     made = adaptive_max_pool3d_with_indices(input, output_size)
     return made if return_indices else made[0]
@@ -181,7 +182,7 @@ def _fractional(
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | MaybeTwo:  # fmt: skip
     """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
 
     Raises ArgumentError where neither is given.
@@ -201,7 +202,7 @@ def fractional_max_pool2d_with_indices(
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor | MaybeTwo:  # fmt: skip
     """The same with three dims."""
     made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]

@@ -7,8 +7,9 @@ type promotion; every pair is compared with `torch.result_type` in tests/oracle.
 
 from __future__ import annotations
 
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64, promote_types
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64
 from turnout.errors import DTypeError
+from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False

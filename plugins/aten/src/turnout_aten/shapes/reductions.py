@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, promote_types, uint8
+from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
+from turnout_aten.dtypes import promote_types
 from turnout_aten.shapes.extents import numel, reduced, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out, Result
 

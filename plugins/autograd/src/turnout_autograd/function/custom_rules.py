@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from turnout.errors import library as texts
 from turnout.errors.library import KernelResultError
 from turnout.library.gradients import Rule
 from turnout.operators import Operator
 from turnout.state import BELOW_AUTOGRAD
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
 from turnout_autograd.function.function import Function
 
 Call = Callable[..., Any]
@@ -138,7 +138,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
     names = [a.name for a in op.schema.positional]
     lengths = call.inputs.lengths
     if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
-        raise KernelResultError(texts.wrong_gradients(op, rule.shown, names, len(grads)))
+        raise KernelResultError(errors.wrong_gradients(op, rule.shown, names, len(grads)))
     # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
     grads = (grads + [None] * len(names))[: len(names)]
     flat: list[Any] = []
@@ -150,7 +150,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
         elif isinstance(grad, (list, tuple)) and len(grad) == length:
             flat += grad
         else:
-            raise KernelResultError(texts.wrong_list_gradient(op, rule.shown, name, length, grad))
+            raise KernelResultError(errors.wrong_list_gradient(op, rule.shown, name, length, grad))
     return flat
 
 

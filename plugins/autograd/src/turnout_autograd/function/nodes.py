@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from turnout_autograd.function.context import FunctionCtx
     from turnout_autograd.function.function import Function
 
-_zeros = find_operator("aten::zeros").call
+_zeros = find_operator("aten::zeros").stub
 
 
 class FunctionNode(Node):

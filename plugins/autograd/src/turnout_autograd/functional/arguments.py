@@ -12,7 +12,7 @@ from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import of_dtype
 
 Function = Callable[..., Any]
-ones_like = find_operator("aten::ones_like").call
+ones_like = find_operator("aten::ones_like").stub
 REVERSE, FORWARD = "reverse-mode", "forward-mode"
 
 

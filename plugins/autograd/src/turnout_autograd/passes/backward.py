@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from turnout.errors import ArgumentError
 from turnout.keys import KEYS
@@ -24,9 +24,13 @@ from turnout_autograd.passes.roots import check_inputs, places, root_gradients, 
 from turnout_autograd.transforms.batch_elements import PlainTensors
 
 if TYPE_CHECKING:
+    from typing import Literal, TypeVar
+
     from turnout_autograd.passes.roots import Place
 
-_zeros_like = find_operator("aten::zeros_like").call
+    Key = TypeVar("Key")
+
+_zeros_like = find_operator("aten::zeros_like").stub
 _BATCHED = KEYS.bit("Batched")
 
 
@@ -80,9 +84,80 @@ def backward(
         GRAD.set(before)  # not by a token: an interrupt may come before there is one
 
 
+@overload
 def grad(
     outputs: Place | Sequence[Place],
-    inputs: Place | Sequence[Place] | dict[Any, Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    *,
+    materialize_grads: Literal[True],
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: dict[Key, Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[Key, Tensor]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: dict[Key, Tensor] | dict[Key, Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[Key, Any]: ...
+
+
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Any,
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -121,7 +196,7 @@ def grad(
 
         plain = PlainTensors(ends, into)
         cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
-        found = grad(
+        elements = grad(
             plain.outputs,
             plain.inputs,
             cotangents,
@@ -132,7 +207,7 @@ def grad(
             False,
             materialize_grads,
         )
-        return plain.elements(found)
+        return plain.elements(elements)
     levels = GRAD.get()[1] | 1
     check_inputs("grad", into, levels)
     if materialize_grads:

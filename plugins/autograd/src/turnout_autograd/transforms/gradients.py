@@ -14,12 +14,17 @@ from turnout_autograd.transforms.arguments import picked, select_arguments
 from turnout_autograd.transforms.linearized import Linearized
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec
+
     from turnout_autograd.transforms.arguments import Argnums, Function
 
-_ones_like = find_operator("aten::ones_like").call
+    P = ParamSpec("P")
+
+_ones_like = find_operator("aten::ones_like").stub
 
 
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """A function that gives the gradient of `func`, which returns one number, with respect to some of its arguments.
 
     argnums  which positional arguments, counted from the end where negative; a tuple gives a tuple of gradients
@@ -38,7 +43,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return gradient
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """As `grad`, with what `func` returned: (gradient, value), or (gradient, (value, anything)) with `has_aux`."""
     return _with_value("grad_and_value", func, argnums, has_aux)
 

@@ -17,13 +17,20 @@ from turnout_autograd.transforms.arguments import picked, select_arguments
 from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec
+
     from turnout_autograd.transforms.arguments import Argnums, Function
 
-_stack = find_operator("aten::stack").call
-_zeros_like = find_operator("aten::zeros_like").call
+    P = ParamSpec("P")
+
+_stack = find_operator("aten::stack").stub
+_zeros_like = find_operator("aten::zeros_like").stub
 
 
-def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+def jacrev(
+    func: Callable[P, Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable[P, Any]:
     """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument.
 
     Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
@@ -32,7 +39,9 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     return _by_rows("jacrev", func, argnums, has_aux, chunk_size)
 
 
-def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+def jacfwd(
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[P, Any]:
     """The same column by column of the argument: for functions with more results than arguments.
 
     # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
@@ -40,7 +49,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     return _by_columns("jacfwd", func, argnums, has_aux, randomness)
 
 
-def hessian(func: Function, argnums: Argnums = 0) -> Function:
+def hessian(func: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     """A function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
     rows = _by_rows("hessian", func, argnums, False, None)
     return _by_columns("hessian", rows, argnums, False, "error")

@@ -13,9 +13,9 @@
 from __future__ import annotations
 
 from turnout.errors import SchemaError
-from turnout.errors.schemas import convention
 from turnout.schema.model import Argument, FunctionSchema
 from turnout.schema.types import ListType
+from turnout_aten.errors.declarations import convention
 
 SCRATCH_PREFIX = "_scratch_"
 

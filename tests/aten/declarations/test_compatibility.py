@@ -3,6 +3,7 @@
 import pytest
 
 from turnout.schema import FunctionSchema
+from turnout_aten.declarations.compatibility import backward_break, forward_break
 
 
 @pytest.mark.parametrize(("older", "newer", "backward", "forward"), [
@@ -35,5 +36,5 @@ from turnout.schema import FunctionSchema
 ])  # fmt: skip
 def test_a_changed_schema_says_whether_old_calls_and_old_runtimes_still_work(older, newer, backward, forward):
     new, old = FunctionSchema.parse(newer), FunctionSchema.parse(older)
-    assert new.is_backward_compatible_with(old) is backward
-    assert new.is_forward_compatible_with(old) is forward
+    assert (backward_break(new, old) is None) is backward
+    assert (forward_break(new, old) is None) is forward

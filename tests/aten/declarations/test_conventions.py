@@ -3,7 +3,8 @@
 import pytest
 
 from turnout.errors import SchemaError
-from turnout.schema import FunctionSchema, check_conventions
+from turnout.schema import FunctionSchema
+from turnout_aten.declarations.conventions import check_conventions
 
 INPLACE = "schema: the name of an in-place operator ends in '_', and it writes and returns self"
 OUT = "schema: out arguments are keyword-only, named out or out0, out1, ..., written, and returned in order"

@@ -1,0 +1,24 @@
+"""The layout of error texts: a head, labelled rows below it, and the nearest known name."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def report(head: str, *rows: tuple[str, object]) -> str:
+    """`head` and below it a line for each row, labels aligned; rows with an empty text are left out."""
+    kept = [(label, str(text)) for label, text in rows if str(text)]
+    width = max((len(label) for label, _ in kept), default=0)
+    return head + "".join(f"\n  {label:{width}}  {text}" for label, text in kept)
+
+
+def near(
+    word: str, known: Iterable[str], *, count: int = 1, cutoff: float = 0.6, spell: Callable[[str], str] = str
+) -> str:
+    """`; did you mean X?` for the known names nearest to `word`, "" when none is near."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, list(known), count, cutoff)
+    return f"; did you mean {' or '.join(map(spell, found))}?" if found else ""

@@ -1,0 +1,91 @@
+"""The context `autocast`, and whether casting is on: the state has the switch of a backend's Autocast<B>."""
+
+from __future__ import annotations
+
+from turnout import config, plugins
+from turnout.devices import active_device_types, device
+from turnout.errors import CallError, DisabledError
+from turnout.errors import plugins as errors
+from turnout.keys import AUTOCAST, KEYS
+from turnout.registry import REGISTRY
+from turnout.state import DISPATCH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout.dtypes import DType
+
+
+class autocast:
+    """Run operators on one type of device in the dtype that suits them. A context manager and a decorator.
+
+    device_type    "cpu", "cuda", ...
+    dtype          the lower precision; if left out that of the context around, else the device's own (bfloat16 on the CPU)
+    enabled        False: no casts inside, whatever the contexts around say
+    cache_enabled  whether a weight is cast once for all its uses, until the outermost context is left
+
+    Contexts nest, also those of different devices. A thread or task that does not enter one has none. When one is entered,
+    PluginError is raised where nothing provides Autocast, DeviceError or PluginError for a device that there is not,
+    DisabledError when configuration disables the key, DTypeError for a dtype that is no lower precision.
+    """
+
+    __slots__ = ("_left", "cache_enabled", "device_type", "dtype", "enabled")
+
+    def __init__(
+        self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise CallError(f"autocast: device_type must be a str such as 'cpu', got {type(device_type).__name__}")
+        self.device_type = device(device_type).type
+        self.dtype = dtype
+        self.enabled = bool(enabled)
+        self.cache_enabled = cache_enabled
+        self._left: list[Callable[[], None]] = []
+
+    def __enter__(self) -> autocast:
+        if self.enabled:
+            _require_key(device(self.device_type).backend.name)
+            self._left.append(plugins.service(AUTOCAST).enter(self.device_type, self.dtype, self.cache_enabled))
+        else:
+            self._left.append(_switch_off(self.device_type))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._left.pop()()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        from functools import wraps
+
+        @wraps(function)
+        def in_autocast(*args: Any, **kwargs: Any) -> Any:
+            with autocast(self.device_type, self.dtype, self.enabled, self.cache_enabled):
+                return function(*args, **kwargs)
+
+        return in_autocast
+
+
+def _require_key(backend: str) -> None:
+    """Raise DisabledError when configuration disables the key: nothing would be cast."""
+    key = AUTOCAST + backend
+    if REGISTRY.is_disabled(key, key):
+        error: DisabledError = errors.functionality_disabled(key, str(config.origin("keys.disable")))
+        raise error
+
+
+def _switch_off(device_type: str) -> Callable[[], None]:
+    """Needs no plugin: a program that leaves mixed precision out runs without it."""
+    if device_type not in active_device_types():
+        return lambda: None  # it has no tensors, and no context that is on
+    include, keep = DISPATCH.get()
+    token = DISPATCH.set((include & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name), keep))
+    return lambda: DISPATCH.reset(token)
+
+
+def is_autocast_enabled(device_type: str = "cpu") -> bool:
+    """Whether operators on a type of device are cast now."""
+    if device_type not in active_device_types():
+        return False
+    include, keep = DISPATCH.get()
+    return bool(include & keep & KEYS.switch_bit(AUTOCAST + device(device_type).backend.name))
