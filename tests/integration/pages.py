@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,14 +78,14 @@ def changed_text(text: str, block: Block) -> str:
 class Reader:
     """Someone who follows a page in a clone, with an environment of their own and no network."""
 
-    def __init__(self, folder: Path, trees: Iterable[str] = ("core", "plugins", "tools")) -> None:
+    def __init__(self, folder: Path, trees: tuple[str, ...] = ("core", "plugins", "tools")) -> None:
         self.environment = Environment(folder)
         self.python = str(self.environment.python)
         self.clone = folder / "clone"
         self.clone.mkdir()
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
-        for tree in trees:
-            shutil.copytree(ROOT / tree, self.clone / tree, ignore=ignored)
+        for file in tracked(trees):
+            (self.clone / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / file, self.clone / file)
         # `pip` of the environment, which has none of its own: the running one is told where to install.
         self.command("pip", f'"{sys.executable}" -m pip --python "{self.python}"')
 
@@ -112,8 +112,8 @@ class Reader:
             command, cwd=self.clone, env=clean, capture_output=True, text=True, shell=isinstance(command, str)
         )
 
-    def follow(self, page: Path, skipped: tuple[str, ...] = ("make ",)) -> Iterator[Block]:
-        """Do what the page says, block by block; commands that start with one of `skipped` are left out."""
+    def follow(self, page: Path, instead: Mapping[str, str] | None = None) -> Iterator[Block]:
+        """Do what the page says, block by block; `instead` has commands that stand for some of the page's, "" for nothing."""
         printed = ""
         for block in blocks(page):
             where = f"{page.name}:{block.line}"
@@ -126,9 +126,7 @@ class Reader:
                 path.write_text(changed_text(path.read_text(), block))
             elif block.kind == "sh":
                 for command in shell_commands(block):
-                    if command.startswith(skipped):
-                        continue
-                    done = self.run(command)
+                    done = self.run((instead or {}).get(command, command))
                     assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"
                     printed = done.stdout
             elif block.kind == "python":
@@ -140,6 +138,15 @@ class Reader:
             elif block.kind:
                 raise AssertionError(f"{where}: a block of kind {block.kind!r}, which nothing runs")
             yield block
+
+
+def tracked(trees: tuple[str, ...]) -> list[str]:
+    """What a clone has of some folders and files: nothing that a build made."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *trees]
+    if not trees:
+        return []
+    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [file for file in done.stdout.splitlines() if (ROOT / file).is_file()]
 
 
 def is_as_shown(expected: str, printed: str) -> bool:
