@@ -17,11 +17,11 @@ def svg(dot: str) -> str:
     from turnout_autograd import errors
 
     if find_spec("pygraphviz") is None:
-        raise errors.DrawingError(errors.svg_missing())
+        raise errors.DrawingError(errors.drawing.svg_missing())
     # -P: a file of the working directory must not stand in for a module.
     done = subprocess.run([sys.executable, "-P", "-m", __name__], input=dot.encode(), capture_output=True, check=False)
     if done.returncode:
-        raise errors.DrawingError(errors.svg_failed(done.stderr.decode(errors="replace")))
+        raise errors.DrawingError(errors.drawing.svg_failed(done.stderr.decode(errors="replace")))
     return done.stdout.decode()
 
 

@@ -128,4 +128,4 @@ def _users(frame: FrameType) -> Iterator[tuple[FrameType, int]]:
 
 def line_of(node: Node) -> str:
     """Where a node was recorded."""
-    return node.extra.line if node.extra is not None and node.extra.line else errors.UNNOTED
+    return node.extra.line if node.extra is not None and node.extra.line else errors.passes.UNNOTED

@@ -50,7 +50,7 @@ class FunctionCtx:
             return self._to_save
         node = self._node() or _GONE
         if self._saved is FREED:
-            raise errors.GradientError(errors.freed(node.op_name))
+            raise errors.GradientError(errors.passes.freed(node.op_name))
         return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -66,7 +66,7 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (the default) or None for outputs that were not used."""
         if not isinstance(value, bool):
-            raise CallError(errors.function_flag("set_materialize_grads", value))
+            raise CallError(errors.functions.function_flag("set_materialize_grads", value))
         self._materialize = value
 
 
@@ -74,7 +74,7 @@ def _check_tensors(method: str, values: Sequence[Any]) -> None:
     """Raise CallError for anything but tensors."""
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
-            raise CallError(errors.function_marks(method, i, value))
+            raise CallError(errors.functions.function_marks(method, i, value))
 
 
 class GoneNode(Node):
@@ -96,7 +96,7 @@ def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
             return saved
     if isinstance(saved, Kept):
         if node is _GONE:
-            raise errors.GradientError(errors.saved_output_gone(i))
+            raise errors.GradientError(errors.functions.saved_output_gone(i))
         return saved.tensor(node, f"saved_tensors[{i}]")
     tensor, version = saved
     checked: Tensor = check_saved(node, f"saved_tensors[{i}]", tensor, version)

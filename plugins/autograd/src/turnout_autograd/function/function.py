@@ -65,7 +65,7 @@ class Function:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise errors.GradientError(errors.function_both(cls.__name__))
+            raise errors.GradientError(errors.functions.function_both(cls.__name__))
         return cls.vjp
 
     @staticmethod
@@ -75,7 +75,7 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raise GradientError: a function is not called as an instance."""
-        raise errors.GradientError(errors.function_called(type(self).__name__))
+        raise errors.GradientError(errors.functions.function_called(type(self).__name__))
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ class Function:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for tensor in ctx._dirty:
             if not any(tensor is each for each in outputs):
-                raise errors.GradientError(errors.function_not_input(cls.__name__))
+                raise errors.GradientError(errors.functions.function_not_input(cls.__name__))
         if not tracked:
             return as_returned(output, [unrecorded(cls, value, args, ctx._dirty) for value in outputs])
         node = FunctionNode()
@@ -147,5 +147,5 @@ def _positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, An
         bound.apply_defaults()
     for name, value in bound.kwargs.items():
         if isinstance(value, Tensor) and (value.requires_grad or value.keys & _BATCHED):
-            raise CallError(errors.function_keyword(cls.__name__, name))
+            raise CallError(errors.functions.function_keyword(cls.__name__, name))
     return bound.args[0 if newer else 1 :], bound.kwargs

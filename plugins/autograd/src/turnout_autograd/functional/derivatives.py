@@ -58,7 +58,9 @@ def hessian(
     rows = _columns if outer_jacobian_strategy == FORWARD else _rows
 
     def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
-        run = Run("hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.strict_gradient)
+        run = Run(
+            "hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.transforms.strict_gradient
+        )
         with run.mode():
             return like_given(several, [like_given(several, row) for row in rows(run, vectorize)]), ()
 

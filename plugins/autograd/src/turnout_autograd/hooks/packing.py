@@ -176,13 +176,13 @@ class Packed:
         with recording(0):
             self._packed = pack_hook(given)
         if given.version() != version:
-            raise AliasError(errors.pack_hook_wrote())
+            raise AliasError(errors.hooks.pack_hook_wrote())
 
     def unpacked(self, node: Node) -> Any:
         """The saved tensor again, or for an output of `node` its `Kept`. Raises CallError when `unpack` returns no tensor."""
         tensor = self._unpack(self._packed)
         if not isinstance(tensor, Tensor):
-            raise CallError(errors.unpack_hook_result(node.op_name, tensor))
+            raise CallError(errors.hooks.unpack_hook_result(node.op_name, tensor))
         if self._is_output:
             return KeptOfView(Kept(tensor, self._gmask, self._index), node)
         if self._gmask:

@@ -179,7 +179,7 @@ def grad(
     Raises as `backward` does.
     """
     if materialize_grads and allow_unused is False:
-        raise ArgumentError(errors.unused_contradiction())
+        raise ArgumentError(errors.passes.unused_contradiction())
     if isinstance(inputs, dict):
         listed = grad(
             outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
@@ -192,7 +192,7 @@ def grad(
         return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if any(t.keys & _BATCHED for t in (*ends, *into) if isinstance(t, Tensor)):
         if any(isinstance(t, GradientEdge) for t in (*ends, *into)):
-            raise errors.GradientError(errors.edge_inside_vmap())
+            raise errors.GradientError(errors.passes.edge_inside_vmap())
 
         plain = PlainTensors(ends, into)
         cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
@@ -213,7 +213,7 @@ def grad(
     if materialize_grads:
         for i, each in enumerate(into):
             if isinstance(each, GradientEdge):
-                raise ArgumentError(errors.edge_zeros(i))
+                raise ArgumentError(errors.passes.edge_zeros(i))
     retain = create_graph if retain_graph is None else retain_graph
     before = enabled, allowed = GRAD.get()
     try:
@@ -231,7 +231,7 @@ def grad(
     if not allow_unused:
         for i, each in enumerate(found):
             if each is None:
-                raise errors.GradientError(errors.unused(i))
+                raise errors.GradientError(errors.passes.unused(i))
     return tuple(found)
 
 

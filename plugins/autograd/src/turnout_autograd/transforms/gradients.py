@@ -57,10 +57,10 @@ def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> F
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
         run = Linearized(name, function, chosen, has_aux)
         if run.structure is not trees.LEAF or run.outputs[0].shape != ():
-            raise errors.GradientError(errors.not_one_number(name, run.outputs, run.structure is trees.LEAF))
+            raise errors.GradientError(errors.transforms.not_one_number(name, run.outputs, run.structure is trees.LEAF))
         output = run.outputs[0]
         if output.dtype.category != FLOAT:
-            raise errors.GradientError(errors.not_floating(name, output))
+            raise errors.GradientError(errors.transforms.not_floating(name, output))
         found = picked(argnums, trees.unflatten(run.inputs, run.pull([_ones_like(output.detach())])))
         return found, (output, run.aux) if has_aux else output
 

@@ -58,7 +58,7 @@ def hessian(func: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
 def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
     plugins.service("Autograd")  # raises where autograd is disabled
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(errors.chunk(name, chunk_size))
+        raise ArgumentError(errors.transforms.chunk(name, chunk_size))
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -89,7 +89,7 @@ def check_real(run: Linearized, arguments: bool = True) -> None:
     for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
         for tensor in tensors if arguments or tensors is run.outputs else ():
             if tensor.dtype.category == COMPLEX:
-                raise errors.GradientError(errors.complex_jacobian(run.name, what, tensor))
+                raise errors.GradientError(errors.transforms.complex_jacobian(run.name, what, tensor))
 
 
 def _pull_of(run: Linearized, i: int) -> Function:
