@@ -1,4 +1,4 @@
-"""Mixed precision: the context `autocast`, and where the rest is to be found.
+"""Mixed precision: the context `autocast`, and where to find the rest.
 
 What runs in which dtype is decided by the plugin that provides the functionality Autocast, activated when a context is first
 entered; `cached_cast`, `promote_type`, `get_autocast_dtype`, `is_autocast_cache_enabled` and `clear_autocast_cache` are
@@ -51,13 +51,13 @@ class autocast:
     """Run operators on one type of device in the dtype that suits them. A context manager and a decorator.
 
     device_type    "cpu", "cuda", ...
-    dtype          the lower precision; if left out that of the context around, else the device's own (bfloat16 on the CPU)
-    enabled        False: no casts inside, whatever the contexts around say
+    dtype          the lower precision; by default that of the surrounding context, else the device's own (bfloat16 on the CPU)
+    enabled        False switches casts off inside, whatever the surrounding contexts say
     cache_enabled  whether a weight is cast once for all its uses, until the outermost context is left
 
     Contexts nest, also those of different devices. A thread or task that does not enter one has none. When one is entered,
-    PluginError is raised where nothing provides Autocast, DeviceError or PluginError for a device that there is not,
-    DisabledError when configuration disables the key, DTypeError for a dtype that is no lower precision.
+    PluginError is raised where nothing provides Autocast, DeviceError or PluginError for a device that does not exist,
+    DisabledError when configuration disables the key, DTypeError for a dtype that is not a lower precision.
     """
 
     __slots__ = ("_left", "cache_enabled", "device_type", "dtype", "enabled")
@@ -104,9 +104,9 @@ def _require_key(backend: str) -> None:
 
 
 def _switch_off(device_type: str) -> Callable[[], None]:
-    """Needs no plugin: a program that leaves mixed precision out runs without it."""
+    """Needs no plugin: a program that does not use mixed precision runs without it."""
     if device_type not in active_device_types():
-        return lambda: None  # it has no tensors, and no context that is on
+        return lambda: None  # it has no tensors and no active context
     include, keep = DISPATCH.get()
     token = DISPATCH.set((include & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name), keep))
     return lambda: DISPATCH.reset(token)

@@ -29,9 +29,9 @@ def draw(
 ) -> str:
     """Draw the graph that `outputs` were computed in: the text of a DOT or an SVG file.
 
-    names   what tensors are called in the drawing: leaves, outputs, and results between them
-    limit   how many nodes and leaves are drawn, those nearest to the outputs; one box says how many more there are
-    format  "dot", or "svg", for which pygraphviz must be installed
+    names   names for tensors in the drawing: leaves, outputs, and the results between them
+    limit   how many nodes and leaves to draw, those nearest to the outputs; one box gives the number of the rest
+    format  "dot", or "svg", which needs pygraphviz
 
     A box shows the operator, what it saved for backward with shapes and dtypes, whether that was freed or changed in place since,
     its hooks, and the line of the program that called it if that ran under `detect_anomaly`. Raises GradientError for an output

@@ -1,7 +1,7 @@
 """A drawing in Graphviz's language, laid out and written as SVG by pygraphviz.
 
-In a process of its own: Graphviz is not safe to be used by several threads, cannot be interrupted, and writes to the standard
-error. This module is the program of that process too: DOT in, SVG out.
+It runs in a process of its own, because Graphviz is not thread-safe, cannot be interrupted, and writes to standard error. This
+module is also the program of that process: DOT in, SVG out.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _replaced(node: Node, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]
 
 
 def _check_hook(given: Any, grad: Tensor | None) -> None:
-    """Raise for a hook's result that is not like the gradient it replaces."""
+    """Raise for a hook's result that does not match the gradient it replaces."""
     if not isinstance(given, Tensor):
         raise CallError(errors.hooks.hook_result(given))
     if grad is None:

@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 
 def graph_format(given: object, formats: Sequence[str]) -> str:
-    return f"draw: the format is {' or '.join(map(repr, formats))}, not {given!r}"
+    return f"draw: the format must be {' or '.join(map(repr, formats))}, got {given!r}"
 
 
 def graph_limit(given: object) -> str:
-    return f"draw: the limit is a number of boxes, at least 1, not {given!r}"
+    return f"draw: the limit must be a number of boxes, at least 1, got {given!r}"
 
 
 def graph_of_nothing() -> str:
-    return "draw: there is no output to start from"
+    return "draw: no outputs were given"
 
 
 def graph_not_tensor(what: str, given: object) -> str:
-    return f"draw: {what} is of type {type(given).__name__}, not a tensor"
+    return f"draw: {what} must be a tensor, got {type(given).__name__}"
 
 
 def graph_untracked(index: int) -> str:
@@ -33,7 +33,7 @@ def graph_untracked(index: int) -> str:
 
 def svg_missing() -> str:
     return (
-        'draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'draw: the format "svg" needs pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
     )
 

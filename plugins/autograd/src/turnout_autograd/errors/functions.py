@@ -37,7 +37,7 @@ def function_called(name: str) -> str:
 
 
 def saved_output_gone(index: int) -> str:
-    return f"saved_tensors[{index}] is an output of forward, and the graph that it belongs to is gone; keep the output itself"
+    return f"saved_tensors[{index}] is an output of forward, but its graph no longer exists; keep the output itself"
 
 
 def function_marks(method: str, index: int, value: Any) -> str:
@@ -49,18 +49,18 @@ def function_flag(method: str, value: Any) -> str:
 
 
 def function_both(name: str) -> str:
-    return f"{name}: defines both backward and vjp, which are two names for one thing"
+    return f"{name}: defines both backward and vjp, which are two names for one method; define one of them"
 
 
 def function_keyword(name: str, argument: str) -> str:
     return (
-        f"{name}: forward takes '{argument}' by keyword alone, and it is a tensor that requires a gradient or is inside vmap: "
+        f"{name}: forward takes '{argument}' by keyword only, and it is a tensor that requires a gradient or is inside vmap: "
         "only positional arguments have gradients and batches\n  to fix  take it without the '*' in front"
     )
 
 
 def function_two_rules(name: str) -> str:
-    return f"{name}: has a vmap rule and generate_vmap_rule=True, which says that it has none"
+    return f"{name}: has a vmap rule, but generate_vmap_rule=True says that it has none; remove one of them"
 
 
 def function_complex(name: str, argument: str, gradient: Any, wanted: Any) -> str:
@@ -68,7 +68,9 @@ def function_complex(name: str, argument: str, gradient: Any, wanted: Any) -> st
 
 
 def function_wrote_view(name: str) -> str:
-    return f"{name}: mark_dirty names a view, and forward returned more than that; write into its base, or clone() it"
+    return (
+        f"{name}: mark_dirty names a view, but forward returned other outputs too; write into its base, or clone() it"
+    )
 
 
 def function_dirty_inside_vmap(name: str) -> str:

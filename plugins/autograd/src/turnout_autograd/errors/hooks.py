@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def pack_hook_wrote() -> str:
     return (
-        "a pack hook of saved_tensors_hooks wrote into the tensor it was given, which the program goes on using\n"
+        "a pack hook of saved_tensors_hooks wrote into the tensor it was given, but the program still uses that tensor\n"
         "  to fix  return something new, such as a clone()"
     )
 
@@ -32,12 +32,12 @@ def hook_result(value: Any) -> str:
 def hook_changed(given: Tensor, gradient: Tensor) -> str:
     return (
         f"a hook returned {tensor_text(given)} on {given.device} for a gradient {tensor_text(gradient)} on {gradient.device}; "
-        "all of these must stay as they are"
+        "a hook must keep the dtype, the shape and the device"
     )
 
 
 def hook_for_none() -> str:
-    return "a hook returned a tensor in the place of a gradient that is None"
+    return "a hook returned a tensor for a gradient that is None"
 
 
 def node_hook_result(name: str, value: Any) -> str:
@@ -53,7 +53,7 @@ def joint_mode(given: str) -> str:
 
 
 def post_hook_not_leaf() -> str:
-    return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
+    return "register_post_accumulate_grad_hook: the tensor is not a leaf, and only leaves accumulate; use register_hook"
 
 
 def post_hook_result(value: Any) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def freed(name: str) -> str:
     return (
-        f"{name}: what it saved for the backward pass was freed by an earlier one\n"
+        f"{name}: an earlier backward pass freed the values that it saved\n"
         "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
     )
 
@@ -31,7 +31,7 @@ def changed(name: str, argument: str, tensor: Tensor, saved: int, now: int) -> s
 def no_graph(functional: bool) -> str:
     if functional:
         return (
-            "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+            "backward: only a functional transform that is running tracks the tensor, so no leaf has a .grad to add to\n"
             "  to fix  use turnout.func.grad or vjp inside of the transformed function"
         )
     return (
@@ -42,14 +42,14 @@ def no_graph(functional: bool) -> str:
 
 def not_scalar(tensor: Tensor) -> str:
     return (
-        f"backward: only for a tensor of one element can the gradient be left out, this one is {tensor_text(tensor)}\n"
+        f"backward: the gradient can be omitted only for a tensor of one element; this one is {tensor_text(tensor)}\n"
         "  to fix  reduce it with sum() or mean(), or pass the gradient"
     )
 
 
 def not_real(tensor: Tensor) -> str:
     return (
-        f"backward: the gradient can be left out for real tensors only, this one is {tensor_text(tensor)}\n"
+        f"backward: the gradient can be omitted only for a real tensor; this one is {tensor_text(tensor)}\n"
         "  to fix  pass the gradient"
     )
 
@@ -76,7 +76,9 @@ def not_tensors(name: str, what: str, index: int, value: Any) -> str:
 
 
 def unused_contradiction() -> str:
-    return "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; leave one out"
+    return (
+        "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; omit one of them"
+    )
 
 
 def gradient_count(given: int, wanted: int) -> str:
@@ -102,7 +104,7 @@ def input_untracked(name: str, index: int) -> str:
 
 
 def no_inputs(name: str) -> str:
-    return f"{name}: inputs is empty; leave it out to reach every leaf"
+    return f"{name}: inputs is empty; omit it to reach every leaf"
 
 
 def leaf_shape(gradient: Tensor, leaf: Tensor) -> str:
@@ -114,9 +116,7 @@ def leaf_shape(gradient: Tensor, leaf: Tensor) -> str:
 
 def node_called(name: str, wanted: int, given: Sequence[Any]) -> str:
     kinds = ", ".join(type(each).__name__ for each in given) or "nothing"
-    return (
-        f"{name}: its node is called with the gradient of each of its {wanted} outputs, a tensor or None; got {kinds}"
-    )
+    return f"{name}: its node takes a gradient for each of its {wanted} outputs, a tensor or None; got {kinds}"
 
 
 def edge_of_untracked() -> str:
@@ -129,14 +129,14 @@ def edge_inside_vmap() -> str:
 
 def edge_unknown(index: int) -> str:
     return (
-        f"output {index} is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
-        "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
+        f"output {index} is a GradientEdge that does not know its tensor, so its gradient cannot be omitted\n"
+        "  to fix  pass the gradient, or make the edge with get_gradient_edge(tensor)"
     )
 
 
 def edge_zeros(index: int) -> str:
     return (
-        f"grad: materialize_grads=True gives zeros like a tensor, and input {index} is a GradientEdge; pass the tensor"
+        f"grad: materialize_grads=True makes zeros like a tensor, but input {index} is a GradientEdge; pass the tensor"
     )
 
 
@@ -146,8 +146,8 @@ def retain_untracked() -> str:
 
 def retain_in_level() -> str:
     return (
-        "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
-        "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+        "retain_grad: a functional transform that is running tracks this tensor, and its gradients are not stored in a .grad\n"
+        "  to fix  read the gradient with register_hook, or differentiate with respect to the tensor"
     )
 
 
@@ -176,6 +176,6 @@ def inside_vmap() -> str:
 
 def backward_inside_vmap() -> str:
     return (
-        "backward: not possible on tensors inside vmap, where .grad would be shared by all examples\n"
+        "backward: it cannot run on tensors inside vmap, because all examples would share one .grad\n"
         "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
     )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 
 def not_incremented(given: object) -> str:
-    return f"increment_version: takes a tensor or several, got {type(given).__name__}"
+    return f"increment_version: expected a tensor or several tensors, got {type(given).__name__}"
 
 
 def leaf_written(name: str, view: bool) -> str:
     what = "a view of a leaf" if view else "a leaf"
     return (
-        f"{name}: self is {what} that requires a gradient, which cannot be changed in place\n"
+        f"{name}: self is {what} that requires a gradient; it cannot be changed in place\n"
         "  to fix  write under turnout.no_grad(), or into a clone()"
     )
 
 
 def level_input_written(name: str) -> str:
     return (
-        f"{name}: self is an input of a gradient transform, or a view of one, which cannot be changed in place\n"
+        f"{name}: self is an input of a gradient transform, or a view of one; it cannot be changed in place\n"
         "  to fix  write into a clone()"
     )
 
@@ -31,14 +31,14 @@ def captured_written(name: str) -> str:
 
 def several_views_written(name: str, maker: str) -> str:
     return (
-        f"{name}: self is one of several views that {maker} returned together, which cannot be changed in place\n"
+        f"{name}: self is one of several views that {maker} returned together; such a view cannot be changed in place\n"
         "  to fix  take one view at a time (select, slice), or write into a clone()"
     )
 
 
 def custom_view_written(name: str, maker: str) -> str:
     return (
-        f"{name}: self is a view that {maker} made in its own forward, whose gradient a write would bypass\n"
+        f"{name}: self is a view that {maker} made in its own forward; a write would bypass its gradient\n"
         "  to fix  clone() it inside the forward, or before the write"
     )
 
@@ -61,7 +61,7 @@ def not_implemented(name: str, argument: str = "", reason: str = "") -> str:
 
 def not_implemented_warned(name: str) -> str:
     return (
-        f"{name}: no gradient is implemented and the inputs of this call get none\n"
+        f"{name}: no gradient is implemented, so the inputs of this call get none\n"
         '  to fix  turnout.library.register_autograd, or the option plugin.autograd.missing = "error"'
     )
 
@@ -73,7 +73,7 @@ def resized(name: str) -> str:
 def view_left_behind(writer: str, kind: str) -> str:
     """A view whose gradient cannot be computed after a recorded write into its base; `kind` says which view."""
     return (
-        f"a view {kind} was used after {writer} had written into its base, which its gradient cannot follow\n"
+        f"a view {kind} was used after {writer} wrote into its base; its gradient cannot follow that write\n"
         "  to fix  write before the view is made, or clone() the view"
     )
 

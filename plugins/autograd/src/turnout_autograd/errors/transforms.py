@@ -17,21 +17,19 @@ def not_a_tensor(name: str, what: str, value: object) -> str:
 
 
 def aux_missing(name: str) -> str:
-    return (
-        f"{name}: with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"
-    )
+    return f"{name}: with has_aux=True the function must return a tuple of two values: the one to differentiate, and any other"
 
 
 def not_one_number(name: str, outputs: Sequence[Tensor], single: bool) -> str:
     found = tensor_text(outputs[0]) if single else f"{len(outputs)} tensors in a tuple, list or dict"
     return (
-        f"{name}: the function must return one tensor without dimensions, it returned {found}\n"
+        f"{name}: the function must return one tensor without dimensions; it returned {found}\n"
         "  to fix  return a sum, or use jacrev"
     )
 
 
 def not_floating(name: str, output: Tensor) -> str:
-    return f"{name}: the function must return a floating-point number, it returned {tensor_text(output)}"
+    return f"{name}: the function must return a floating-point number; it returned {tensor_text(output)}"
 
 
 def not_differentiable(name: str, what: str, tensor: Tensor) -> str:
@@ -43,7 +41,7 @@ def nothing_returned(name: str) -> str:
 
 
 def no_primals(name: str) -> str:
-    return f"{name}: primals hold no tensor"
+    return f"{name}: primals contain no tensor"
 
 
 def chunk(name: str, size: Any) -> str:
@@ -56,8 +54,8 @@ def independent(name: str) -> str:
 
 def complex_jacobian(name: str, what: str, tensor: Tensor) -> str:
     return (
-        f"{name}: {what} is complex ({tensor_text(tensor)}), and there are two derivatives to choose from\n"
-        "  to fix  differentiate a function between real tensors, with view_as_complex and view_as_real inside of it"
+        f"{name}: {what} is complex ({tensor_text(tensor)}), so its derivative is not unique\n"
+        "  to fix  differentiate a function between real tensors, with view_as_complex and view_as_real inside it"
     )
 
 
@@ -70,7 +68,7 @@ def argnums_twice(name: str, given: Any) -> str:
 
 
 def argnums(name: str, given: Any, count: int) -> str:
-    return f"{name}: argnums is {given!r}, and there are {count} positional arguments"
+    return f"{name}: argnums is {given!r}, but there are {count} positional arguments"
 
 
 def other_structure(name: str, what: str) -> str:
@@ -79,11 +77,11 @@ def other_structure(name: str, what: str) -> str:
 
 
 def other_shape(name: str, what: str, index: int, given: Tensor, wanted: Tensor) -> str:
-    return f"{name}: {what} {index} has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+    return f"{name}: {what} {index} has shape {list(given.shape)}; it belongs to a tensor {tensor_text(wanted)}"
 
 
 def other_kind(name: str, place: str, given: Tensor, wanted: Tensor) -> str:
-    return f"{name}: {place} is {given.dtype.name}, it belongs to a real tensor, {tensor_text(wanted)}"
+    return f"{name}: {place} is {given.dtype.name}; it belongs to a real tensor, {tensor_text(wanted)}"
 
 
 def not_tuples(name: str) -> str:
@@ -92,8 +90,8 @@ def not_tuples(name: str) -> str:
 
 def pulled_outside(name: str) -> str:
     return (
-        f"{name}: the function it returned is called outside of a vmap that it was made in\n"
-        "  to fix  call it inside of the mapped function"
+        f"{name}: the function that it returned was made inside a vmap and is called outside it\n"
+        "  to fix  call it inside the mapped function"
     )
 
 
@@ -115,28 +113,28 @@ def one_element(name: str, outputs: Sequence[Tensor]) -> str:
 
 
 def vector_needed(name: str, whose: str) -> str:
-    return f"{name}: 'v' can be left out only where {whose} one tensor of one element"
+    return f"{name}: 'v' can be omitted only where {whose} one tensor of one element"
 
 
 def vector_count(name: str, given: int, wanted: int) -> str:
-    return f"{name}: 'v' holds {given} tensors, {wanted} are needed"
+    return f"{name}: 'v' has {given} tensors; expected {wanted}"
 
 
 def vector_shape(name: str, index: int, given: Tensor, wanted: Tensor) -> str:
-    return f"{name}: tensor {index} of 'v' has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+    return f"{name}: tensor {index} of 'v' has shape {list(given.shape)}; it belongs to a tensor {tensor_text(wanted)}"
 
 
 def strict_result(name: str, index: int) -> str:
-    return f"{name}: with strict=True every result must depend on the inputs, and result {index} does not"
+    return f"{name}: with strict=True every result must depend on the inputs, but result {index} does not"
 
 
 def strict_input(name: str, index: int) -> str:
-    return f"{name}: with strict=True the results must depend on every input, and one does not depend on input {index}"
+    return f"{name}: with strict=True the results must depend on every input, but one does not depend on input {index}"
 
 
 def strict_gradient(name: str, index: int) -> str:
     return (
-        f"{name}: with strict=True the gradients must depend on the inputs, and that of input {index} does not: "
+        f"{name}: with strict=True the gradients must depend on the inputs, but that of input {index} does not: "
         "the function is linear in it"
     )
 
@@ -144,5 +142,5 @@ def strict_gradient(name: str, index: int) -> str:
 def strict_graph(name: str, index: int) -> str:
     return (
         f"{name}: with strict=True and create_graph=True the derivatives must depend on the inputs, "
-        f"and that of input {index} does not"
+        f"but that of input {index} does not"
     )

@@ -37,14 +37,14 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted for programs that define a forward-mode rule too; there is none here."""
+        """Accepted for programs that also define a forward-mode rule, which Turnout does not have."""
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved.
 
-        Raises AliasError for a tensor that was changed in place, GradientError when it was freed by backward, and for an output
-        of forward when the graph is gone that it belongs to.
+        Raises AliasError for a tensor that was changed in place, GradientError when backward freed it, and for an output of
+        forward whose graph no longer exists.
         """
         if self._node is None:
             return self._to_save
@@ -64,7 +64,7 @@ class FunctionCtx:
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs that were not used."""
+        """Whether backward gets zeros (the default) or None for unused outputs."""
         if not isinstance(value, bool):
             raise CallError(errors.functions.function_flag("set_materialize_grads", value))
         self._materialize = value

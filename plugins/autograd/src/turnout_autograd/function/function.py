@@ -31,7 +31,7 @@ class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
     Inside vmap forward and backward see one element of the batch. A static method `vmap(info, in_dims, *args)`, which returns
-    (result, out_dims), does all elements at once instead; `generate_vmap_rule = True` only says that there is none.
+    (result, out_dims), does all elements at once instead; `generate_vmap_rule = True` only states that there is no such method.
     """
 
     generate_vmap_rule = False
@@ -82,8 +82,8 @@ class Function:
         """Run forward, recorded as one node where a tensor among the arguments is tracked.
 
         Arguments that are given by keyword count as the positional ones that they are in forward's signature; with
-        `setup_context` those that are left out count with their defaults. Raises CallError for a tracked tensor that forward
-        takes by keyword alone, TypeError where the arguments do not fit.
+        `setup_context` omitted ones count with their defaults. Raises CallError for a tracked tensor that forward takes by
+        keyword only, TypeError where the arguments do not fit.
         """
         enabled, allowed = GRAD.get()
         if kwargs or cls.setup_context is not Function.setup_context:

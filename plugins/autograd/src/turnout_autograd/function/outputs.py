@@ -1,4 +1,4 @@
-"""What the caller of a `Function` gets: outputs with a history, views and written inputs among them; and what is saved."""
+"""What the caller of a `Function` gets: outputs with a history, including views and written inputs; and what is saved."""
 
 from __future__ import annotations
 

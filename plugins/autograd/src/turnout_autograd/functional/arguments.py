@@ -42,7 +42,7 @@ def like_given(several: bool, values: Sequence[Any]) -> Any:
 
 
 def fitting_vector(name: str, v: Any, like: Sequence[Tensor], whose: str) -> Sequence[Tensor]:
-    """`v` as tensors that fit `like`; one, where it is left out and there is one number."""
+    """`v` as tensors that fit `like`; 1 where it is omitted and the function returns one number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise errors.GradientError(errors.transforms.vector_needed(name, whose))

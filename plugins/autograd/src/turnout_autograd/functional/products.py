@@ -47,7 +47,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), the Hessian times `v`): what `vhp` gives, for a Hessian is symmetric."""
+    """(func(*inputs), the Hessian times `v`): what `vhp` gives, because a Hessian is symmetric."""
     return _with_hessian("hvp", func, inputs, v, create_graph, strict)
 
 

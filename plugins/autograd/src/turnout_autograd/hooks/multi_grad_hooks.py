@@ -47,7 +47,7 @@ class JointHook:
         return see
 
     def remove(self) -> None:
-        """Take the hook away; doing it again does nothing."""
+        """Remove the hook; a second call does nothing."""
         for handle in self.handles:
             handle.remove()
         JOINT_HOOKS.live.discard(self)

@@ -62,7 +62,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """While entered, what is saved is a copy on the cpu, which goes back to its device when it is needed.
+    """While entered, copies on the cpu are saved; each goes back to its device when it is needed.
 
     pin_memory  accepted for programs written for PyTorch; memory is not pinned
     """
@@ -74,7 +74,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """While entered, what is saved is a copy, so that tensors may be written before backward has used them."""
+    """While entered, copies are saved, so that tensors may be written before backward has used them."""
 
     # differs from torch: the copy is made when a tensor is saved, not when a saved tensor is written.
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """While entered, `saved_tensors_hooks` cannot be entered, and raises GradientError with this message."""
+    """While entered, entering `saved_tensors_hooks` raises GradientError with this message."""
     if HOOKS.get():
         raise errors.GradientError(error_message)
     token = _DISABLED.set(error_message)

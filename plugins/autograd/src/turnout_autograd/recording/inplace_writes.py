@@ -198,7 +198,7 @@ def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Tell autograd that tensors were written by other means than operators. Raises CallError for anything but tensors."""
+    """Tell autograd that something other than an operator wrote into tensors. Raises CallError for anything but tensors."""
     written = tuple(tensor) if isinstance(tensor, (tuple, list)) else (tensor,)
     for each in written:
         if not isinstance(each, Tensor):

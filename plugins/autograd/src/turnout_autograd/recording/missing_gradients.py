@@ -52,7 +52,7 @@ class WarnedNode(NotImplementedNode):
 
 
 def not_implemented(op: Operator, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """Keeps `requires_grad` alive through an operator without a rule, with an error (or warning) at backward.
+    """Keeps `requires_grad` through an operator without a rule; backward then raises an error, or warns.
 
     The option is read at each call, so that a configuration's context manager has its effect.
     """

@@ -31,7 +31,7 @@ def select_arguments(
 ) -> tuple[list[Any], Function]:
     """The chosen arguments, and `func` as a function of only those."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    # differs from torch: a list will do as well as a tuple.
+    # differs from torch: a list is accepted as well as a tuple.
     if not isinstance(numbers, (tuple, list)) or not numbers or not all(isinstance(n, int) for n in numbers):
         raise errors.GradientError(errors.transforms.argnums_kind(name, argnums))
     if any(not -len(args) <= n < len(args) for n in numbers):

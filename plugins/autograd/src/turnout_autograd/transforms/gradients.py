@@ -25,9 +25,9 @@ _ones_like = find_operator("aten::ones_like").call
 
 
 def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
-    """A function that gives the gradient of `func`, which returns one number, with respect to some of its arguments.
+    """Return a function that gives the gradient of `func`, which must return one number, with respect to some of its arguments.
 
-    argnums  which positional arguments, counted from the end where negative; a tuple gives a tuple of gradients
+    argnums  which positional arguments; negative ones count from the end, and a tuple gives a tuple of gradients
     has_aux  `func` returns (number, anything), and the gradient comes with that: (gradient, anything)
 
     The gradient can be differentiated again. Raises GradientError for a result that is not one floating-point number, and for
