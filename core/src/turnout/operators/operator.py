@@ -29,7 +29,7 @@ from turnout.operators.plan import (
     Step,
 )
 from turnout.operators.stubs import compile_stub
-from turnout.operators.values import tensors_in
+from turnout.operators.values import keys_of
 from turnout.state import DISPATCH, FRESH
 from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute_entry
 
@@ -143,9 +143,7 @@ class Operator:
 
     def key_set(self, args: Iterable[Any]) -> int:
         """The key set of a call with these arguments in schema order, the state included, as the stub computes it."""
-        ks = 0
-        for tensor in tensors_in(args):
-            ks |= tensor.keys
+        ks = keys_of(args)
         state = DISPATCH.get()
         if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
             return ks
