@@ -108,7 +108,7 @@ with counting() as counts:
 made = sum(counts.values())
 plugins.deactivate("counter")
 after = step()
-state = next(record.state for record in plugins.records() if record.name == "counter")
+state = next(record.state for record in plugins.all_plugins() if record.name == "counter")
 with counting() as again:
     step()
 found = [plain == inside == after, sum(counts.values()) == made > 0, state, again == counts]
