@@ -18,7 +18,7 @@ from turnout_tracer.structures import Nested
 
 
 class Graph:
-    """The operators that a function called: run them on other inputs, print them, `save` them. `turnout.trace(f)(*inputs)` makes it.
+    """The operators that a function called: run them on other inputs, print or `save` them. `turnout.trace(f)(*inputs)` makes it.
 
     name        the function's
     inputs      the names of the tensors it takes, in order
