@@ -282,8 +282,8 @@ def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_tha
     y.mul_(3)
     for use in (part.sum, part.t_):
         assert refused(use) == (
-            "a view that Whole made in its own forward was used after aten::mul.Scalar had written into its base, "
-            "which its gradient cannot follow\n"
+            "a view that Whole made in its own forward was used after aten::mul.Scalar wrote into its base; "
+            "its gradient cannot follow that write\n"
             "  to fix  write before the view is made, or clone() the view"
         )
 

@@ -162,8 +162,8 @@ def test_what_those_programs_give(group):
         ),
         "write_by_a_custom_operator": "followed::scale_: no gradient is implemented",
         "one_of_several_views": (
-            "aten::mul_.Tensor: self is one of several views that followed::ends returned together, "
-            "which cannot be changed in place"
+            "aten::mul_.Tensor: self is one of several views that followed::ends returned together; "
+            "such a view cannot be changed in place"
         ),
     }
 

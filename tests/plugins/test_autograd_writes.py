@@ -288,7 +288,7 @@ def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
 def test_one_of_several_views_is_refused(x):
     part = (x * 1).split(2)[0]
     assert refused(lambda: part.mul_(2)) == (
-        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together, which cannot be changed in "
+        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together; such a view cannot be changed in "
         "place\n  to fix  take one view at a time (select, slice), or write into a clone()"
     )
 
@@ -369,8 +369,8 @@ def test_one_of_several_views_cannot_follow_its_base(x):
     view = base.unbind(0)[0]
     base.mul_(x)
     assert refused(lambda: view * 1) == (
-        "a view that aten::unbind.int returned together with others was used after aten::mul.Tensor had written into its base, "
-        "which its gradient cannot follow\n  to fix  write before the view is made, or clone() the view"
+        "a view that aten::unbind.int returned together with others was used after aten::mul.Tensor wrote into its base; "
+        "its gradient cannot follow that write\n  to fix  write before the view is made, or clone() the view"
     )
 
 

@@ -189,7 +189,7 @@ def test_examples_cannot_be_written_into_what_they_share(write: Any) -> None:
     shared = turnout.zeros(3)
     error = error_of(lambda: vmap(lambda x: write(shared, x))(matrix()))
     assert isinstance(error, VmapError)
-    assert "is not batched by this vmap, but what would be written into it is" in str(error)
+    assert "is not batched by this vmap, but the values to be written are" in str(error)
     assert shared.tolist() == [0.0, 0.0, 0.0]
     inner = error_of(lambda: vmap(lambda x: vmap(lambda y: write(x, y))(turnout.stack([x, x])))(matrix()))
     assert isinstance(inner, VmapError)

@@ -163,7 +163,7 @@ def test_the_function_runs_once_for_a_forward_jacobian() -> None:
 
 
 SHARED = (
-    "{0}: 'self' is not batched by this vmap, but the values to be written are: each example has its own for it\n"
+    "{0}: 'self' is not batched by this vmap, but the values to be written are: each example has a value of its own\n"
     "  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
 )
 INPUT = (
