@@ -29,7 +29,7 @@ def test_arange_counts_with_exact_integers_or_in_the_default_dtype():
     assert lists(turnout.arange(5, 0, -2, device="pure")) == [5, 3, 1]
     made_floats = turnout.arange(0, 1, 0.25, device="pure")
     assert (lists(made_floats), made_floats.dtype) == ([0, 0.25, 0.5, 0.75], turnout.float32)
-    with pytest.raises(ArgumentError, match="arange: step -1 leads away from end, from 0 to 3"):
+    with pytest.raises(ArgumentError, match="arange: step -1 leads away from end: start is 0, end is 3"):
         turnout.arange(0, 3, -1, device="pure")
 
 

@@ -57,7 +57,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """The same for whole channels of [N, C, ...]."""
+    """alpha_dropout for whole channels of [N, C, ...]."""
     return _dropped(
         "feature_alpha_dropout", input, p, training, inplace, _functions.feature_alpha_dropout,
         _functions.feature_alpha_dropout_,

@@ -154,14 +154,14 @@ def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
 
 
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
-    """The same with a number."""
+    """The shape function of scatter with a number."""
     check_along("scatter", self, dim, index)
     refuse_complex(self.dtype, "scatter", value)
     return Out(self.array.shape, self.dtype, exact=True)
 
 
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """The same, added."""
+    """The shape function of scatter_add."""
     check_along("scatter_add", self, dim, index, src)
     return Out(self.array.shape, self.dtype, exact=True)
 

@@ -89,7 +89,7 @@ def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Resu
 
 
 def floating_only(name: str) -> Callable[..., Out | Result]:
-    """The same for what is defined for floating point tensors only."""
+    """The shape function of a function that is defined only for floating-point tensors."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
@@ -142,7 +142,7 @@ def truth(self: Tensor) -> Out:
 
 
 def real_truth(name: str) -> Callable[..., Out]:
-    """The same for real dtypes."""
+    """`truth` for real dtypes."""
 
     def shape(self: Tensor) -> Out:
         refuse(self.dtype, name, COMPLEX)
@@ -328,7 +328,7 @@ def equality(self: Any, other: Any) -> Out | Result:
 
 
 def comparison(self: Any, other: Any) -> Out | Result:
-    """The same for dtypes with an order."""
+    """equality for dtypes with an order."""
     computed = common_dtype(self, other)
     refuse(computed, "ordering", COMPLEX)
     return two_operands(self, other, computed, bool_)

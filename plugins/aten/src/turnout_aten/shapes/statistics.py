@@ -66,12 +66,12 @@ def median(self: Tensor, dim: int, keepdim: bool = False) -> Result:
 
 
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> Result:
-    """The same for the most frequent values."""
+    """The shape function of mode."""
     return _picked(self, "mode", dim, keepdim)
 
 
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Result:
-    """The same for the k-th smallest, counted from 1."""
+    """The shape function of kthvalue; k counts from 1."""
     if self.dtype is bool_:
         raise DTypeError("kthvalue is not defined for bool tensors")
     result = _picked(self, "kthvalue", dim, keepdim)
