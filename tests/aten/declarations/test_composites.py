@@ -96,7 +96,7 @@ def test_masked_fill_keeps_the_dtype():
 
 def test_one_number_is_read_and_more_are_refused():
     assert call("_local_scalar_dense", made([[2.5]])) == 2.5
-    with pytest.raises(ArgumentError, match=r"a tensor of shape \[2\] is not one number"):
+    with pytest.raises(ArgumentError, match=r"expected a tensor with one element, got shape \[2\]"):
         call("_local_scalar_dense", made([1, 2]))
 
 

@@ -39,7 +39,7 @@ def _check_put(self: Tensor, index: Tensor, source: Tensor) -> None:
         raise DTypeError(f"put: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
     if numel(index.shape) != numel(source.shape):
         raise ShapeError(
-            f"put: 'index' and 'source' must have as many elements, got {numel(index.shape)} and {numel(source.shape)}"
+            f"put: 'index' has {numel(index.shape)} elements, 'source' has {numel(source.shape)}; they must agree"
         )
     if numel(index.shape) and not numel(self.shape):
         raise DimError("put: cannot write elements into an empty tensor")
@@ -77,7 +77,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def _named(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, Tensor]:
-    """self with at least one dim, and a mask of the slices along `dim`. With a mask, a repeated index counts once in gradients."""
+    """self with at least one dim, and a mask of the slices along `dim`, so that a repeated index counts once in gradients."""
     target, at = _at(name, self, dim, index)
     d = len(at) - 1
     none = aten.new_zeros(index, (target.shape[d],), dtype=bool_)

@@ -138,7 +138,7 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal of a spectrogram [..., frequency, frame]: overlapping frames are added and divided by the summed squared windows."""
+    """The signal of a spectrogram [..., frequency, frame]: the sum of the frames, divided by the sum of the squared windows."""
     if not self.dtype.is_complex:
         raise DTypeError(f"istft: expected a complex tensor, got {self.dtype.name}")
     if self.ndim not in (2, 3) or 0 in self.shape:

@@ -182,7 +182,7 @@ def fractional_max_pool2d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
+    """The largest elements of windows at random steps. The output has a given size, or a ratio of the input's size.
 
     Raises ArgumentError where neither is given.
     """

@@ -78,7 +78,7 @@ def floating(self: Tensor) -> Out | Result:
 
 
 def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Result]:
-    """The shape function of a function that is not defined for complex tensors; what follows `argument` does not matter."""
+    """The shape function of a function that is not defined for complex tensors. Later arguments are ignored."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
@@ -395,7 +395,7 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> O
 
 
 def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
-    """self + value * tensor1 / tensor2, where the quotient is no quotient of integers."""
+    """self + value * tensor1 / tensor2. Raises DTypeError for a quotient of integers."""
     if tensor1.dtype.category <= INT and tensor2.dtype.category <= INT:
         raise DTypeError("addcdiv: tensor1 and tensor2 are integers; divide with div and its rounding_mode instead")
     return _accumulated(self, tensor1, tensor2, value, result_type(self, tensor1, tensor2))
@@ -418,7 +418,7 @@ def complex_from(names: tuple[str, str]) -> Callable[..., Out]:
     def shape(first: Tensor, second: Tensor) -> Out:
         dtype = first.dtype
         if dtype not in (float32, float64):
-            # differs from torch: there is no complex dtype of two float16 numbers.
+            # differs from torch: complex32, a pair of float16 numbers, does not exist.
             raise DTypeError(f"{names[0]} must be a float32 or float64 tensor, got {dtype.name}")
         if second.dtype is not dtype:
             raise DTypeError(f"{names[1]} must have the dtype of {names[0]}, {dtype.name}, got {second.dtype.name}")

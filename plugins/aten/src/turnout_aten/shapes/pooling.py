@@ -40,7 +40,7 @@ def geometry(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """(kernel, stride, padding, dilation), one number per dim each; the stride is the kernel where it is not given."""
+    """(kernel, stride, padding, dilation), each with one number per dim. The stride defaults to the kernel."""
     kernel = spread(name, "kernel_size", kernel_size, ndim)
     steps = spread(name, "stride", stride, ndim) if len(stride) else kernel
     pads, gaps = spread(name, "padding", padding, ndim), spread(name, "dilation", dilation, ndim)

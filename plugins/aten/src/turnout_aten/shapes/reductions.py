@@ -69,7 +69,7 @@ def _some(shape: tuple[int, ...], dims: Sequence[int], name: str, given: Any = T
         raise ShapeError(f"{name}: a tensor of shape {list(shape)} has no element to choose")
     for d in dims:
         if shape and shape[d] == 0:
-            raise DimError(f"{name}: dim {d} of shape {list(shape)} has length 0: there is no element to choose")
+            raise DimError(f"{name}: cannot choose an element from dim {d} of shape {list(shape)}, which has length 0")
 
 
 def _ordered(self: Tensor, name: str) -> DType:

@@ -53,7 +53,7 @@ def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     if shape and not shape[dim]:
-        raise DimError(f"{name}: dim {dim} of shape {list(shape)} has length 0: there is no element to choose")
+        raise DimError(f"{name}: cannot choose an element from dim {dim} of shape {list(shape)}, which has length 0")
     left = reduced(shape, (dim,), keepdim)
     return Result((Out(left, dtype), Out(left, int64)), None, {"dim": dim})
 
