@@ -288,8 +288,8 @@ def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
 def test_one_of_several_views_is_refused(x):
     part = (x * 1).split(2)[0]
     assert refused(lambda: part.mul_(2)) == (
-        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together; such a view cannot be changed in "
-        "place\n  to fix  take one view at a time (select, slice), or write into a clone()"
+        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together; such a view cannot be "
+        "changed in place\n  to fix  take one view at a time (select, slice), or write into a clone()"
     )
 
 

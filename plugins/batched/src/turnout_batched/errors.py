@@ -51,8 +51,8 @@ def no_memory(what: str) -> str:
 
 def captured_write(name: str, argument: str) -> str:
     return (
-        f"{name}: '{argument}' is not batched by this vmap, but the values to be written are: each example has "
-        "a value of its own\n  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
+        f"{name}: '{argument}' is not batched by this vmap, but the values to be written are: each example has a value "
+        "of its own\n  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
     )
 
 
