@@ -169,7 +169,7 @@ def test_a_kernel_on_arrays_at_a_key_that_is_no_backends_is_an_error():
         with pytest.raises(turnout.errors.NoKernelError) as caught:
             turnout.ops.t.f(box(1))
         assert str(caught.value) == (
-            "t::f: a kernel on arrays was reached at AutogradShelf, which is no backend's key\n"
+            "t::f: a kernel on arrays was reached at AutogradShelf, which is not a backend's key\n"
             f"  kernel  {source(kernel)}\n  to fix  register it without arrays=True, or for device types"
         )
 
@@ -300,7 +300,7 @@ def test_what_define_refuses():
             "  to fix  Library('t', 'FRAGMENT').define(...)"
         )
         assert refused(LibraryError, lambda: lib.define("u::g(Tensor x) -> Tensor")) == (
-            "u::g: the library is of namespace 't'\n  to fix  leave u:: away, or use a library of namespace 'u'"
+            "u::g: the library is of namespace 't'\n  to fix  omit u::, or use a library of namespace 'u'"
         )
         assert refused(ConflictError, lambda: lib.define("f(Tensor x) -> Tensor")).startswith("t::f is defined already")
         assert "expected" in refused(SchemaError, lambda: lib.define("g(Tensr x) -> Tensor"))
@@ -315,10 +315,10 @@ def test_what_impl_refuses():
         )
         assert refused(LibraryError, lambda: kernels.impl("f", double, "Rack")) == (
             "impl('f'): the library is for Shelf, and the kernel for Rack\n"
-            "  to fix  leave the key away, or use a library without a key"
+            "  to fix  omit the key, or use a library without a key"
         )
         assert refused(LibraryError, lambda: lib.impl("u::f", double)) == (
-            "u::f: the library is of namespace 't'\n  to fix  leave u:: away, or use a library of namespace 'u'"
+            "u::f: the library is of namespace 't'\n  to fix  omit u::, or use a library of namespace 'u'"
         )
         assert refused(UniverseError, lambda: lib.impl("f", double, "Shelff")) == (
             "unknown dispatch key 'Shelff'; did you mean Shelf?"
@@ -346,7 +346,7 @@ def test_kernels_of_two_libraries_at_one_key_conflict_unless_one_overrides():
 
 
 CHOOSE = "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own"
-LEAVE = "leave the Ghost kernel away: the operator runs on tensors without data through the operators it calls"
+LEAVE = "omit the Ghost kernel: the operator runs on tensors without data through the operators it calls"
 
 
 @pytest.mark.parametrize(("other", "fix"), [("CompositeExplicitAutograd", CHOOSE), ("Ghost", LEAVE)])

@@ -63,7 +63,7 @@ def test_a_kernel_may_be_for_a_device_whose_plugin_is_not_active(monkeypatch):
     from turnout.plugins import providers
 
     class Catalog:
-        found = ()
+        manifests = ()
 
         def key_names(self):
             return ["Hall"]

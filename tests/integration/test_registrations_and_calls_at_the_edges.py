@@ -76,7 +76,7 @@ def test_what_cannot_be_called_is_no_kernel():
 
 
 def test_a_functionality_cannot_take_the_name_of_an_alias_key():
-    with Registrations("edge") as library, pytest.raises(UniverseError, match="which is the name of an alias key"):
+    with Registrations("edge") as library, pytest.raises(UniverseError, match="has the name of an alias key"):
         library.functionality("CompositeImplicitAutograd", after="Dense")
 
 

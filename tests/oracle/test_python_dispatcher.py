@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turnout.errors import RegistrationError
-from turnout.explanation.python_dispatcher import PythonDispatcher
+from turnout_aten.python_dispatcher import PythonDispatcher
 
 torch_dispatcher = pytest.importorskip("torch._python_dispatcher", reason="torch is not installed")
 

@@ -48,7 +48,7 @@ def test_a_bool_alpha_is_for_bools():
         (lambda: F.hardtanh(X, 1, 0), ArgumentError, "hardtanh: min_val must not be above max_val, got 1 and 0"),
         (lambda: F.softshrink(X, -1), ArgumentError, "softshrink: lambd must not be negative, got -1"),
         (lambda: F.celu(X, 0), ArgumentError, "celu: alpha must not be 0"),
-        (lambda: F.rrelu(X, 0.5, 0.1), ArgumentError, "rrelu: lower must not be above upper, got 0.5 and 0.1"),
+        (lambda: F.rrelu(X, 0.5, 0.1), ArgumentError, "rrelu: lower must not be greater than upper, got 0.5 and 0.1"),
         (lambda: F.glu(X), ShapeError, "glu: the length along dim -1 must be even, got 3 of shape [3]"),
         (
             lambda: F.prelu(turnout.ones(2, 3), turnout.ones(2)),

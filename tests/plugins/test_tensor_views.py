@@ -254,7 +254,7 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     with pytest.raises(ArgumentError) as caught:
         bool(x)
     assert str(caught.value) == "the truth value of a tensor with 6 elements is ambiguous; use .any() or .all()"
-    with pytest.raises(ShapeError, match=r"is_nonzero: a tensor of shape \[2, 3\] has no one value"):
+    with pytest.raises(ShapeError, match=r"is_nonzero: expected a tensor with one element, got shape \[2, 3\]"):
         turnout.is_nonzero(x)
 
 
@@ -262,14 +262,14 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     ("call", "kind", "text"),
     [
         (lambda x, i: x.index_copy(0, i, x.double()), DTypeError, "index_copy: 'source' must have dtype float32, got float64"),
-        (lambda x, i: x.put(i, turnout.ones(3)), ShapeError, "put: 'index' has 2 elements, 'source' 3"),
+        (lambda x, i: x.put(i, turnout.ones(3)), ShapeError, "put: 'index' has 2 elements, 'source' has 3; they must agree"),
         (lambda x, i: x.take(turnout.tensor([9])), IndexError, "index 9 is out of bounds"),
         (lambda x, i: x.scatter_reduce(0, i, x[:2], "median"), ShapeError, "reduce must be one of sum, prod, mean, amax, amin"),
         (lambda x, i: x.gather(0, turnout.tensor([4])), DimError, "gather: index 4 is out of bounds for a dimension of size 3"),
         (
             lambda x, i: x.masked_scatter(x > 0, turnout.ones(1)),
             ShapeError,
-            "'source' has fewer elements than 'mask' has true ones: 1",
+            "'mask' has more true elements than 'source' has elements: 1",
         ),
         (lambda x, i: x.expand(2, 3).index_fill_(0, i, 1), AliasError, "cannot write into an expanded tensor"),
         (lambda x, i: x.roll(1, 4), DimError, "dim 4 is out of range for a tensor of 1 dimensions"),

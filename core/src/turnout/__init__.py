@@ -19,32 +19,14 @@ from turnout import errors as errors
 from turnout import plugins as plugins
 from turnout.devices import Device as Device
 from turnout.devices import device as device
-from turnout.dtypes import DType as DType
-from turnout.dtypes import bfloat16 as bfloat16
-from turnout.dtypes import bool_ as bool
-from turnout.dtypes import complex64 as cfloat
-from turnout.dtypes import complex64 as complex64
-from turnout.dtypes import complex128 as cdouble
-from turnout.dtypes import complex128 as complex128
-from turnout.dtypes import float16 as float16
-from turnout.dtypes import float16 as half
-from turnout.dtypes import float32 as float
-from turnout.dtypes import float32 as float32
-from turnout.dtypes import float64 as double
-from turnout.dtypes import float64 as float64
-from turnout.dtypes import get_default_dtype as get_default_dtype
-from turnout.dtypes import int8 as int8
-from turnout.dtypes import int16 as int16
-from turnout.dtypes import int16 as short
-from turnout.dtypes import int32 as int
-from turnout.dtypes import int32 as int32
-from turnout.dtypes import int64 as int64
-from turnout.dtypes import int64 as long
-from turnout.dtypes import set_default_dtype as set_default_dtype
-from turnout.dtypes import uint8 as uint8
-from turnout.dtypes import uint16 as uint16
-from turnout.dtypes import uint32 as uint32
-from turnout.dtypes import uint64 as uint64
+
+from turnout.dtypes import (  # isort: skip
+    DType as DType, bfloat16 as bfloat16, bool_ as bool, complex64 as cfloat, complex64 as complex64,
+    complex128 as cdouble, complex128 as complex128, float16 as float16, float16 as half, float32 as float,
+    float32 as float32, float64 as double, float64 as float64, get_default_dtype as get_default_dtype, int8 as int8,
+    int16 as int16, int16 as short, int32 as int, int32 as int32, int64 as int64, int64 as long,
+    set_default_dtype as set_default_dtype, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64,
+)  # fmt: skip
 from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.plugins.module_finder import ModuleFinder
@@ -57,7 +39,6 @@ if TYPE_CHECKING:
     from turnout import library as library
     from turnout import schema as schema
     from turnout.explanation import explain as explain
-    from turnout.explanation.python_dispatcher import PythonDispatcher as PythonDispatcher
     from turnout.explanation.tracing import trace_dispatch as trace_dispatch
     from turnout.registry.modes import DispatchMode as DispatchMode
 
@@ -69,7 +50,6 @@ sys.meta_path.insert(0, ModuleFinder(sys.modules[__name__], lambda name: plugins
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".
 _LATE = {
     "DispatchMode": "turnout.registry.modes:DispatchMode",
-    "PythonDispatcher": "turnout.explanation.python_dispatcher:PythonDispatcher",
     "explain": "turnout.explanation:explain",
     "library": "turnout.library",
     "schema": "turnout.schema",

@@ -1,7 +1,7 @@
 """The computed table: for one operator and one runtime key, which kernel serves it and why.
 
 `compute_entry` is the whole policy. Its steps are numbered as DESIGN section 5 numbers them; nothing else in Turnout decides
-what runs. Kernels and fallbacks are opaque values here: the live registry, the tests and `PythonDispatcher` all use it.
+what runs. Kernels and fallbacks are opaque values here: the live registry and the tests use it.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ ERRORS = [
     ("transpose.int", (0, 2), DimError, "dim 2 is out of range for a tensor of 2 dimensions, which takes -2 to 1"),
     ("select.int", (1, 3), DimError, "select: index 3 is out of range for dim 1 of length 3"),
     ("slice.Tensor", (0, None, None, -1), ShapeError, "slice: step must be positive, got -1"),
-    ("narrow", (1, 2, 2), ShapeError, "narrow: start 2 and length 2 do not lie within dim 1 of length 3"),
+    ("narrow", (1, 2, 2), ShapeError, "narrow: start 2 and length 2 reach outside dim 1 of length 3"),
     ("unfold", (1, 4, 1), ShapeError, "unfold: size must be 0 to 3, the length of dim 1, got 4"),
     ("as_strided", ([3], [3], 0), ShapeError,
      "as_strided: size [3], stride [3] and offset 0 reach element 6 of a storage with 6"),

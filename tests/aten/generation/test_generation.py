@@ -403,7 +403,7 @@ def test_functions_that_would_share_a_name_are_refused():
     assert str(caught.value) == "two public functions would be called f"
     with pytest.raises(ValueError) as caught:
         check_names(["as_int"])
-    assert str(caught.value) == "the public function as_int would hide what functions use; rename the operator"
+    assert str(caught.value) == "the public function as_int would hide a name that functions use; rename the operator"
 
 
 def test_every_variable_of_the_texts_is_bound():

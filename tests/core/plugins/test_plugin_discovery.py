@@ -127,7 +127,7 @@ def test_an_unknown_device_names_what_is_installed_and_what_was_meant(site):
 def test_an_unknown_plugin_and_functionality_are_errors(site):
     site.plugin("alpha")
     with pytest.raises(PluginError) as error:
-        plugins.require_plugin("alfa")
+        plugins.activate("alfa")
     assert str(error.value) == (
         "the plugin alfa: no installed plugin provides it and no package is known to; did you mean alpha?\n"
         "  installed  alpha"
@@ -155,7 +155,7 @@ def test_what_a_known_package_provides_names_the_package(site, monkeypatch):
         (lambda: plugins.require_device("omega"), "device 'omega'"),
         (lambda: plugins.require_functionality("Ending"), "Ending"),
         (lambda: plugins.require_namespace("endings"), "the operators endings::*"),
-        (lambda: plugins.require_plugin("omega"), "the plugin omega"),
+        (lambda: plugins.activate("omega"), "the plugin omega"),
     ):
         with pytest.raises(PluginError) as error:
             ask()

@@ -179,7 +179,7 @@ def test_a_broken_plugin_is_one_warning_and_no_obstacle(site):
     assert [str(w.message) for w in caught] == [
         "alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted"
     ]
-    plugins.require_plugin("beta")
+    plugins.activate("beta")
 
 
 def test_strict_turns_what_is_recorded_into_an_error(site, monkeypatch):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from turnout.config import settings
 from turnout.config.installed import installed
@@ -39,28 +39,16 @@ class Value:
     help: str = ""
 
 
-class Catalog(Protocol):
-    """What is installed, as far as the manifests say; `turnout.plugins.discovery` has the real one."""
-
-    def plugin_names(self) -> list[str]: ...
-    def known_elsewhere(self) -> list[str]: ...
-    def distributions_of(self, plugin: str) -> list[str]: ...
-    def options_of(self, plugin: str) -> Mapping[str, Any] | None: ...
-    def key_names(self) -> list[str]: ...
-
-
 Snapshot = Mapping[str, Value]  # all values in force outside of context managers, by name; defaults of core included
 
 
-def _installed() -> Catalog:
-    found: Catalog = installed().catalog()
-    return found
-
-
 class Store:
-    """Reads, checks and holds the configuration of the process."""
+    """Reads, checks and holds the configuration of the process.
 
-    def __init__(self, catalog: Callable[[], Catalog] = _installed) -> None:
+    `catalog` gives what is installed, as far as manifests say: see `turnout.plugins.discovery.Catalog`.
+    """
+
+    def __init__(self, catalog: Callable[[], Any] = lambda: installed().catalog()) -> None:
         self._catalog = catalog
         self._set: dict[str, Raw] = {}
         self._layers: list[Layer] | None = None
@@ -187,7 +175,7 @@ def _plain(value: Value | None) -> Any:
 class _Checker:
     """Collects values, highest source first, and everything that is wrong with them."""
 
-    def __init__(self, catalog: Callable[[], Catalog]) -> None:
+    def __init__(self, catalog: Callable[[], Any]) -> None:
         self._catalog = catalog
         self._values: dict[str, Value] = {}
         self._problems: list[tuple[str, str]] = []

@@ -9,9 +9,8 @@
 from __future__ import annotations
 
 from turnout.devices.backend import Backend as Backend
-from turnout.devices.devices import Device as Device
-from turnout.devices.devices import active_device_types as active_device_types
-from turnout.devices.devices import default_device as default_device
-from turnout.devices.devices import device as device
-from turnout.devices.devices import register_device_type as register_device_type
-from turnout.devices.devices import unregister_device_type as unregister_device_type
+
+from turnout.devices.devices import (  # isort: skip
+    Device as Device, active_device_types as active_device_types, default_device as default_device, device as device,
+    register_device_type as register_device_type, unregister_device_type as unregister_device_type,
+)  # fmt: skip

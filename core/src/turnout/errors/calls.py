@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from turnout.operators import Operator, Packet
-    from turnout.schema import Argument
 
 
 def stale(op: Operator) -> str:
@@ -22,29 +21,14 @@ def gone(op_name: str) -> str:
     return f"{op_name} is gone: the library that defined it was undone; look the operator up again"
 
 
-def wrong_result_count(name: str, fields: tuple[str, ...], given: int) -> str:
-    """A named result made from a sequence of another length."""
-    return f"{name}: takes a sequence of {len(fields)} values ({', '.join(fields)}), got {given}"
-
-
 def too_many(op: Operator, expected: int, given: int) -> str:
     """More positional arguments than the schema has."""
     return f"{op.qualified_name}: takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"
 
 
-def missing_argument(op: Operator, argument: Argument) -> str:
-    """A required argument was left out."""
-    return f"{op.qualified_name}: argument '{argument.name}' ({argument.type}) is missing"
-
-
-def not_given(op_name: str, argument: str, expected: str) -> str:
-    """A required argument of a public function was left out."""
-    return f"{op_name}: argument '{argument}' ({expected}) is missing"
-
-
-def unexpected_keyword(function: str, name: str) -> str:
-    """A keyword that a public function does not take, or a second name of an argument that is given already."""
-    return f"{function}: got an unexpected keyword argument '{name}'"
+def missing_argument(function: str, argument: str, type: object) -> str:
+    """A required argument of an operator or a public function was omitted."""
+    return f"{function}: argument '{argument}' ({type}) is missing"
 
 
 def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:
@@ -58,11 +42,6 @@ def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:
 def wrong_type(op_name: str, argument: str, expected: str, value: Any) -> str:
     """An argument of the wrong type."""
     return f"{op_name}: argument '{argument}' must be {expected}, got {describe(value)}"
-
-
-def unknown_packet(namespace: str, name: str) -> str:
-    """A packet whose overloads are all gone."""
-    return f"{namespace}::{name} is gone: the library that defined it was undone"
 
 
 def unknown_overload(packet: Packet, overload: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from turnout.errors import ConfigError
 from turnout.errors.layout import report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:

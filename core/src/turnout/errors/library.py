@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import DeviceError, RegistrationError, TurnoutError
+from turnout.errors.layout import near, report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,33 +31,30 @@ def unknown_kind(kind: object) -> str:
 
 
 def bad_namespace(namespace: object) -> str:
-    """A namespace that is no name."""
+    """A namespace that is not a name."""
     return f"Library: a namespace is a name such as 'mylib', got {namespace!r}"
 
 
 def reserved(namespace: str, kind: str) -> str:
     """A namespace that nobody defines operators in."""
     why = "it is for fallbacks" if namespace == "_" else "it is reserved"
-    return (
-        f"Library: no operator can be defined in namespace {namespace!r}, {why}\n  asked   {kind}\n"
-        "  to fix  use a name of your own"
-    )
+    head = f"Library: no operator can be defined in namespace {namespace!r}, {why}"
+    return report(head, ("asked", kind), ("to fix", "use a name of your own"))
 
 
 def second_definer(namespace: str, first: str) -> str:
     """Two libraries of kind DEF in one namespace."""
-    return (
-        f"Library: namespace {namespace!r} is defined already\n  first   {first}\n"
-        f"  to fix  Library({namespace!r}, 'FRAGMENT') adds operators to it, Library({namespace!r}, 'IMPL') kernels"
-    )
+    remedy = f"Library({namespace!r}, 'FRAGMENT') adds operators to it, Library({namespace!r}, 'IMPL') kernels"
+    return report(f"Library: namespace {namespace!r} is defined already", ("first", first), ("to fix", remedy))
 
 
 def key_with_definitions(namespace: str, kind: str, key: str) -> str:
     """A default key for a library that is not of kind IMPL."""
-    return (
-        f"Library: a default dispatch key goes with kind IMPL\n  found   Library({namespace!r}, {kind!r}, {key!r})\n"
-        f"  to fix  Library({namespace!r}, 'IMPL', {key!r}) for the kernels"
+    found, remedy = (
+        f"Library({namespace!r}, {kind!r}, {key!r})",
+        f"Library({namespace!r}, 'IMPL', {key!r}) for the kernels",
     )
+    return report("Library: a default dispatch key goes with kind IMPL", ("found", found), ("to fix", remedy))
 
 
 def undone(namespace: str) -> str:
@@ -66,19 +64,15 @@ def undone(namespace: str) -> str:
 
 def definition_in_impl(namespace: str, schema: str) -> str:
     """`define` of a library of kind IMPL."""
-    return (
-        f"define({schema!r}): this library is of kind IMPL and defines no operators\n"
-        f"  to fix  Library({namespace!r}, 'FRAGMENT').define(...)"
-    )
+    head = f"define({schema!r}): this library is of kind IMPL and defines no operators"
+    return report(head, ("to fix", f"Library({namespace!r}, 'FRAGMENT').define(...)"))
 
 
 def other_namespace(what: str, namespace: str) -> str:
     """A name of another namespace than the library's."""
     other = what.partition("::")[0]
-    return (
-        f"{what}: the library is of namespace {namespace!r}\n"
-        f"  to fix  leave {other}:: away, or use a library of namespace {other!r}"
-    )
+    remedy = f"omit {other}::, or use a library of namespace {other!r}"
+    return report(f"{what}: the library is of namespace {namespace!r}", ("to fix", remedy))
 
 
 def alias_analysis(value: object) -> str:
@@ -88,24 +82,21 @@ def alias_analysis(value: object) -> str:
 
 def other_key(op_name: str, key: str, own: str) -> str:
     """A key beside the one that the library was made for."""
-    return (
-        f"impl({op_name!r}): the library is for {own}, and the kernel for {key}\n"
-        f"  to fix  leave the key away, or use a library without a key"
-    )
+    head = f"impl({op_name!r}): the library is for {own}, and the kernel for {key}"
+    return report(head, ("to fix", "omit the key, or use a library without a key"))
 
 
 def composites(op: Operator, key: str, present: str, kernel: Kernel) -> str:
     """Two kinds of kernel that one operator cannot have."""
     backend = next((each for each in (key, present) if not each.startswith("Composite")), "")
     remedy = (
-        f"leave the {backend} kernel away: the operator runs on tensors without data through the operators it calls"
+        f"omit the {backend} kernel: the operator runs on tensors without data through the operators it calls"
         if backend
         else "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own"
     )
-    return (
-        f"{op.qualified_name}: a kernel for {key} beside one for {present}\n"
-        f"  found   {present}: {kernel.origin}, {kernel.name} ({kernel.source})\n  to fix  {remedy}"
-    )
+    found = f"{present}: {kernel.origin}, {kernel.name} ({kernel.source})"
+    head = f"{op.qualified_name}: a kernel for {key} beside one for {present}"
+    return report(head, ("found", found), ("to fix", remedy))
 
 
 def not_callable(api: str, value: object) -> str:
@@ -120,17 +111,14 @@ def arrays_with_keyset(op_name: str) -> str:
 
 def fallback_namespace(namespace: str) -> str:
     """A fallback in a library of operators."""
-    return (
-        f"fallback: a fallback serves all namespaces, and this library is of {namespace!r}\n"
-        "  to fix  Library('_', 'IMPL').fallback(...)"
-    )
+    head = f"fallback: a fallback serves all namespaces, and this library is of {namespace!r}"
+    return report(head, ("to fix", "Library('_', 'IMPL').fallback(...)"))
 
 
 def no_key() -> str:
     """A fallback for no key."""
-    return (
-        "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
-    )
+    remedy = "fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
+    return report("fallback: a dispatch key is missing", ("to fix", remedy))
 
 
 # ---- names
@@ -153,15 +141,9 @@ def bad_schema(api: str, value: object) -> str:
 
 def unknown_type(value: object, devices: Iterable[str]) -> DeviceError:
     """A word that is neither a device nor a key."""
-    from difflib import get_close_matches
-
     known = sorted(devices)
-    near = get_close_matches(str(value), known, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return DeviceError(
-        f"{value!r} is neither a device type nor a dispatch key{hint}\n  devices  {', '.join(known) or 'none'}\n"
-        "  also     'default' for all of them"
-    )
+    head = f"{value!r} is neither a device type nor a dispatch key{near(str(value), known, spell=repr)}"
+    return DeviceError(report(head, ("devices", ", ".join(known) or "none"), ("also", "'default' for all of them")))
 
 
 # ---- custom operators
@@ -169,24 +151,22 @@ def unknown_type(value: object, devices: Iterable[str]) -> DeviceError:
 
 def mutates(name: str, said: Iterable[str], schema: FunctionSchema) -> str:
     """`mutates_args` and a schema that disagree."""
-    written = [a.name for a in schema.mutated_arguments]
-    return (
-        f"{name}: mutates_args and schema disagree\n  mutates_args  {', '.join(sorted(said)) or 'nothing'}\n"
-        f"  schema        {', '.join(written) or 'nothing'}: {schema}"
-    )
+    written = ", ".join(a.name for a in schema.mutated_arguments) or "nothing"
+    rows = ("mutates_args", ", ".join(sorted(said)) or "nothing"), ("schema", f"{written}: {schema}")
+    return report(f"{name}: mutates_args and schema disagree", *rows)
 
 
 def no_device_argument(name: str, schema: object) -> str:
     """Kernels by device for an operator whose calls name no device."""
-    return (
-        f"{name}: kernels by device need a tensor or an argument 'Device device' to choose by\n  schema  {schema}\n"
-        "  to fix  add the argument, or register one kernel for all devices (device_types=None)"
-    )
+    head = f"{name}: kernels by device need a tensor or an argument 'Device device' to choose by"
+    remedy = "add the argument, or register one kernel for all devices (device_types=None)"
+    return report(head, ("schema", schema), ("to fix", remedy))
 
 
 def redefined_elsewhere(name: str, first: str, second: str) -> str:
     """A custom operator that another package has defined."""
-    return f"{name} is a custom operator already\n  first   {first}\n  second  {second}\n  to fix  use a namespace of your own"
+    head = f"{name} is a custom operator already"
+    return report(head, ("first", first), ("second", second), ("to fix", "use a namespace of your own"))
 
 
 def no_kernel_to_switch(name: str, device: str, present: Iterable[str]) -> str:
@@ -197,70 +177,55 @@ def no_kernel_to_switch(name: str, device: str, present: Iterable[str]) -> str:
 
 def no_fake(op: Operator) -> str:
     """A tensor without data met a custom operator of which nobody said what shape its result has."""
-    return (
-        f"{op.qualified_name}: no fake kernel\n"
-        "  asked for by  a tensor without data\n"
-        f"  to fix        turnout.library.register_fake({op.qualified_name!r}, function): "
-        "the arguments in, empty results of the right shape out"
-    )
+    call = f"turnout.library.register_fake({op.qualified_name!r}, function)"
+    remedy = f"{call}: the arguments in, empty results of the right shape out"
+    return report(f"{op.qualified_name}: no fake kernel", ("asked for by", "a tensor without data"), ("to fix", remedy))
 
 
 def rule_not_functional(name: str, schema: object) -> str:
     """A gradient rule for an operator that writes or returns views."""
-    return (
-        f"{name}: a gradient rule needs an operator that writes nothing and returns no view\n  schema  {schema}\n"
-        "  to fix  give the rule to a functional operator, and call that"
-    )
+    head = f"{name}: a gradient rule needs an operator that writes nothing and returns no view"
+    return report(head, ("schema", schema), ("to fix", "give the rule to a functional operator, and call that"))
 
 
 def rule_keyword_tensors(name: str, schema: object, names: Iterable[str]) -> str:
     """A gradient rule for an operator with keyword-only tensors."""
-    return (
-        f"{name}: a gradient rule answers for positional tensors only\n  found   {', '.join(names)} after '*'\n"
-        f"  schema  {schema}\n  to fix  declare them before '*'"
-    )
+    rows = ("found", f"{', '.join(names)} after '*'"), ("schema", schema), ("to fix", "declare them before '*'")
+    return report(f"{name}: a gradient rule answers for positional tensors only", *rows)
 
 
 # ---- what kernels return
 
 
-def _kernel(kernel: Kernel) -> str:
-    return f"{kernel.name} ({kernel.source})"
+def _shown(kernel: Kernel) -> tuple[str, str]:
+    return "kernel", f"{kernel.name} ({kernel.source})"
 
 
 def aliased(op: Operator, kernel: Kernel, found: str) -> str:
     """A result that shares memory with an argument or another result, and the schema says nothing of it."""
-    return (
-        f"{op.qualified_name}: a custom operator's kernel may not return an input or a view of one\n  found   {found}\n"
-        f"  kernel  {_kernel(kernel)}\n  to fix  return a copy, such as x.clone()"
-    )
+    head = f"{op.qualified_name}: a custom operator's kernel may not return an input or a view of one"
+    return report(head, ("found", found), _shown(kernel), ("to fix", "return a copy, such as x.clone()"))
 
 
 def not_returned(op: Operator, kernel: Kernel, names: str) -> str:
     """A written argument that the schema returns and the kernel does not."""
-    return (
-        f"{op.qualified_name}: its schema returns the written {names}, its kernel something else\n  schema  {op.schema}\n"
-        f"  kernel  {_kernel(kernel)}\n  to fix  return {names} itself"
-    )
+    head = f"{op.qualified_name}: its schema returns the written {names}, its kernel something else"
+    return report(head, ("schema", op.schema), _shown(kernel), ("to fix", f"return {names} itself"))
 
 
 def wrong_result(op: Operator, kernel: Kernel, expected: str, found: str) -> str:
     """A result of another type or number than the schema says."""
-    return (
-        f"{op.qualified_name}: its kernel must return {expected}, got {found}\n  schema  {op.schema}\n"
-        f"  kernel  {_kernel(kernel)}"
-    )
+    head = f"{op.qualified_name}: its kernel must return {expected}, got {found}"
+    return report(head, ("schema", op.schema), _shown(kernel))
 
 
 def no_arrays(op: Operator, kernel: Kernel, key: str) -> str:
     """A kernel on arrays at a key that no backend's tensors bring."""
-    return (
-        f"{op.qualified_name}: a kernel on arrays was reached at {key}, which is no backend's key\n"
-        f"  kernel  {_kernel(kernel)}\n  to fix  register it without arrays=True, or for device types"
-    )
+    head = f"{op.qualified_name}: a kernel on arrays was reached at {key}, which is not a backend's key"
+    return report(head, _shown(kernel), ("to fix", "register it without arrays=True, or for device types"))
 
 
-# ---- fake kernels
+# ---- fake kernels and autocast rules
 
 
 def no_context() -> str:
@@ -270,10 +235,8 @@ def no_context() -> str:
 
 def no_dynamic_sizes(op_name: str, key: str) -> str:
     """A size that depends on data, where tensors have none."""
-    return (
-        f"{op_name}: its fake kernel asks for a size that depends on data, and {key} tensors have only known sizes\n"
-        "  to fix  call it on tensors with data, or on fake tensors"
-    )
+    head = f"{op_name}: its fake kernel asks for a size that depends on data, and {key} tensors have only known sizes"
+    return report(head, ("to fix", "call it on tensors with data, or on fake tensors"))
 
 
 def bad_bounds(low: object, high: object) -> str:
@@ -281,14 +244,11 @@ def bad_bounds(low: object, high: object) -> str:
     return f"new_dynamic_size: min and max are ints, 0 <= min <= max, got min={low!r}, max={high!r}"
 
 
-# ---- autocast rules
-
-
 def no_device_type(value: object) -> str:
-    """A rule for something that is no device type."""
+    """A cast for something that is not a device type."""
     return f"register_autocast: device_type must be a str such as 'cpu', got {type(value).__name__}"
 
 
 def no_floating_dtype(value: object) -> str:
-    """A rule that casts to something that is no floating dtype."""
+    """A cast to something that is not a floating dtype."""
     return f"register_autocast: cast_inputs must be a floating dtype, got {getattr(value, 'name', repr(value))}"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError, PluginWarning
 from turnout.errors.layout import near, report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 # ---- manifests
 

@@ -5,13 +5,10 @@ Every builder returns the error to raise. A syntax error shows the line it is ab
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from turnout.errors import KernelSignatureError, OverloadError, SchemaError
 from turnout.errors.layout import report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class SchemaSyntaxError(SchemaError):

@@ -4,12 +4,10 @@
 |---|---|
 | `explanation` | `explain`: the keys of a call, every step from them to a kernel, and where the kernel comes from |
 | `tracing` | `trace_dispatch`: the calls that really ran, nested, with times |
-| `python_dispatcher` | `PythonDispatcher`: the computed table of one imaginary operator |
 """
 
 from __future__ import annotations
 
-from turnout.explanation.explanation import Explanation as Explanation
-from turnout.explanation.explanation import explain as explain
-from turnout.explanation.explanation import find as find
-from turnout.explanation.explanation import source_of as source_of
+from turnout.explanation.explanation import (  # isort: skip
+    Explanation as Explanation, explain as explain, find as find, source_of as source_of,
+)  # fmt: skip

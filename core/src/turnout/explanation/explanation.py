@@ -1,39 +1,33 @@
-"""`explain`: why a call would run the kernel it runs, from the plan that a call itself would make.
+"""`explain`: why a call would run its kernel, from the plan that the call itself would make.
 
-Nothing here decides: the key set comes from the arguments and the state, every step from `Operator.plan`. Where a
-kernel passes the call on below its key, the next plan is made for the key set it would redispatch with. No kernel is
-called.
+Nothing here decides. The key set comes from the arguments and the state, every step from `Operator.plan`. When a kernel would
+redispatch, the next plan is made for the key set that it would use. No kernel is called.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
-from turnout.keys import IMPLICIT, UNDEFINED
-from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet
-from turnout.operators.values import tensors_in
+from turnout.keys import IMPLICIT, UNDEFINED, Functionality
+from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
+from turnout.operators import Step as PlanStep
+from turnout.operators.kernels import Kernel
+from turnout.operators.values import keys_of
 from turnout.plugins import provider_of
-from turnout.registry import REGISTRY
+from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
 from turnout.state import DISPATCH
 from turnout.table import AMBIGUOUS
 
-if TYPE_CHECKING:
-    from turnout.keys import Functionality
-    from turnout.operators import Plan
-    from turnout.operators import Step as PlanStep
-    from turnout.operators.kernels import Kernel
-    from turnout.registry import Registry
-
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument: its name, the value in words, and the keys it brought, highest priority first."""
+    """One argument: its name, its value in words, and the keys that it brings, highest priority first."""
 
     name: str
     value: str
@@ -42,7 +36,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class State:
-    """What the context added to the keys of the arguments and what it took away, and what plugins say of the context."""
+    """What the context adds to the keys of the arguments and removes from them, and what plugins note about the context."""
 
     added: list[str]
     removed: list[str]
@@ -51,13 +45,13 @@ class State:
 
 @dataclass(frozen=True)
 class Step:
-    """One key that was looked at.
+    """One step of a plan.
 
-    verdict   what was made of it: "chosen", "fallthrough", "missing", ... (`turnout.operators`)
-    reason    the word of the computed table for the entry there, "" when there is none
-    at        the key the kernel was registered at: the key itself or an alias
-    kernel    its name; distribution, version, and `file:line` of it
-    note      where a disabled key was disabled, what would provide a missing one
+    verdict   the outcome: "chosen", "fallthrough", "missing", ... (`turnout.operators`)
+    reason    the word of the computed table for the entry, "" when there is none
+    at        the key at which the kernel was registered: the key itself or an alias
+    kernel    the kernel's name; `distribution`, `version` and `source` (`file:line`) say where it is from
+    note      where a disabled key was disabled, or how to get a missing one
     """
 
     key: str
@@ -86,7 +80,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Hop:
-    """A key set and the steps from its highest key to the one that is chosen, or missing."""
+    """A key set, and the steps from its highest key to the one that is chosen or missing."""
 
     keys: list[str]
     steps: list[Step]
@@ -98,9 +92,9 @@ class Hop:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a call runs what it runs; str() is for people, `to_dict()` for JSON.
+    """Why a call runs its kernel. str() is for people, `to_dict()` for JSON.
 
-    `hops[0]` is the call itself, each further one what a redispatch from the kernel before would use.
+    `hops[0]` is the call itself. Each further hop is the redispatch that the kernel before it would make.
     """
 
     operator: str
@@ -111,16 +105,16 @@ class Explanation:
 
     @property
     def chosen(self) -> Step:
-        """The step that ends the call's own look-up."""
+        """The last step of the call's own look-up."""
         return self.hops[0].end
 
     @property
     def path(self) -> list[Step]:
-        """The kernels one below the other, the last of which redispatches no further."""
+        """The last step of every hop: the kernels that run, one below the other."""
         return [hop.end for hop in self.hops]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
+        """The explanation as data for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -147,11 +141,11 @@ class Explanation:
 
 
 def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """Say why `op(*args, **kwargs)` would run what it would run, in the present state. Calls no kernel.
+    """Say which kernel `op(*args, **kwargs)` would run in the present state, and why. Calls no kernel.
 
     `op` is an operator, a packet, a public function such as `turnout.add`, a Tensor method, or a name: "add",
-    "mylib::add.Tensor". Raises UnknownOperatorError for a name nobody defined, CallError or OverloadError for arguments
-    that the operator does not take.
+    "mylib::add.Tensor". Raises UnknownOperatorError for an unknown name, CallError or OverloadError for arguments that the
+    operator does not take.
     """
     target = find(op)
     if isinstance(target, Packet):
@@ -162,9 +156,9 @@ def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 
 def find(op: Any) -> Operator | Packet:
-    """The operator or packet that something names; plugins with operators of a namespace are activated.
+    """The operator or packet that `op` stands for. The plugins of its namespace are activated.
 
-    Raises UnknownOperatorError, and TypeError for what is no operator.
+    Raises UnknownOperatorError for an unknown name, TypeError for a value that does not stand for an operator.
     """
     if isinstance(op, (Operator, Packet)):
         return op
@@ -184,20 +178,20 @@ def find(op: Any) -> Operator | Packet:
 
 
 def _named(name: str) -> Operator | Packet:
-    """The operator or packet of a name; one without a namespace is looked for in all of them, by name."""
+    """The operator or packet of a name. Without a namespace, all namespaces are searched in alphabetical order."""
     namespace, _, rest = name.rpartition("::") if "::" in name else ("", "", name)
     packet_name, _, overload = rest.partition(".")
     for each in [namespace] if namespace else dir(ops):
         try:
             packet = getattr(getattr(ops, each), packet_name)
-        except TurnoutError:  # nothing of that name there, or a plugin that is broken
+        except TurnoutError:  # no such name there, or a broken plugin
             continue
         return getattr(packet, overload) if overload else packet  # type: ignore[no-any-return]
     return REGISTRY.find(name)
 
 
 def _chosen(packet: Packet, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Operator, tuple[Any, ...]]:
-    """The overload and all its arguments, in the ways a public function may be called."""
+    """The overload and all its arguments, for any form in which public functions can be called."""
     if kwargs.get("out", 0) is None:
         del kwargs["out"]
     spellings = [(args, kwargs)]
@@ -221,9 +215,7 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
         raise UnknownOperatorError(texts.gone(op.qualified_name))
     registry = op.registry
     include, keep = DISPATCH.get()
-    brought = 0
-    for tensor in tensors_in(args):
-        brought |= tensor.keys
+    brought = keys_of(args)
     ks = (brought | include) & keep
     with registry.lock:
         return Explanation(
@@ -236,9 +228,7 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
 
 
 def _argument(registry: Registry, name: str, value: Any) -> Argument:
-    bits = 0
-    for tensor in tensors_in((value,)):
-        bits |= tensor.keys
+    bits = keys_of((value,))
     if isinstance(value, (list, tuple)) and bits:
         words = f"[{', '.join(map(texts.describe, value))}]"
     else:
@@ -285,7 +275,7 @@ def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
 
 
 def _selected(op: Operator, args: tuple[Any, ...]) -> int:
-    """The bits that BackendSelect adds for a call without tensors: those of the device's backend."""
+    """The bits that BackendSelect adds to a call without tensors: those of the device's backend."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if str(argument.type).rstrip("?") == "Device":
             place = default_device() if value is None else device(value)
@@ -301,7 +291,7 @@ def _step(op: Operator, plan: Plan, step: PlanStep) -> Step:
     entry = step.entry
     note = ""
     if step.verdict == DISABLED:
-        note = _origin_of_disabling()
+        note = f"keys.disable, {config.origin('keys.disable')}"
     elif step.verdict == MISSING:
         note = _provider(plan)
     if entry is None:
@@ -327,15 +317,11 @@ def _step(op: Operator, plan: Plan, step: PlanStep) -> Step:
 
 
 def source_of(kernel: Kernel) -> str:
-    """`file:line` of a kernel, or why there is none: one that cannot be imported is still the one that is chosen."""
+    """`file:line` of a kernel. One that cannot be imported is chosen all the same, so the text says why."""
     try:
         return kernel.source
     except (ImportError, AttributeError) as error:
         return f"cannot be imported: {error}"
-
-
-def _origin_of_disabling() -> str:
-    return f"keys.disable, {config.origin('keys.disable')}"
 
 
 def _provider(plan: Plan) -> str:

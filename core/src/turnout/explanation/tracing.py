@@ -1,49 +1,47 @@
-"""`trace_dispatch`: the real path of every call made in a context, redispatches nested, with times.
+"""`trace_dispatch`: the path of every call that is made in a context, with nested redispatches and times.
 
-While a trace is open anywhere, whatever operators resolve to is wrapped by a function that looks whether its own
-context is traced (`Registry.instrument`). When the last trace is closed the wrapped callables are dropped with the
-caches that hold them: a process that does not trace pays nothing.
+While a trace is open in any context, each callable that resolution binds is wrapped by a function that checks whether its own
+context is traced (`Registry.instrument`). Closing the last trace drops the caches with the wrapped callables, so a process that
+does not trace pays nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from threading import get_ident
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.keys import TRACKED
+from turnout.operators import Operator, Plan
 from turnout.operators.values import has_keys
 from turnout.registry import REGISTRY, Registry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+Undo = Callable[[], None]
+Run = Callable[..., Any]
 
-    from turnout.operators import Operator, Plan
 
-    Undo = Callable[[], None]
-    Run = Callable[..., Any]
-
-# Where the next call of this context is entered (its logs, or the call that is running), and whether with arguments.
+# The parents of the next call in this context (its logs, or the running call), and whether arguments are recorded.
 _OPEN_HERE: ContextVar[tuple[tuple[Log | Call, ...], bool]] = ContextVar("turnout.tracing", default=((), False))
-# Registry -> how many traces are open, and how its instrument is taken out.
+# Registry -> the number of open traces, and the function that removes its instrument.
 _TRACES: dict[int, tuple[int, Undo]] = {}
 
 
 class Call:
-    """One kernel that ran: for which operator and key, where it is from, how long, and what it called itself.
+    """One kernel that ran.
 
     op            the operator's qualified name
     key           the runtime key that was served
     reason        the word of the computed table
     kernel        the kernel's name, "missing" when nothing served the key
-    distribution  `name version` of the distribution that registered it
-    source        `file:line`
-    arguments     the arguments in a few words each, when the trace was asked for them
+    distribution  `name version` of the distribution that registered the kernel
+    source        `file:line` of the kernel
+    arguments     the arguments in a few words each, if the trace records them
     thread        the identifier of the thread
     ns            nanoseconds from call to return, those of `calls` included; 0 while it runs
-    error         the name of the exception's class when it raised, else ""
-    calls         the operators that the kernel called, and the redispatches of its own
+    error         the name of the exception's class if the kernel raised, else ""
+    calls         the operators that the kernel called, and its redispatches
     """
 
     __slots__ = (
@@ -60,17 +58,17 @@ class Call:
 
     @property
     def own_ns(self) -> int:
-        """Nanoseconds less those of `calls`."""
+        """Nanoseconds without those of `calls`."""
         return self.ns - sum(call.ns for call in self.calls)
 
     def walk(self) -> Iterator[Call]:
-        """This call and all below it, in the order in which they started."""
+        """This call and all calls below it, in the order in which they started."""
         yield self
         for call in self.calls:
             yield from call.walk()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
+        """The call as data for JSON."""
         facts = {name: getattr(self, name) for name in self.__slots__ if name not in ("calls", "arguments")}
         return {**facts, "arguments": list(self.arguments), "calls": [call.to_dict() for call in self.calls]}
 
@@ -79,7 +77,7 @@ class Call:
 
 
 class Log:
-    """What a trace has recorded. `calls` are those made in the context itself; print it to see the tree."""
+    """The record of a trace. `calls` are the calls made in the context itself. Print it to see the tree."""
 
     __slots__ = ("calls",)
 
@@ -92,11 +90,11 @@ class Log:
             yield from call.walk()
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """(key, kernel) -> how often the kernel served the key; the most frequent first."""
+        """(key, kernel) -> how often the kernel served the key, the most frequent first."""
         return {key: count for key, (count, _) in self.totals().items()}
 
     def totals(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """(key, kernel) -> number of calls, and their nanoseconds without what they called; most calls first."""
+        """(key, kernel) -> the number of calls and their own nanoseconds, the most frequent first."""
         found: dict[tuple[str, str], tuple[int, int]] = {}
         for call in self.walk():
             count, ns = found.get((call.key, call.kernel), (0, 0))
@@ -104,7 +102,7 @@ class Log:
         return dict(sorted(found.items(), key=lambda item: (-item[1][0], item[0])))
 
     def tree(self, *, times: bool = True) -> str:
-        """The calls, a line each, indented below the one that made them."""
+        """A line for each call, indented below its caller."""
         return "\n".join(line for call in self.calls for line in _lines(call, 0, times))
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -130,11 +128,11 @@ def _lines(call: Call, depth: int, times: bool) -> Iterator[str]:
 
 
 class trace_dispatch:
-    """Record every call made in this context while entered: `with trace_dispatch() as log:`; then `print(log)`.
+    """Record every call made in this context: `with trace_dispatch() as log:`, then `print(log)`.
 
-    Threads and tasks that are started meanwhile are recorded where they run in a copy of the context, others are not. A
-    trace inside a trace, or inside a kernel, records its part as well. `arguments=True` records the arguments, each as
-    `spelled` writes it. One object can be entered once.
+    Threads and tasks that start meanwhile are recorded if they run in a copy of the context. A trace inside another trace, or
+    inside a kernel, records its part as well. `arguments=True` records the arguments, each as `spelled` writes it. An object can
+    be entered once.
     """
 
     __slots__ = ("_arguments", "_log", "_registry", "_token")
@@ -176,7 +174,7 @@ def _close(registry: Registry) -> None:
 
 
 def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
-    """`run`, entered in the logs of the context it is called in."""
+    """`run`, recorded in the logs of the context in which it is called."""
     entry = plan.entry
     kernel = entry.kernel if entry is not None else None
     facts = (
@@ -210,9 +208,9 @@ def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
 
 
 def spelled(value: Any) -> str:
-    """An argument in a word: `float32[2,3]@cpu`, with `:grad` when it is tracked; numbers and the like as they print.
+    """An argument in one word: `float32[2,3]@cpu`, with `:grad` for a tracked one. Other values appear as they print.
 
-    Reads no element, so that printing a trace calls no operator.
+    No element is read, so that printing a trace calls no operator.
     """
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(spelled, value))}]"

@@ -1,6 +1,6 @@
-"""Keys as rows of data: the standard functionalities in their order, and what dispatch must know of each.
+"""Keys as rows of data: the standard functionalities in their order, and the properties that dispatch reads.
 
-Nothing that resolves a call asks for a functionality by its name: it reads the properties of the row. Rows of other
+Code that resolves a call never asks for a functionality by its name: it reads the properties of the row. Rows of other
 functionalities, and all rows of backends, come from the manifests of plugins.
 """
 
@@ -15,17 +15,17 @@ PASSES = (NEVER, UNTRACKED, ALWAYS)
 
 
 class Functionality:
-    """One functionality: its place in the order, and how its slots behave.
+    """One functionality: its place in the order and how its slots behave.
 
-    prefix        None, or what stands before a backend's name in its keys: "" for Dense, "Autograd" for Autograd
+    prefix        the start of its per-backend keys: "" for Dense, "Autograd" for Autograd; None for one key in all
     each_backend  the row stands for one functionality per backend, named `name` + backend (Autocast)
-    before/after  the functionality that it stands directly below or above; None for a standard one
-    passes        what a call does at a missing slot: NEVER passes it over (an error), UNTRACKED: passes it over where no argument
-                  requires a gradient, ALWAYS
-    opt_in        starts excluded; takes part only while the state includes `switch`
-    included      part of the state of a fresh context
-    on_tensors    part of the key set of every plain tensor
-    guards_below  a kernel below it that calls operators runs with all such functionalities excluded: they have done their work
+    before/after  the functionality directly above or below it; None for a standard one
+    passes        when a call passes over a missing slot: NEVER (it is an error), UNTRACKED (when no argument requires a
+                  gradient) or ALWAYS
+    opt_in        it starts excluded, and takes part only while the state includes `switch`
+    included      it is part of the state of a fresh context
+    on_tensors    it is part of the key set of every plain tensor
+    guards_below  kernels below it that call operators run with all such functionalities excluded, which have done their work
     backend_key   its per-backend keys count as backend keys for the composite aliases
     """
 
@@ -64,7 +64,7 @@ class Functionality:
         self.switch = 0
 
     def of(self, backend: str) -> Functionality:
-        """The functionality of one backend that a row with `each_backend` stands for."""
+        """The functionality of one backend, for a row with `each_backend`."""
         return Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)
 
 
@@ -94,9 +94,9 @@ class BackendRow:
     """One backend as dispatch sees it.
 
     device           its device string
-    rank             where several backends meet in a call, the one of highest rank serves it; equal ranks go by name
-    functional_only  it cannot write in place: left out of CompositeExplicitAutogradNonFunctional
-    dataless         its tensors have no data: fake kernels serve its key
+    rank             when several backends meet in a call, the highest rank serves it; equal ranks are ordered by name
+    functional_only  it cannot write in place, and CompositeExplicitAutogradNonFunctional does not cover it
+    dataless         its tensors have no data, and fake kernels serve its key
     """
 
     __slots__ = ("dataless", "device", "functional_only", "name", "rank")
@@ -118,5 +118,5 @@ class BackendRow:
 
     @property
     def order(self) -> tuple[int, str]:
-        """What rows are sorted by, lowest rank first: never the order of installation."""
+        """The sort key, lowest rank first. The order of installation does not matter."""
         return (RANKS.index(self.rank), self.name)

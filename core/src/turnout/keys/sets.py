@@ -1,17 +1,15 @@
-"""`DispatchKeySet`: a key set at the edges of the system."""
+"""`DispatchKeySet`: a key set for users."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from turnout.keys.space import KEYS
 from turnout.keys.universe import UNDEFINED
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 class DispatchKeySet(int):
-    """A key set at the edges of the system: an int of bits that can be asked, combined and printed."""
+    """A key set as users see it: an int of bits with methods to query, combine and print it. Dispatch itself uses plain ints."""
 
     def __new__(cls, keys: int | str | Iterable[str] = 0) -> DispatchKeySet:
         return int.__new__(cls, KEYS.mask(keys))
@@ -22,7 +20,7 @@ class DispatchKeySet(int):
         return self & bits == bits
 
     def highest_priority(self) -> str:
-        """The runtime key of highest rank; "Undefined" for an empty set."""
+        """The runtime key of highest rank, "Undefined" for an empty set."""
         return next((key for key, _ in KEYS.active(self)), UNDEFINED)
 
     def keys(self) -> list[str]:
@@ -30,11 +28,11 @@ class DispatchKeySet(int):
         return [key for key, _ in KEYS.active(self)]
 
     def add(self, keys: str | Iterable[str]) -> DispatchKeySet:
-        """A set with these keys as well."""
+        """The set with these keys added."""
         return self | KEYS.mask(keys)
 
     def remove(self, keys: str | Iterable[str]) -> DispatchKeySet:
-        """A set without these functionalities; their backends stay."""
+        """The set without these functionalities. Their backends stay."""
         return self & ~(KEYS.mask(keys) & ~KEYS.backend_mask)
 
     def __or__(self, other: int) -> DispatchKeySet:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
+
 from turnout.errors import UniverseError
 from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
@@ -16,21 +20,20 @@ from turnout.keys.universe import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
 
 class KeySpace:
-    """The live universe: name <-> bit for the life of the process, and the functionalities and backends of the moment.
+    """The live universe.
 
-    Rows come from three sources: the standard ones, those of the installed plugins' manifests (`set_installed`), and those that
-    a library adds while it lives. Mutators are called under the registry's lock. `universe` is replaced, never changed, so
-    readers need no lock.
+    Rows come from three sources: the standard list, the manifests of installed plugins (`set_installed`), and libraries, which
+    add rows while they live. Mutators are called under the registry's lock. `universe` is replaced and never changed, so readers
+    need no lock.
     """
 
     def __init__(self, fixed: Universe | None = None) -> None:
-        """The standard functionalities and no backend, or exactly a given universe, which then cannot be extended."""
+        """The standard functionalities without a backend, or the given universe, which cannot be extended."""
         self._bits: dict[str, int] = {}
-        self._next = 1  # bit 0 is TRACKED
         self._added: dict[str, Functionality] = {}
         self._installed: dict[str, Functionality] = {}
         self._added_backends: dict[str, BackendRow] = {}
@@ -60,23 +63,22 @@ class KeySpace:
     # ---- what is installed
 
     def discover_with(self, discover: Callable[[], object]) -> None:
-        """Before the universe is looked at for the first time, call `discover`, which calls `set_installed`."""
+        """Call `discover`, which calls `set_installed`, before the universe is first read."""
         self._discover = discover
 
     def discovered(self) -> None:
-        """Make sure that the rows of installed plugins are there."""
+        """Make sure that the rows of installed plugins are present."""
         if self._discover is not None:
             self._discover()
 
     @property
     def universe(self) -> Universe:
-        """The functionalities and backends of the moment, those of installed plugins included."""
-        if self._discover is not None:
-            self._discover()
+        """The present functionalities and backends, those of installed plugins included."""
+        self.discovered()
         return self._universe
 
     def set_installed(self, functionalities: Iterable[Functionality], backends: Iterable[BackendRow]) -> dict[str, str]:
-        """Replace the rows of installed plugins. Returns the functionalities without a place, name -> why; they are left out."""
+        """Replace the rows of installed plugins. Returns the functionalities without a place, which are omitted: name -> why."""
         self._installed_backends = {row.name: row for row in backends}
         self._sort_backends()  # a functionality may be placed by one that stands for a backend
         wanted = {row.name: row for row in functionalities}
@@ -87,39 +89,35 @@ class KeySpace:
         return problems
 
     def is_installed_backend(self, name: str) -> bool:
-        """Whether an installed plugin's manifest has brought the backend's row."""
+        """Whether the backend's row comes from an installed plugin's manifest."""
         return name in self._installed_backends
 
     # ---- bits
 
     def bit(self, name: str) -> int:
-        """The bit of a functionality or `backend:NAME`, given out at first sight and kept for good."""
-        found = self._bits.get(name)
-        if found is None:
-            found = self._bits[name] = 1 << self._next
-            self._next += 1
-        return found
+        """The bit of a functionality or `backend:NAME`. A name gets it when it is first seen, and keeps it."""
+        return self._bits.setdefault(name, 1 << (len(self._bits) + 1))  # bit 0 is TRACKED
 
     def backend_bit(self, backend: str) -> int:
-        """The identity bit of a backend, present or not."""
+        """The bit of a backend, whether it is present or not."""
         return self.bit("backend:" + backend)
 
     def switch_bit(self, functionality: str) -> int:
-        """The bit that switches an opt-in functionality on where the state includes it; its identity, present or not."""
+        """The bit that switches an opt-in functionality on while the state includes it."""
         return self.bit("switch:" + functionality)
 
     # ---- changes
 
     def add_backend(self, row: BackendRow) -> None:
-        """Add a backend. Raises UniverseError when it is there already."""
+        """Add a backend. Raises UniverseError when it exists already."""
         self.discovered()
         if row.name in self.backend_rows:
             raise UniverseError(f"backend {row.name} exists already")
-        self._change(backends={**self._added_backends, row.name: row})
+        self._change(self._added_backends, row.name, row)
 
     def remove_backend(self, name: str) -> None:
-        """Take out a backend that was added; its bits stay reserved for its name."""
-        self._change(backends={n: row for n, row in self._added_backends.items() if n != name})
+        """Remove a backend that was added. Its bit stays reserved for its name."""
+        self._change(self._added_backends, name)
 
     def add_functionality(self, functionality: Functionality) -> None:
         """Place a functionality. Raises UniverseError for an unknown anchor, a cycle or a name that is taken."""
@@ -132,46 +130,36 @@ class KeySpace:
                 f"functionality {name} needs a place: before= or after= a functionality of the list, "
                 "which goes from lowest to highest priority"
             )
-        self._change(added={**self._added, name: functionality})
+        self._change(self._added, name, functionality)
 
     def remove_functionality(self, name: str) -> None:
-        """Take out a functionality that was added. Raises UniverseError when another one is placed by it."""
-        rest = {n: f for n, f in self._added.items() if n != name}
-        leaning = [f.name for f in rest.values() if name in (f.before, f.after)]
+        """Remove a functionality that was added. Raises UniverseError when another one is placed by it."""
+        leaning = [f.name for f in self._added.values() if f.name != name and name in (f.before, f.after)]
         if leaning:
             raise UniverseError(f"functionality {name} is still the anchor of {', '.join(sorted(leaning))}")
-        self._change(added=rest)
+        self._change(self._added, name)
 
     def add_alias(self, alias: str, covered: Iterable[str]) -> None:
         """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
-        covered = tuple(covered)
-        universe = self.universe
-        if alias in universe.aliases or alias in universe.rank:
+        if self.universe.is_key(alias):
             raise UniverseError(f"{alias} is a key already")
-        self.aliases[alias] = covered
-        try:
-            self._rebuild()
-        except UniverseError:
-            del self.aliases[alias]
-            self._rebuild()
-            raise
+        self._change(self.aliases, alias, tuple(covered))
 
     def remove_alias(self, alias: str) -> None:
-        """Take an alias of a functionality back."""
-        self.aliases.pop(alias, None)
-        self._rebuild()
+        """Remove an alias key that was declared."""
+        self._change(self.aliases, alias)
 
-    def _change(
-        self, *, backends: dict[str, BackendRow] | None = None, added: dict[str, Functionality] | None = None
-    ) -> None:
-        """Apply a change whole or not at all."""
-        old = self._added_backends, self._added
-        self._added_backends = self._added_backends if backends is None else backends
-        self._added = self._added if added is None else added
+    def _change(self, rows: dict[str, Any], name: str, row: object = None) -> None:
+        """Set a row, or remove it when there is none. Nothing is changed when this raises UniverseError."""
+        old = dict(rows)
+        rows.pop(name, None)
+        if row is not None:
+            rows[name] = row
         try:
             self._rebuild()
         except UniverseError:
-            self._added_backends, self._added = old
+            rows.clear()
+            rows.update(old)
             self._rebuild()
             raise
 
@@ -183,31 +171,29 @@ class KeySpace:
         for problem in problems.values():
             raise UniverseError(problem)
         pairs = [(f.name, f.prefix) for f in ordered]
-        backends = tuple(self.backend_rows)
-        plain = Universe(pairs, backends)
+        plain = Universe(pairs, self.backend_rows)
         aliases = {alias: set(covered) for alias, covered in plain.aliases.items()}
-        for functionality in ordered:
-            if functionality.backend_key and functionality.prefix:  # Dense, whose prefix is "", is there already
-                keys = {functionality.prefix + backend for backend in backends}
-                for alias in (EXPLICIT, NON_FUNCTIONAL, IMPLICIT):
-                    aliases[alias] |= keys
-                others = tuple(sorted(keys))
-                plain.backends_of["AutogradOther"] = (*plain.backends_of.get("AutogradOther", ()), *others)
+        # Dense, whose prefix is "", is covered already.
+        more = {f.prefix + backend for f in ordered if f.backend_key and f.prefix for backend in self.backend_rows}
+        for alias in (EXPLICIT, NON_FUNCTIONAL, IMPLICIT):
+            aliases[alias] |= more
+        if more:
+            plain.backends_of["AutogradOther"] = (*plain.backends_of.get("AutogradOther", ()), *sorted(more))
         for row in self.backend_rows.values():
             if row.functional_only:
                 aliases[NON_FUNCTIONAL] = {key for key in aliases[NON_FUNCTIONAL] if not key.endswith(row.name)}
         for standard in STANDARD:
             if standard.each_backend:
-                aliases[standard.name] = {standard.name + backend for backend in backends}
+                aliases[standard.name] = {standard.name + backend for backend in self.backend_rows}
         aliases.update({alias: set(covered) for alias, covered in self.aliases.items()})
-        self._adopt(ordered, Universe(pairs, backends, aliases, plain.backends_of))
+        self._adopt(ordered, Universe(pairs, self.backend_rows, aliases, plain.backends_of))
 
     def _sort_backends(self) -> None:
         rows = {**self._added_backends, **self._installed_backends}
         self.backend_rows = {row.name: row for row in sorted(rows.values(), key=lambda row: row.order)}
 
     def _adopt(self, ordered: list[Functionality], universe: Universe) -> None:
-        """Make a universe the present one."""
+        """Make `universe` the present one."""
         for functionality in ordered:
             functionality.bit = self.bit(functionality.name)
             if functionality.opt_in:
@@ -223,14 +209,14 @@ class KeySpace:
         self.backend_mask = sum(bit for _, bit in self._backend_rank)
 
     def _standard(self) -> list[Functionality]:
-        """The standard list, rows with `each_backend` replaced by one for each backend."""
+        """The standard list. A row with `each_backend` is replaced by one row for each backend."""
         chain: list[Functionality] = []
         for row in STANDARD:
             chain += [row.of(backend) for backend in self.backend_rows] if row.each_backend else [row]
         return chain
 
     def is_guarded(self, functionality: Functionality) -> bool:
-        """Whether it stands below all functionalities that guard what is below: its kernels must not reach them again."""
+        """Whether it stands below all functionalities with `guards_below`, which its kernels must not reach again."""
         return functionality in self._guarded
 
     @property
@@ -262,7 +248,7 @@ class KeySpace:
         return [name for name, bit in self._backend_rank if ks & bit]
 
     def names(self, ks: int) -> list[str]:
-        """All that a key set holds, readable: runtime keys, then backends that no per-backend functionality goes with."""
+        """The content of a key set for people: runtime keys, functionalities that are off, and "tracked"."""
         found = [key for key, _ in self.active(ks)]
         for functionality in self.functionalities:
             if functionality.opt_in and ks & functionality.bit and not ks & functionality.switch:
@@ -272,7 +258,7 @@ class KeySpace:
         return found
 
     def tensor_bits(self, backend: str) -> int:
-        """The bits of every plain tensor of a backend: the backend's own, and those of the rows with `on_tensors`."""
+        """The bits of every plain tensor of a backend: the backend's own and those of the rows with `on_tensors`."""
         bits = self.backend_bit(backend)
         for row in STANDARD:
             if row.on_tensors:
@@ -280,19 +266,16 @@ class KeySpace:
         return bits
 
     def mask(self, keys: str | Iterable[str] | int) -> int:
-        """The functionality bits of some keys, for include and exclude masks.
+        """The bits of some keys, for include and exclude masks. An int is returned as it is.
 
-        Takes names of functionalities, of runtime keys, or of the alias Autograd; a key set int is passed through. A
-        per-backend key such as AutogradCPU stands for its functionality and its backend. Unknown names raise UniverseError.
+        A name is that of a functionality or of a runtime key. A per-backend key such as AutogradCPU stands for its functionality
+        and its backend. Raises UniverseError for an unknown name.
         """
         if isinstance(keys, int):
             return int(keys)
         if isinstance(keys, str):
             keys = (keys,)
-        bits = 0
-        for key in keys:
-            bits |= self._mask_of(key)
-        return bits
+        return reduce(or_, map(self._mask_of, keys), 0)
 
     def _mask_of(self, key: str) -> int:
         self.discovered()
@@ -306,12 +289,12 @@ class KeySpace:
         raise UniverseError(self.unknown_key(key))
 
     def unknown_key(self, key: str) -> str:
-        """The text for a key that does not exist, with the nearest name."""
+        """The error text for a key that does not exist, with the nearest name."""
         names = [*self.universe.runtime_keys, *self.universe.aliases, *(f.name for f in self.functionalities)]
         return f"unknown dispatch key {key!r}{near(key, names)}"
 
     def canonical(self, key: str) -> str:
-        """The present name of a key that kernels can be registered at. Raises UniverseError for an unknown one."""
+        """The present name of a key at which kernels can be registered. Raises UniverseError for an unknown key."""
         key = OLD_NAMES.get(key, key)
         if not self.universe.is_key(key):
             raise UniverseError(self.unknown_key(key))
@@ -321,10 +304,11 @@ class KeySpace:
 def place(
     chain: Sequence[Functionality], added: Mapping[str, Functionality]
 ) -> tuple[list[Functionality], dict[str, str]]:
-    """`added` put into `chain` by their anchors, and those that have no place: name -> why.
+    """The order of `chain` with `added` placed by their anchors, and the functionalities without a place: name -> why.
 
-    The result depends on names and anchors only. `after=X` stands directly above X, `before=X` directly below; several at one
-    place are ordered by name, lowest first. With both, it is directly above `after`, and must then be below `before`.
+    The result depends on names and anchors only. `after=X` means directly above X, `before=X` directly below it. Several at one
+    place are ordered by name, lowest first. With both anchors a functionality stands directly above `after`, which must be below
+    `before`.
     """
     order = list(chain)
     waiting = dict(sorted(added.items()))
@@ -355,7 +339,7 @@ def place(
 
 
 def _without_anchor(chain: Sequence[Functionality], waiting: dict[str, Functionality]) -> dict[str, str]:
-    """Take out of `waiting` what is placed by something that does not exist; name -> why."""
+    """Remove from `waiting` what is placed by a functionality that does not exist: name -> why."""
     problems: dict[str, str] = {}
     while True:
         known = {f.name for f in chain} | waiting.keys()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from turnout.errors import UniverseError
+from collections.abc import Iterable, Mapping
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from turnout.errors import UniverseError
 
 UNDEFINED = "Undefined"
 AUTOGRAD = "Autograd"
@@ -26,9 +24,9 @@ TRACKED = 1  # the marker bit: the tensor requires a gradient
 class Universe:
     """An ordered list of functionalities, lowest priority first, and a set of backends.
 
-    `functionalities` are pairs (name, prefix): prefix None for one key of that name, otherwise one key per backend named
-    prefix + backend. `aliases` maps an alias key to the runtime keys it covers, `backends_of` an autograd key to
-    its backend keys; where left out they are derived as the standard universe has them.
+    `functionalities` are pairs (name, prefix): a prefix of None means one key of that name, any other one key per backend, named
+    prefix + backend. `aliases` maps an alias key to the runtime keys that it covers, `backends_of` an autograd key to its backend
+    keys. When they are omitted they are derived as in the standard universe.
     """
 
     __slots__ = ("aliases", "backends", "backends_of", "functionalities", "rank", "runtime_keys")
@@ -65,7 +63,7 @@ class Universe:
         self.backends_of = {key: tuple(covered) for key, covered in backends_of.items()}
         for alias, covered in self.aliases.items():
             if alias in self.rank:
-                raise UniverseError(f"a functionality gives the runtime key {alias}, which is the name of an alias key")
+                raise UniverseError(f"the runtime key {alias} of a functionality has the name of an alias key")
             unknown = sorted(covered - self.rank.keys())
             if unknown:
                 raise UniverseError(f"alias {alias} covers unknown keys: {', '.join(unknown)}")

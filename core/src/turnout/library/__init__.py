@@ -2,14 +2,11 @@
 
 | module | holds |
 |---|---|
-| `groups` | `Library`: definitions, kernels and fallbacks that are undone together |
+| `libraries` | `Library`: definitions, kernels and fallbacks that are undone together |
 | `custom` | `custom_op` and the handle it returns |
 | `functions` | `define`, `impl`, `register_kernel`, `register_fake`, `register_autograd`, `register_autocast`, `register_vmap` |
-| `arrays` | kernels on the backend's own arrays |
+| `rules` | gradients, casts and batching rules: the plugin of the functionality makes the kernel |
 | `results` | the check of what custom kernels return |
-| `gradients` | from a backward rule to a kernel at Autograd |
-| `precision` | from a dtype to a kernel at Autocast |
-| `batching` | from a rule for batches to a kernel at Batched |
 | `fake` | kernels for tensors without data, `get_ctx` |
 | `devices` | which key a device string means |
 
@@ -33,18 +30,6 @@ from turnout.library.libraries import Library, fallthrough_kernel
 from turnout.schema import infer_schema
 
 __all__ = [
-    "CustomOpDef",
-    "FakeContext",
-    "Library",
-    "custom_op",
-    "define",
-    "fallthrough_kernel",
-    "get_ctx",
-    "impl",
-    "infer_schema",
-    "register_autocast",
-    "register_autograd",
-    "register_fake",
-    "register_kernel",
-    "register_vmap",
-]
+    "CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "infer_schema",
+    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+]  # fmt: skip

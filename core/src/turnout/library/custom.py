@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from turnout.dtypes import DType
@@ -16,24 +17,21 @@ from turnout.errors import CallError, ConflictError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
-from turnout.library import fake
-from turnout.library.arrays import on_arrays
-from turnout.library.batching import Batching
+from turnout.library import fake, rules
 from turnout.library.devices import key_of
-from turnout.library.gradients import Rule, check_rule
 from turnout.library.libraries import (
     RESERVED,
     calling_package,
     check_kernel,
     check_redefinition,
     finish_undoing,
+    on_arrays,
     parse_nameless,
     parse_namespace,
 )
-from turnout.library.precision import Precision
 from turnout.library.results import checked
 from turnout.operators import Operator
-from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
+from turnout.operators.kernels import ARRAY, INTERNAL
 from turnout.registry import REGISTRY, Registrations
 from turnout.schema import FunctionSchema, infer_schema
 from turnout.schema.infer import UNKNOWN
@@ -135,7 +133,7 @@ class CustomOpDef:
             definition.on_undo(lambda: _CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
             for key in REGISTRY.keys.dataless_backends:
-                self._put(key, _impl(name, key, placeholder))
+                self.impl_all(name, [key], placeholder.fn, label=placeholder.label, checked=False)
             for device in devices:
                 self._kernels[device] = fn
                 self._register_device(device)
@@ -259,15 +257,28 @@ class CustomOpDef:
 
     # ---- what else an operator can have
 
+    def impl_all(
+        self, name: str, keys: Iterable[str], fn: Any, *, binder: Call | None = None, tracked_only: bool = False,
+        allow_override: bool = False, checked: bool = True, label: str = "",
+    ) -> None:  # fmt: skip
+        """`Library.impl_all`, but each key's kernel replaces the one that this handle has registered there before."""
+        if checked:
+            check_kernel_signature(fn, self.operator.schema)
+
+        def register(group: Registrations, key: str) -> None:
+            group.impl(
+                name, key, fn, form=INTERNAL, binder=binder, tracked_only=tracked_only, allow_override=allow_override,
+                label=label,
+            )  # fmt: skip
+
+        with REGISTRY.lock:
+            for key in keys:
+                self._put(key, partial(register, key=key))
+
     def register_fake(self, fn: Call, /) -> Call:
         """Register how shapes are computed for tensors without data; the newest one counts. Returns `fn`."""
-        if not callable(fn):
-            raise CallError(texts.not_callable("register_fake", fn))
-        check_kernel_signature(fn, self.operator.schema)
-        name = self.operator.qualified_name
-        with REGISTRY.lock:
-            for key in fake.fake_keys():
-                self._put(key, lambda group, key=key: group.impl(name, key, fn, form=INTERNAL, binder=fake.in_context))  # type: ignore[misc]
+        rules.require_callable("register_fake", fn)
+        self.impl_all(self.name, fake.fake_keys(), fn, binder=fake.in_context)
         return fn
 
     def register_autograd(self, backward: Call, /, *, setup_context: Call | None = None) -> None:
@@ -277,11 +288,7 @@ class CustomOpDef:
         `keyword_only_inputs` before `output` where the operator has keyword-only arguments. The newest rule counts. Raises
         RegistrationError for an operator that writes, returns views or has keyword-only tensors.
         """
-        for function in (backward, setup_context):
-            if function is not None and not callable(function):
-                raise CallError(texts.not_callable("register_autograd", function))
-        check_rule(self.name, self.operator.schema)
-        self._put("Autograd", rule_registration(self.operator.qualified_name, backward, setup_context))
+        rules.add_gradient(self, self.name, self.operator.schema, backward, setup_context)
 
     def register_autocast(self, device_type: str, cast_inputs: DType, /) -> None:
         """Inside `turnout.autocast(device_type)`, run on floating tensors cast to `cast_inputs`; the newest rule counts.
@@ -289,9 +296,7 @@ class CustomOpDef:
         float64 and tensors on other devices are left as they are. Raises CallError for a dtype that is not floating,
         DeviceError for an unknown device type.
         """
-        rule = Precision(device_type, cast_inputs)
-        name = self.operator.qualified_name
-        self._put(rule.key, lambda group: group.impl(name, rule.key, rule, form=INTERNAL, binder=rule.bind))
+        rules.add_cast(self, self.name, device_type, cast_inputs)
 
     def register_vmap(self, fn: Call | None = None, /, *, opaque: bool = False) -> Any:
         """Register how a batch is computed; a decorator when `fn` is left out. The newest rule counts. Returns `fn`.
@@ -303,28 +308,10 @@ class CustomOpDef:
         """
 
         def register(function: Call) -> Call:
-            rule = Batching(function, opaque)
-            name = self.operator.qualified_name
-            self._put(rule.key, lambda group: group.impl(name, rule.key, function, form=INTERNAL, binder=rule.bind))
+            rules.add_batching(self, self.name, function, opaque)
             return function
 
         return register if fn is None else register(fn)
-
-
-def _impl(name: str, key: str, kernel: Kernel) -> Register:
-    """What registers a kernel of the internal convention in a group."""
-    return lambda group: group.impl(name, key, kernel.fn, form=INTERNAL, label=kernel.label)
-
-
-def rule_registration(name: str, backward: Call, setup_context: Call | None) -> Callable[[Any], Kernel]:
-    """What registers a gradient rule in a group."""
-    rule = Rule(backward, setup_context)
-
-    def register(group: Any) -> Kernel:
-        kernel: Kernel = group.impl(name, "Autograd", backward, form=INTERNAL, binder=rule.bind, tracked_only=True)
-        return kernel
-
-    return register
 
 
 def _key(device: str | None) -> str:

@@ -14,13 +14,10 @@ from turnout.errors import CallError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
-from turnout.library import fake
-from turnout.library.batching import Batching
+from turnout.library import fake, rules
 from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.devices import key_of
-from turnout.library.gradients import Rule, check_rule
 from turnout.library.libraries import Library, calling_package, kept, parse_nameless, parse_namespace
-from turnout.library.precision import Precision
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 
@@ -81,15 +78,9 @@ def impl(
     namespace, _ = parse_namespace("impl", qualname)
     keys = [key_of(word) for word in ((types,) if isinstance(types, str) else types)]
     library = kept(namespace, calling_package()) if lib is None else lib
-
-    def register(function: Call) -> Call:
-        if not callable(function):
-            raise CallError(texts.not_callable("impl", function))
-        library.impl_all(library.qualified(qualname), keys, function, arrays=arrays)
-        # differs from torch: the function is returned, so that the decorated name keeps its meaning.
-        return function
-
-    return register if func is None else register(func)  # type: ignore[arg-type]
+    name = library.qualified(qualname)
+    # differs from torch: the function is returned, so that the decorated name keeps its meaning.
+    return _registered("impl", func, lambda f: library.impl_all(name, keys, f, arrays=arrays))  # type: ignore[arg-type]
 
 
 def _implement(library: Library, name: str, key: str) -> Callable[[Call], Call]:
@@ -109,21 +100,12 @@ def register_kernel(
     With `arrays` it takes and returns the backend's arrays in the places of tensors. Raises as `CustomOpDef.register_kernel`
     for custom operators and as `impl` for others.
     """
-    name = _named("register_kernel", op)
-    if isinstance(name, CustomOpDef):
-        return name.register_kernel(device_types, func, arrays=arrays)
-    namespace, _ = parse_namespace("register_kernel", name)
+    target, name = _target("register_kernel", op, lib)
+    if isinstance(target, CustomOpDef):
+        return target.register_kernel(device_types, func, arrays=arrays)
     words = (device_types,) if isinstance(device_types, str) else device_types
     keys = [EXPLICIT] if words is None else [key_of(word) for word in words]
-    library = kept(namespace, calling_package()) if lib is None else lib
-
-    def register(function: Call) -> Call:
-        if not callable(function):
-            raise CallError(texts.not_callable("register_kernel", function))
-        library.impl_all(library.qualified(name), keys, function, arrays=arrays)
-        return function
-
-    return register if func is None else register(func)
+    return _registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
 
 
 def register_fake(
@@ -134,41 +116,18 @@ def register_fake(
     `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the keys
     every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
     """
-    name = _named("register_fake", op)
-    if isinstance(name, CustomOpDef):
-        return name.register_fake if func is None else name.register_fake(func)
-    namespace, _ = parse_namespace("register_fake", name)
-    library = kept(namespace, calling_package()) if lib is None else lib
-
-    def register(function: Call) -> Call:
-        if not callable(function):
-            raise CallError(texts.not_callable("register_fake", function))
-        library.impl_all(
-            library.qualified(name), fake.fake_keys(), function, binder=fake.in_context, allow_override=allow_override
-        )
-        return function
-
-    return register if func is None else register(func)
+    target, name = _target("register_fake", op, lib)
+    how: dict[str, Any] = {"binder": fake.in_context, "allow_override": allow_override}
+    return _registered("register_fake", func, lambda f: target.impl_all(name, fake.fake_keys(), f, **how))
 
 
 def register_autograd(
     op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None
 ) -> None:
     """Register an operator's gradient: see `CustomOpDef.register_autograd`. The operator must be defined already."""
-    name = _named("register_autograd", op)
-    if isinstance(name, CustomOpDef):
-        name.register_autograd(backward, setup_context=setup_context)
-        return
-    for function in (backward, setup_context):
-        if function is not None and not callable(function):
-            raise CallError(texts.not_callable("register_autograd", function))
-    namespace, _ = parse_namespace("register_autograd", name)
-    check_rule(name, REGISTRY.find(name).schema)
-    library = kept(namespace, calling_package()) if lib is None else lib
-    rule = Rule(backward, setup_context)
-    library.impl_all(
-        library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True, checked=False
-    )
+    target, name = _target("register_autograd", op, lib)
+    rules.require_callable("register_autograd", backward, setup_context)
+    rules.add_gradient(target, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
@@ -177,14 +136,8 @@ def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib
     float64 and tensors on other devices are left as they are, and the operator runs without autocast. Raises CallError for a
     dtype that is not floating, DeviceError for an unknown device type, ConflictError when another package has a rule.
     """
-    name = _named("register_autocast", op)
-    if isinstance(name, CustomOpDef):
-        name.register_autocast(device_type, cast_inputs)
-        return
-    namespace, _ = parse_namespace("register_autocast", name)
-    rule = Precision(device_type, cast_inputs)
-    library = kept(namespace, calling_package()) if lib is None else lib
-    library.impl_all(library.qualified(name), [rule.key], rule, binder=rule.bind, checked=False)
+    target, name = _target("register_autocast", op, lib)
+    rules.add_cast(target, name, device_type, cast_inputs)
 
 
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
@@ -192,26 +145,30 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
 
     Raises CallError for what is no function, ConflictError when another package has a rule.
     """
-    name = _named("register_vmap", op)
-    if isinstance(name, CustomOpDef):
-        return name.register_vmap(func, opaque=opaque)
-    namespace, _ = parse_namespace("register_vmap", name)
-    library = kept(namespace, calling_package()) if lib is None else lib
+    target, name = _target("register_vmap", op, lib)
+    return _registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
 
-    def register(function: Call) -> Call:
-        rule = Batching(function, opaque)
-        library.impl_all(library.qualified(name), [rule.key], function, binder=rule.bind, checked=False)
+
+def _registered(api: str, func: Call | None, register: Callable[[Call], object]) -> Any:
+    """Register `func` and return it; without one, the decorator that does so."""
+
+    def decorator(function: Call) -> Call:
+        if not callable(function):
+            raise CallError(texts.not_callable(api, function))
+        register(function)
         return function
 
-    return register if func is None else register(func)
+    return decorator if func is None else decorator(func)
 
 
-def _named(api: str, op: Named) -> str | CustomOpDef:
-    """The handle of a custom operator, or the qualified name of any other."""
-    if isinstance(op, CustomOpDef):
-        return op
-    if isinstance(op, Operator):
-        op = op.qualified_name
-    if not isinstance(op, str):
-        raise LibraryError(texts.bad_op(api, op))
-    return custom_operator(op) or op
+def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:
+    """Where a function registers, the handle of a custom operator or a library, and the operator's qualified name."""
+    name = op.name if isinstance(op, CustomOpDef) else op.qualified_name if isinstance(op, Operator) else op
+    if not isinstance(name, str):
+        raise LibraryError(texts.bad_op(api, name))
+    handle = op if isinstance(op, CustomOpDef) else custom_operator(name)
+    if handle is not None:
+        return handle, handle.name
+    namespace, _ = parse_namespace(api, name)
+    library = kept(namespace, calling_package(depth=2)) if lib is None else lib
+    return library, library.qualified(name)

@@ -13,11 +13,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from turnout.errors import CallError, ConflictError, RegistrationError, SchemaError
+from turnout.errors import CallError, ConflictError, NoKernelError, RegistrationError, SchemaError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT, IMPLICIT, DispatchKeySet
-from turnout.library.arrays import on_arrays
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
 from turnout.registry import REGISTRY, Registrations
@@ -164,6 +163,7 @@ class Library:
         tracked_only: bool = False,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
         checked: bool = True,
+        label: str = "",
     ) -> None:
         """Register one function at several keys, or at none when one is refused: `impl` for the functions of this package.
 
@@ -188,7 +188,7 @@ class Library:
             for key in keys:
                 self.registrations.impl(
                     op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=allow_override,
-                    tracked_only=tracked_only, binder=binder,
+                    tracked_only=tracked_only, binder=binder, label=label,
                 )  # fmt: skip
 
     def fallback(self, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
@@ -283,6 +283,19 @@ def _definer(namespace: str) -> Registrations | None:
             if op.defined_by is not None and not op.defined_by.package:
                 return op.defined_by
     return None
+
+
+def on_arrays(op: Operator, kernel: Kernel, key: str) -> Call:
+    """The binder of kernels on arrays, plain functions that get the backend's own arrays in the places of tensors.
+
+    Nothing is converted: `numpy.sin` itself can be such a kernel. Raises NoKernelError for a key that is not that of a backend
+    with arrays.
+    """
+    backend = REGISTRY.backends.get(key)
+    call = None if backend is None else backend.bind_array_kernel(op, kernel)
+    if call is None:
+        raise NoKernelError(texts.no_arrays(op, kernel, key))
+    return call
 
 
 def check_kernel(

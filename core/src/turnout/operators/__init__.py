@@ -18,12 +18,9 @@ from __future__ import annotations
 
 from turnout.operators.operator import Operator as Operator
 from turnout.operators.packet import Packet as Packet
-from turnout.operators.plan import CHOSEN as CHOSEN
-from turnout.operators.plan import DISABLED as DISABLED
-from turnout.operators.plan import FALLS_THROUGH as FALLS_THROUGH
-from turnout.operators.plan import MISSING as MISSING
-from turnout.operators.plan import ONLY_TRACKED as ONLY_TRACKED
-from turnout.operators.plan import ONLY_UNTRACKED as ONLY_UNTRACKED
-from turnout.operators.plan import PASSED_OVER as PASSED_OVER
-from turnout.operators.plan import Plan as Plan
-from turnout.operators.plan import Step as Step
+
+from turnout.operators.plan import (  # isort: skip
+    CHOSEN as CHOSEN, DISABLED as DISABLED, FALLS_THROUGH as FALLS_THROUGH, MISSING as MISSING,
+    ONLY_TRACKED as ONLY_TRACKED, ONLY_UNTRACKED as ONLY_UNTRACKED, PASSED_OVER as PASSED_OVER, Plan as Plan,
+    Step as Step,
+)  # fmt: skip

@@ -62,7 +62,7 @@ def _takes_none(argument: Any) -> bool:
 
 def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
     if value is MISSING:
-        raise CallError(texts.not_given(op_name, argument, expected))
+        raise CallError(texts.missing_argument(op_name, argument, expected))
     raise CallError(texts.wrong_type(op_name, argument, expected, value))
 
 

@@ -33,10 +33,12 @@ class Kernel:
     allow_override  may stand over another library's kernel at the same operator and key
     calls_operators whether it dispatches again; array kernels do not
     binder          for ARRAY: makes the internal callable (the backend's wrapper generator)
+    specialize      of a fallback: makes each operator's own kernel, (op, runtime key) -> function, Kernel, FALLTHROUGH or None
     """
 
     __slots__ = (
-        "allow_override", "binder", "calls_operators", "fn", "form", "label", "library", "tracked_only", "with_keyset",
+        "allow_override", "binder", "calls_operators", "fn", "form", "label", "library", "specialize", "tracked_only",
+        "with_keyset",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +52,7 @@ class Kernel:
         allow_override: bool = False,
         calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
+        specialize: Callable[[Operator, str], Any] | None = None,
         label: str = "",
     ) -> None:
         self.fn = fn
@@ -60,6 +63,7 @@ class Kernel:
         self.allow_override = allow_override
         self.calls_operators = calls_operators and form != ARRAY
         self.binder = binder
+        self.specialize = specialize
         self.label = label
 
     @property

@@ -1,4 +1,4 @@
-"""The error of a call that no kernel serves: which key, who asked for it, which kernels exist, and what would provide one."""
+"""The error of a call without a kernel: which key, which arguments asked for it, which kernels exist, and how to get one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from turnout import config
 from turnout.config.installed import installed
 from turnout.devices.devices import active_device_types
 from turnout.errors.calls import describe
+from turnout.errors.layout import report
 from turnout.operators.plan import DISABLED
-from turnout.operators.values import named_tensors, tensors_in
+from turnout.operators.values import keys_of, named_tensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,28 +19,30 @@ if TYPE_CHECKING:
 
 
 def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
-    """The call chose a key that nothing serves."""
+    """The text for a call that chose a key without a kernel."""
     key = plan.key
     entry = plan.entry
+    head = f"{op.qualified_name}: no kernel for {key}"
     if entry is not None:
-        lines = [
-            f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"
-        ]
-    else:
-        lines = [f"{op.qualified_name}: no kernel for {key}"]
-    askers = list(_askers(op, plan, args))
-    for i, line in enumerate(askers[:4]):
-        lines.append(f"  {'asked for by' if i == 0 else '            '}  {line}")
+        head = f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"
     registered = list(op.kernels.items())  # another thread may register or undo meanwhile
-    kernels = [f"{at} ({stack[-1].origin}, {stack[-1].source})" for at, stack in registered if stack]
-    lines.append(f"  kernels       {kernels[0] if kernels else 'none'}")
-    lines += [f"                {line}" for line in kernels[1:4]]
-    lines.append(f"  to fix        {_remedy(op, plan, args)}`turnout table {op.qualified_name}` prints the whole table")
-    return "\n".join(lines)
+    kernels = [f"{at} ({stack[-1].origin}, {stack[-1].source})" for at, stack in registered if stack] or ["none"]
+    table = f"`turnout table {op.qualified_name}` prints the whole table"
+    return report(
+        head,
+        *_lines("asked for by", _askers(op, plan, args)),
+        *_lines("kernels", kernels),
+        ("to fix", _remedy(op, plan, args) + table),
+    )
+
+
+def _lines(label: str, texts: list[str]) -> list[tuple[str, str]]:
+    """The rows of a report for up to four texts."""
+    return [(label if i == 0 else "", text) for i, text in enumerate(texts[:4])]
 
 
 def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
-    """Which arguments brought the key that is missing; the state when none did."""
+    """The arguments that brought the missing key; the state when none did."""
     functionality = plan.functionality
     if functionality is None:
         inactive = _without_backend(op, args)
@@ -60,7 +63,7 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
 
 
 def _described(value: Any) -> str:
-    """A value in words, without asking an inactive backend, which would activate it."""
+    """A value in words. An inactive backend is not asked, because that would activate it."""
     place = getattr(value, "device", None)
     if place is not None and place.type not in active_device_types():
         return f"a tensor on {place}, whose backend is not active"
@@ -68,7 +71,7 @@ def _described(value: Any) -> str:
 
 
 def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """Names and devices of tensors that bring no key because their backend was deactivated."""
+    """The names and devices of tensors that bring no key because their backend was deactivated."""
     active = active_device_types()
     return [
         (name, tensor.device)
@@ -78,22 +81,17 @@ def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any
 
 
 def _switched_off(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
-    """The keys that configuration disables; else the backends' keys that tensors bring and the call's key set lacks."""
+    """The keys that configuration disables, else the backend keys that tensors bring and the key set lacks."""
     disabled = [step.key for step in plan.steps if step.verdict == DISABLED]
     if disabled:
         return [f"{', '.join(disabled)}, switched off by keys.disable ({config.origin('keys.disable')})"]
-    brought = 0
-    for tensor in tensors_in(args):
-        brought |= tensor.keys
     held = {key for key, _ in op.registry.keys.active(plan.ks)}
-    left_out = [key for key, f in op.registry.keys.active(brought) if f.backend_key and key not in held]
-    return (
-        [f"the tensors bring {', '.join(left_out)}, which is excluded or not in the given key set"] if left_out else []
-    )
+    omitted = [key for key, f in op.registry.keys.active(keys_of(args)) if f.backend_key and key not in held]
+    return [f"the tensors bring {', '.join(omitted)}, which is excluded or not in the given key set"] if omitted else []
 
 
 def _remedy(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
-    """What would provide the missing key, unless it is active and simply has no kernel."""
+    """How to get what provides the missing key; "" when it is active and simply has no kernel."""
     functionality = plan.functionality
     if functionality is None:
         inactive = _without_backend(op, args)
@@ -105,6 +103,6 @@ def _remedy(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
 
 
 def _provide(op: Operator, kind: str, name: str) -> str:
-    """What provides something: activation where a plugin of the process has it, else its package."""
+    """How to get it: activate the plugin that has it, or install its package."""
     remedy = installed().remedy_for(kind, name, activate=op.registry.follows_config)
     return f"{remedy}; " if remedy else ""

@@ -15,7 +15,7 @@ from turnout.errors import (
 )
 from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
-from turnout.operators.kernels import FALLTHROUGH, Kernel, bind
+from turnout.operators.kernels import Kernel, bind
 from turnout.operators.missing import no_kernel
 from turnout.operators.plan import (
     CHOSEN,
@@ -29,9 +29,9 @@ from turnout.operators.plan import (
     Step,
 )
 from turnout.operators.stubs import compile_stub
-from turnout.operators.values import tensors_in
+from turnout.operators.values import keys_of
 from turnout.state import DISPATCH, FRESH
-from turnout.table import AMBIGUOUS, Entry, compute_entry
+from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,9 +143,7 @@ class Operator:
 
     def key_set(self, args: Iterable[Any]) -> int:
         """The key set of a call with these arguments in schema order, the state included, as the stub computes it."""
-        ks = 0
-        for tensor in tensors_in(args):
-            ks |= tensor.keys
+        ks = keys_of(args)
         state = DISPATCH.get()
         if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
             return ks
@@ -191,7 +189,7 @@ class Operator:
             elif argument.has_default:
                 values.append(argument.default)
             else:
-                raise CallError(texts.missing_argument(self, argument))
+                raise CallError(texts.missing_argument(self.qualified_name, argument.name, argument.type))
         if left:
             raise CallError(texts.unexpected_argument(self, next(iter(left)), args))
         return tuple(values)
@@ -203,26 +201,22 @@ class Operator:
         registry = self.registry
         winners = {k: registry.winner(self, k, stack) for k, stack in self.kernels.items() if stack}
         entry = compute_entry(registry.keys.universe, key, winners, registry.fallbacks_by_key)
-        if entry is not None and entry.kernel is not None and entry.key in registry.fallbacks_by_key:
-            fallback = entry.kernel
-            if entry.reason == "backend fallback" and registry.specializer(fallback) is not None:
-                special = self._specialized(key, fallback)
-                return None if special is None else Entry(special, entry.reason, entry.key)
+        if entry is not None and entry.reason == FALLBACK and entry.kernel.specialize is not None:
+            special = self._specialized(key, entry.kernel)
+            return None if special is None else Entry(special, entry.reason, entry.key)
         return entry
 
     def _specialized(self, key: str, fallback: Kernel) -> Kernel | None:
-        cached = self._special.get((key, id(fallback)), FALLTHROUGH)
-        if cached is not FALLTHROUGH:
-            return cached  # type: ignore[return-value]
-        specialize = self.registry.specializer(fallback)
-        assert specialize is not None
-        made = specialize(self, key) if self.is_defined else None
-        if made is not None and not isinstance(made, Kernel):
-            made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
-        elif made is not None and made.library is None:
-            made.library = fallback.library
-        self._special[key, id(fallback)] = made
-        return made
+        slot = (key, id(fallback))
+        if slot not in self._special:
+            specialize = fallback.specialize
+            made: Any = specialize(self, key) if self.is_defined and specialize is not None else None
+            if made is not None and not isinstance(made, Kernel):
+                made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
+            elif made is not None and made.library is None:
+                made.library = fallback.library
+            self._special[slot] = made
+        return self._special[slot]
 
     def forget_specializations(self) -> None:
         """Called by the registry when a fallback or what its specialisations depend on has changed."""

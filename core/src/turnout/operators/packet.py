@@ -48,31 +48,28 @@ class Packet:
         try:
             op = self.chosen[type_key(args, kwargs)]
         except (KeyError, TypeError):
-            op = self._choose(args, kwargs)
+            op = self.choose(*args, **kwargs)
         return op.call(*args, **kwargs)
 
     def choose(self, /, *args: Any, **kwargs: Any) -> Operator:
         """The overload that a call with these arguments would use. Raises OverloadError when none accepts them."""
-        return self._choose(args, kwargs)
-
-    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
         from turnout.schema import overloads
 
         candidates = self._candidates()
         operators, schemas = candidates
-        args = tuple([a for a in args if a.__class__ is not Missing])
+        given = tuple([a for a in args if a.__class__ is not Missing])
         if not operators:
-            raise UnknownOperatorError(texts.unknown_packet(self.namespace, self.name))
+            raise UnknownOperatorError(texts.gone(f"{self.namespace}::{self.name}"))
 
         if len(operators) == 1:
             op = operators[0]
         else:
             try:
-                op = operators[overloads.choose(schemas, args, kwargs, is_tensor)]
+                op = operators[overloads.choose(schemas, given, kwargs, is_tensor)]
             except OverloadError as error:
                 raise OverloadError(f"{self.namespace}::{self.name}: {error}") from None
-        key = type_key(args, kwargs)
-        if overloads.decided_by_types(op.schema, args, kwargs, is_tensor):
+        key = type_key(given, kwargs)
+        if overloads.decided_by_types(op.schema, given, kwargs, is_tensor):
             with self.registry.lock:
                 if self._schemas is candidates:  # no overload came or went meanwhile
                     self.chosen[key] = op

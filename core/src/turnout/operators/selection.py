@@ -6,13 +6,11 @@ activating its plugin on first use; any other operator falls through.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.devices.devices import default_device
+from turnout.operators import Operator
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
-
-if TYPE_CHECKING:
-    from turnout.operators import Operator
 
 
 def selection(op: Operator) -> Any:

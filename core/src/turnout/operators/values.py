@@ -1,6 +1,6 @@
 """What dispatch takes for a tensor: any value with an int attribute `keys`.
 
-A class may say which schema type its instances stand for, `schema_type = "Generator"`; without it they are tensors.
+A class may name the schema type of its instances, as in `schema_type = "Generator"`. Without it they are tensors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_generator(value: object) -> bool:
 
 
 def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
-    """The values with keys among arguments in schema order, those in lists included: tensors and generators."""
+    """The tensors and generators among arguments, those in lists included, in order."""
     for arg in args:
         if isinstance(arg, (list, tuple)):
             for element in arg:
@@ -39,8 +39,16 @@ def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
             yield arg
 
 
+def keys_of(args: Iterable[Any]) -> int:
+    """The keys that arguments bring, as one key set."""
+    ks = 0
+    for tensor in tensors_in(args):
+        ks |= tensor.keys
+    return ks
+
+
 def named_tensors(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """The tensors of a call with their argument names, list elements numbered."""
+    """The tensors of a call with the names of their arguments. List elements are numbered."""
     found: list[tuple[str, Any]] = []
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if isinstance(value, (list, tuple)):

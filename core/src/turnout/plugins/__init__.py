@@ -86,13 +86,8 @@ def require_namespace(namespace: str) -> bool:
     return ("namespace", namespace) in ACTIVE or current_manager().require_namespace(namespace)
 
 
-def require_plugin(name: str) -> PluginRecord:
-    """Activate a plugin by its name. Raises PluginError or DisabledError, from the original cause if there is one."""
-    return current_manager().activate(name)
-
-
 def activate(name: str) -> PluginRecord:
-    """The same as `require_plugin`, for people."""
+    """Activate a plugin by its name. Raises PluginError or DisabledError, from the original cause if there is one."""
     return current_manager().activate(name)
 
 
@@ -117,10 +112,8 @@ def provider_of(kind: str, name: str) -> str | None:
     """
     from turnout.plugins import providers
 
-    wanted = name if kind == "plugin" else f"{kind}:{name}"
-    for found in catalog().found:
-        if wanted in found.claims or (kind == "plugin" and found.name == name):
-            return found.distribution
+    for found in catalog().claiming(kind, name):
+        return found.distribution
     return providers.provider_of(kind, name)
 
 
@@ -150,9 +143,8 @@ def service(functionality: str) -> Any:
 
 def remedy_for(kind: str, name: str, *, activate: bool) -> str:
     """How to get a "device", "backend" or "functionality" that is not active: activate its plugin, or install its package."""
-    for found in catalog().found if activate else ():
-        if f"{kind}:{name}" in found.claims:
-            return f'turnout.plugins.activate("{found.name}")'
+    for found in catalog().claiming(kind, name) if activate else ():
+        return f'turnout.plugins.activate("{found.name}")'
     package = provider_of(kind, name)
     return f"pip install {package}" if package else ""
 
@@ -170,15 +162,12 @@ def activate_all() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "hookimpl":
-        from turnout.plugins.hooks import hookimpl
+    module = {"hookimpl": "turnout.plugins.hooks", "PluginRecord": "turnout.plugins.records"}.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return hookimpl
-    if name == "PluginRecord":
-        from turnout.plugins.records import PluginRecord
-
-        return PluginRecord
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(module), name)
 
 
 connect(sys.modules[__name__])

@@ -7,34 +7,22 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import pluggy
 
 from turnout import config
 from turnout.errors import plugins as errors
+from turnout.plugins.discovery import Found
 from turnout.plugins.hooks import PROJECT, Lifecycle
+from turnout.plugins.manifest import Manifest
+from turnout.registry import Registrations
 
-if TYPE_CHECKING:
-    from turnout.plugins.discovery import Found
-    from turnout.plugins.manifest import Manifest
-
-
-class Library(Protocol):
-    """What is needed of `turnout.registry.Registrations`."""
-
-    def provided(self) -> set[str]: ...
-    def undo(self) -> None: ...
-
-
-class LibraryFactory(Protocol):
-    """`turnout.registry.Registrations` itself."""
-
-    def __call__(self, name: str, /, *, distribution: str, version: str) -> Library: ...
+LibraryFactory = Callable[..., Registrations]  # (name, distribution=, version=); tests pass their own
 
 
 class UnavailableError(Exception):
@@ -62,7 +50,7 @@ class Options(Mapping[str, Any]):
 class Active:
     """A plugin in use: what it needs to be taken back."""
 
-    def __init__(self, found: Found, library: Library, hooks: pluggy.PluginManager) -> None:
+    def __init__(self, found: Found, library: Registrations, hooks: pluggy.PluginManager) -> None:
         self.found = found
         self.library = library
         self._hooks = hooks
@@ -161,4 +149,4 @@ def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> b
 _AT_KEYS = ("kernel:", "fallback:", "service:")
 
 
-__all__ = ["Active", "Library", "LibraryFactory", "Options", "UnavailableError", "activate"]
+__all__ = ["Active", "LibraryFactory", "Options", "UnavailableError", "activate"]

@@ -215,6 +215,12 @@ class Catalog:
         """The plugins that are installed, broken ones included."""
         return list(dict.fromkeys(f.name for f in self.found))
 
+    def claiming(self, kind: str, name: str) -> list[Found]:
+        """The plugins that provide a "device", "backend", "functionality" or "namespace", or the "plugin" of that name."""
+        return [
+            found for found in self.found if f"{kind}:{name}" in found.claims or (kind, name) == ("plugin", found.name)
+        ]
+
     def place(self, keys: KeySpace) -> None:
         """Put the keys and backends of the manifests into the universe; a plugin whose key has no place has failed."""
         rows = [key for manifest in self.manifests for key in manifest.new_keys]

@@ -6,12 +6,10 @@ required. This module is loaded with the first activation, and pluggy with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pluggy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROJECT = "turnout"
 hookspec = pluggy.HookspecMarker(PROJECT)

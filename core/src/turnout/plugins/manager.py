@@ -63,9 +63,6 @@ class Manager:
             return record(found, ("active", "", "", None))
         return record(found, judge.verdict(found))
 
-    def _find(self, name: str) -> list[Found]:
-        return [found for found in catalog().found if found.name == name]
-
     def _survey(self, asked: list[Found]) -> None:
         """Warn once about each broken plugin beside those asked for; with `strict`, raise for all of them."""
         wanted = {identity(found) for found in asked}
@@ -83,8 +80,7 @@ class Manager:
         with LOCK:
             if (kind, name) in ACTIVE:
                 return
-            claim = f"{kind}:{name}"
-            claiming = [found for found in catalog().found if claim in found.claims]
+            claiming = catalog().claiming(kind, name)
             if not claiming:
                 self._survey([])
                 raise self._nobody(kind, name)
@@ -95,8 +91,7 @@ class Manager:
     def require_namespace(self, namespace: str) -> bool:
         """Activate all plugins with operators in a namespace; what is broken beside one that works is only recorded."""
         with LOCK:
-            claim = f"namespace:{namespace}"
-            claiming = [found for found in catalog().found if claim in found.claims]
+            claiming = catalog().claiming("namespace", namespace)
             if not claiming:
                 package = providers.provider_of("namespace", namespace)
                 if package is not None:
@@ -147,7 +142,7 @@ class Manager:
     def activate(self, name: str) -> PluginRecord:
         """Activate a plugin by name. Raises PluginError or DisabledError."""
         with LOCK:
-            claiming = self._find(name)
+            claiming = catalog().claiming("plugin", name)
             if not claiming:
                 package = providers.provider_of("plugin", name)
                 if package is not None:
@@ -189,7 +184,7 @@ class Manager:
 
     def _require_for(self, found: Found, name: str, asked: str) -> None:
         try:
-            self._activate(self._best(self._find(name)), "")
+            self._activate(self._best(catalog().claiming("plugin", name)), "")
         except (PluginError, DisabledError) as error:
             verdict = self._judged().verdict(found)
             if verdict[0] == "discovered":
@@ -214,7 +209,7 @@ class Manager:
     def _forget_unavailable(self, name: str, seen: set[str]) -> None:
         """What was missing for a plugin or for what it requires, such as a device, may be there by now."""
         seen.add(name)
-        for found in self._find(name):
+        for found in catalog().claiming("plugin", name):
             past = self._past.get(identity(found))
             if past is not None and past[0] == "unavailable":
                 del self._past[identity(found)]
@@ -234,7 +229,7 @@ class Manager:
         """Deactivate a plugin by name; one that is not active is left as it is. Raises PluginError."""
         with LOCK:
             if name not in self._active:
-                if not self._find(name):
+                if not catalog().claiming("plugin", name):
                     raise errors.unknown("the plugin", name, catalog().plugin_names(), [], self._broken())
                 return
             dependents = self._dependents(name)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout import config
 from turnout.config.lock import LOCK
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
+from turnout.plugins.discovery import Found
 from turnout.plugins.environment import catalog
-
-if TYPE_CHECKING:
-    from turnout.plugins.discovery import Found
-    from turnout.plugins.manager import Manager
+from turnout.plugins.manager import Manager
 
 
 class Facade:

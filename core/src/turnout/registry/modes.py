@@ -9,17 +9,15 @@ the others; then subclasses.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout import config
 from turnout.errors import CallError, DisabledError
 from turnout.keys import KEYS
+from turnout.operators import Operator
 from turnout.operators.values import tensors_in
 from turnout.registry.store import REGISTRY
 from turnout.state import DISPATCH
-
-if TYPE_CHECKING:
-    from turnout.operators import Operator
 
 PYTHON = KEYS.bit("Python")
 HANDLER = "__turnout_dispatch__"

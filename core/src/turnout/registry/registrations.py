@@ -11,8 +11,7 @@ from functools import cache
 from turnout.devices import register_device_type, unregister_device_type
 from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
 from turnout.errors import registry as texts
-from turnout.keys import NEVER, OLD_NAMES, BackendRow, Functionality
-from turnout.keys.rows import MIDDLE
+from turnout.keys import OLD_NAMES, BackendRow, Functionality
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
 from turnout.registry.store import REGISTRY, Registry, without_default
@@ -219,20 +218,21 @@ class Registrations:
         """
         registry = self.registry
         _check_form(fn, form, made_later=specialize is not None)
-        kernel = Kernel(fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label)
+        kernel = Kernel(
+            fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label,
+            specialize=specialize if by_key or specialize is None else _without_key(specialize),
+        )  # fmt: skip
         with registry.lock:
             key = registry.key_name(key)
             if key in registry.fallbacks:
                 raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
             registry.fallbacks[key] = kernel
-            registry.set_specializer(kernel, specialize if by_key or specialize is None else _without_key(specialize))
             registry.changed()
-            self._did(f"fallback:{key}", lambda: self._remove_fallback(key, kernel))
+            self._did(f"fallback:{key}", lambda: self._remove_fallback(key))
         return kernel
 
-    def _remove_fallback(self, key: str, kernel: Kernel) -> None:
+    def _remove_fallback(self, key: str) -> None:
         del self.registry.fallbacks[key]
-        self.registry.set_specializer(kernel, None)
         self.registry.changed()
 
     def fallthrough(self, key: str) -> Kernel:
@@ -241,12 +241,10 @@ class Registrations:
 
     # ---- the universe
 
-    def backend(
-        self, backend: Backend, *, rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False
-    ) -> None:
+    def backend(self, backend: Backend, **row: Any) -> None:
         """Add a backend: its name to the universe, its device string to `turnout.device`.
 
-        A plugin's manifest has its row already; `rank`, `functional_only` and `dataless` (see `BackendRow`) are for a backend
+        A plugin's manifest has its row already. `rank`, `functional_only` and `dataless` (see `BackendRow`) are for a backend
         without a manifest. Raises UniverseError when the name or the device string is taken.
         """
         registry = self.registry
@@ -256,14 +254,7 @@ class Registrations:
             if not added and backend.name in registry.backends:
                 raise UniverseError(f"backend {backend.name} exists already")
             if added:
-                row = BackendRow(
-                    backend.name,
-                    device=backend.device_type,
-                    rank=rank,
-                    functional_only=functional_only,
-                    dataless=dataless,
-                )
-                registry.keys.add_backend(row)
+                registry.keys.add_backend(BackendRow(backend.name, device=backend.device_type, **row))
             try:
                 register_device_type(backend.device_type, backend)
             except UniverseError:
@@ -286,30 +277,16 @@ class Registrations:
             self._provided.append(f"device:{backend.device_type}")
             backend.registered(self)
 
-    def functionality(
-        self,
-        name: str,
-        *,
-        per_backend: str | None = None,
-        before: str | None = None,
-        after: str | None = None,
-        backend_key: bool = False,
-        opt_in: bool = False,
-        passes: str = NEVER,
-    ) -> None:
+    def functionality(self, name: str, *, per_backend: str | None = None, **row: Any) -> None:
         """Place a functionality in the list, which goes from lowest to highest priority. A plugin names its own in the manifest.
 
-        per_backend  None for one key of that name, else the prefix of one key per backend
-        backend_key  whether those keys count as backend keys for the composite aliases
-        opt_in       it starts excluded; `state.include` switches it on
-        passes       which calls pass over its slots where they are missing: NEVER, UNTRACKED or ALWAYS
+        `per_backend` is None for one key of that name, else the prefix of one key per backend. `before`, `after`, `passes`,
+        `opt_in` and `backend_key` are those of `turnout.keys.Functionality`.
         """
         registry = self.registry
-        row = Functionality(
-            name, per_backend, before=before, after=after, opt_in=opt_in, passes=passes, backend_key=backend_key
-        )
+        functionality = Functionality(name, per_backend, **row)
         with registry.lock:
-            registry.keys.add_functionality(row)
+            registry.keys.add_functionality(functionality)
             registry.changed()
 
             def undo() -> None:

@@ -55,7 +55,6 @@ class Registry:
         self.backends: dict[str, Backend] = {}
         self.fallbacks: dict[str, Kernel] = {}
         self.fallbacks_by_key: dict[str, Kernel] = {}
-        self._specializers: dict[int, Callable[[Operator, str], Any]] = {}
         self.follows_config = follows_config
         self._subscribed = False
         self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
@@ -208,10 +207,6 @@ class Registry:
             is_key = self.keys.universe.is_key
             return [(op, key) for op in self._operators.values() for key in op.kernels if not is_key(key)]
 
-    def specializer(self, fallback: Kernel) -> Callable[[Operator, str], Any] | None:
-        """The function that specialises a fallback per operator and runtime key, if it has one."""
-        return self._specializers.get(id(fallback))
-
     def is_disabled(self, key: str, functionality: str) -> bool:
         """Whether configuration makes this slot fall through."""
         if not self.follows_config:
@@ -310,13 +305,6 @@ class Registry:
                 expanded[covered] = kernel
         expanded.update({key: kernel for key, kernel in self.fallbacks.items() if key in universe.rank})
         self.fallbacks_by_key = expanded
-
-    def set_specializer(self, fallback: Kernel, specialize: Callable[[Operator, str], Any] | None) -> None:
-        """Attach or remove the specialisation of a fallback."""
-        if specialize is None:
-            self._specializers.pop(id(fallback), None)
-        else:
-            self._specializers[id(fallback)] = specialize
 
     def operator(self, qualified_name: str) -> Operator:
         """The operator of that name, made as an undefined one when it is new: impl before define waits in it."""

@@ -22,28 +22,11 @@ from turnout.errors.schemas import SchemaSyntaxError
 from turnout.schema.infer import infer_schema
 from turnout.schema.kernels import check_kernel_signature
 from turnout.schema.model import Annotation, Argument, FunctionSchema, Kind, OperatorName, Return
-from turnout.schema.overloads import accepts, accepts_argument, check_no_tie, choose, decided_by_types, mismatch
+from turnout.schema.overloads import check_no_tie, choose, decided_by_types
 from turnout.schema.types import BaseType, ListType, OptionalType, TupleType, Type
 
 __all__ = [
-    "FunctionSchema",
-    "OperatorName",
-    "Argument",
-    "Return",
-    "Annotation",
-    "Kind",
-    "Type",
-    "BaseType",
-    "OptionalType",
-    "ListType",
-    "TupleType",
-    "SchemaSyntaxError",
-    "accepts",
-    "accepts_argument",
-    "check_no_tie",
-    "choose",
-    "decided_by_types",
-    "mismatch",
-    "infer_schema",
-    "check_kernel_signature",
-]
+    "FunctionSchema", "OperatorName", "Argument", "Return", "Annotation", "Kind", "Type", "BaseType", "OptionalType", "ListType",
+    "TupleType", "SchemaSyntaxError", "check_no_tie", "choose", "decided_by_types",
+    "infer_schema", "check_kernel_signature",
+]  # fmt: skip

@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import Literal
 
 from turnout.schema.parse import parse_schema
-from turnout.schema.parts import INPLACE_DUNDERS as INPLACE_DUNDERS
-from turnout.schema.parts import WILDCARD as WILDCARD
-from turnout.schema.parts import Annotation as Annotation
-from turnout.schema.parts import Argument as Argument
-from turnout.schema.parts import OperatorName as OperatorName
-from turnout.schema.parts import Return as Return
+
+from turnout.schema.parts import (  # isort: skip
+    INPLACE_DUNDERS as INPLACE_DUNDERS, WILDCARD as WILDCARD, Annotation as Annotation, Argument as Argument,
+    OperatorName as OperatorName, Return as Return,
+)  # fmt: skip
 
 Kind = Literal["functional", "inplace", "out", "mutable"]
 

@@ -53,16 +53,6 @@ _CLASS_NAMES = {
 _TEXT_TYPES = ("str", "Device", "Layout", "MemoryFormat", "QScheme", "Dimname")
 
 
-def accepts(type: Type, value: Any, is_tensor: IsTensor) -> bool:
-    """Whether an argument of that type takes `value`. `is_tensor` says what a tensor is."""
-    return _grade(type, value, is_tensor) != REJECTED
-
-
-def accepts_argument(argument: Argument, value: Any, is_tensor: IsTensor) -> bool:
-    """`accepts` for an argument: one whose default is an undefined tensor takes None."""
-    return _grade_argument(argument, value, is_tensor) != REJECTED
-
-
 def _grade_argument(argument: Argument, value: Any, is_tensor: IsTensor) -> int:
     if value is None and argument.default_text is not None and argument.default is None:
         return EXACT
@@ -192,12 +182,6 @@ def choose(
         if len(found) > 1:
             raise ambiguous(_described_call(args, kwargs, is_tensor), [str(schemas[index].name) for index in found])
     return found[0]
-
-
-def mismatch(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor) -> str | None:
-    """Why the schema does not accept a call, in a few words that name the argument; None when it does."""
-    fit = _match(schema, args, kwargs, is_tensor)
-    return fit if isinstance(fit, str) else None
 
 
 def decided_by_types(

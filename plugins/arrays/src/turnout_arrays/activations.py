@@ -1,4 +1,4 @@
-"""Activation functions, and the backwards that are operators of their own."""
+"""Activation functions, and those backward passes that are separate operators."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ArrayBackend(TensorBackend):
     # ---- dtypes
 
     def native_dtype(self, dtype: DType) -> Any:
-        """The array module's dtype. Raises DTypeError for one that it does not have."""
+        """The array module's dtype. Raises DTypeError if the module does not have it."""
         found = self.native.get(dtype)
         if found is None:
             raise DTypeError(f"backend {self.name} has no arrays of dtype {dtype.name}")
@@ -125,11 +125,11 @@ class ArrayBackend(TensorBackend):
         steps = tuple([s * dtype.itemsize for s in strides])
         if dtype.kind != "V":
             return self.xp.ndarray(shape, dtype, memory, offset * dtype.itemsize, steps)
-        # The same bytes as integers.
+        # Kind V (bfloat16): view the memory through integers of the same size.
         return self.xp.ndarray(shape, "u2", memory.view("u2"), offset * dtype.itemsize, steps).view(dtype)
 
     def strided_anywhere(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
-        """`strided` for a root whose own elements are not contiguous: through the address of its first one."""
+        """`strided` for a root that is not contiguous: through the address of its first element."""
         itemsize = root.dtype.itemsize
         interface = dict(root.__array_interface__)
         address, read_only = interface["data"]

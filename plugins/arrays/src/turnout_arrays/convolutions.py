@@ -26,12 +26,12 @@ def kernels(xp: Any) -> Table:
 
 
 def spread(value: Any, ndim: int) -> Ints:
-    """One number per dim; one stands for all."""
+    """One number per dim; a single number is used for all dims."""
     return tuple(value) if len(value) == ndim else tuple(value) * ndim
 
 
 def padded(xp: Any, x: Any, before: Ints, after: Ints, fill: Any = 0) -> Any:
-    """The array with its last dims longer; itself where nothing is added."""
+    """The array with its last dims padded; the array itself if nothing is added."""
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)

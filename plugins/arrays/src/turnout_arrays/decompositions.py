@@ -1,4 +1,4 @@
-"""Decompositions that array modules have for batches of matrices, and what is put together from their results.
+"""Decompositions of batches of matrices: those of the array module, and others composed of them.
 
 `LinAlgError` of an array module becomes Turnout's. `info` is LAPACK's: 0, or which leading minor or pivot failed, from 1.
 """
@@ -38,7 +38,7 @@ def kernels(xp: Any) -> Table:
         store(xp, L, found.conj().swapaxes(-1, -2) if upper else found)
 
     def partial_cholesky(given: Any, info: Any) -> Any:
-        """Matrix by matrix; of one that is not positive-definite the factor of the largest leading block that is."""
+        """Factor matrix by matrix. If one is not positive-definite, factor its largest leading block that is."""
         found = xp.zeros_like(given)
         for at in xp.ndindex(*given.shape[:-2]):
             matrix, n = given[at], given.shape[-1]

@@ -16,7 +16,7 @@ def kernels(xp: Any) -> Table:
 
 
 def functions(xp: Any) -> Table:
-    """One argument; the array module's own where it has them."""
+    """Functions of one argument. The array module's function is used if it exists."""
 
     def scaled(factor: float) -> Any:
         def kernel(self: Any, out: Any = None) -> Any:
@@ -66,7 +66,7 @@ def functions(xp: Any) -> Table:
 
 
 def float_parts(xp: Any) -> Table:
-    """What a floating point number is made of, and its special values."""
+    """The parts of a floating-point number, and tests for special values."""
 
     def frac(self: Any, out: Any = None) -> Any:
         x = widen(xp, self)
@@ -204,7 +204,7 @@ def pairs(xp: Any) -> Table:
 
 
 def integers(xp: Any) -> Table:
-    """Divisors and shifts. A shift by a negative number, or by all the bits there are, leaves nothing but the sign."""
+    """Divisors and shifts. A shift by a negative number, or by at least the number of bits, leaves only the sign."""
 
     def bits(dtype: Any) -> int:
         return int(8 * dtype.itemsize)
@@ -235,7 +235,7 @@ def integers(xp: Any) -> Table:
 
 
 def products(xp: Any) -> Table:
-    """x log(y): 0 where x is, whatever y is, but for NaN."""
+    """x log(y), and 0 where x is 0, unless y is NaN."""
 
     def product(log: Any) -> Any:
         def kernel(self: Any, other: Any, out: Any) -> Any:

@@ -23,7 +23,7 @@ def softmaxes(xp: Any) -> Table:
     natives = {name: xp.dtype(name) for name in ("float32", "float64")}
 
     def shifted(self: Any, dim: int, out: Any) -> Any:
-        """The input less its maxima, in `out` where that has its dtype."""
+        """The input minus its maxima, computed in `out` if that has the same dtype."""
         x = widen(xp, self)
         if not x.shape or not x.size:
             return x - x

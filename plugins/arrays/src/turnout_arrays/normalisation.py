@@ -17,7 +17,7 @@ def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
     def normalised(rows: Any, eps: float, scale: Any, shift: Any, made: Any, mean: Any, rstd: Any) -> None:
-        """Rows with mean 0 and variance 1, times scale plus shift where they are given, into `made`."""
+        """Normalise rows to mean 0 and variance 1, apply scale and shift if given, and write the result into `made`."""
         length = rows.shape[1]
         step = max(1, BLOCK // length)
         ones = xp.full((length, 1), 1 / length, rows.dtype)

@@ -186,7 +186,7 @@ def arithmetic(xp: Any) -> Table:
 
 
 def division(xp: Any) -> Table:
-    """Quotients and remainders. An integer division by zero raises: there is no value that could stand for it."""
+    """Quotients and remainders. An integer division by zero raises because no integer can represent the result."""
 
     def check_divisor(self: Any, other: Any) -> None:
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
@@ -245,7 +245,7 @@ def powers(xp: Any) -> Table:
         return with_numbers(xp, integer_power if _integers(self, exponent) else xp.power, self, exponent, out)
 
     def integer_power(self: Any, exponent: Any) -> Any:
-        # A negative exponent gives the reciprocal rounded to zero: 0 but for bases 1 and -1.
+        # A negative exponent gives the reciprocal rounded to zero: 0, except for bases 1 and -1.
         negative = exponent < 0
         value = xp.power(self, xp.where(negative, 0, exponent).astype(self.dtype))
         odd = xp.bitwise_and(exponent, 1) == 1

@@ -73,7 +73,7 @@ def max_pool(xp: Any, ndim: int) -> Any:
         lowest = -xp.inf if floating else xp.iinfo(x.dtype).min
         x = padded(xp, x, pads, _behind(lengths, size, counts, steps, pads, gaps), lowest)
         starts = [xp.arange(n) * s - p for n, s, p in zip(counts, steps, pads, strict=True)]
-        # The first place inside the image is the answer where nothing is larger than the lowest value.
+        # If no element exceeds the lowest value, the first index inside the image is the result.
         first = [s + d * ((-s + d - 1) // d * (s < 0)) for s, d in zip(starts, gaps, strict=True)]
         best = xp.empty(out.shape, x.dtype)
         best.fill(lowest)
@@ -102,7 +102,7 @@ def _divisors(
     count_include_pad: bool,
     override: Any,
 ) -> Any:
-    """What each window's sum is divided by: a number, or an array over the positions."""
+    """The divisor of each window's sum: a number, or an array over the positions."""
     if override is not None:
         return override
     found: Any = 1

@@ -32,7 +32,7 @@ def axes(self: Any, dim: Any) -> Any:
 
 
 def _count(self: Any, axis: Any) -> int:
-    """How many elements each result stands for."""
+    """The number of elements behind each result."""
     count = 1
     for i in range(len(self.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis:
         count *= self.shape[i]
@@ -50,7 +50,7 @@ def _keep(xp: Any, value: Any, self: Any, keepdim: bool) -> Any:
 
 
 def sums(xp: Any) -> Table:
-    """Sums, products, means. Without `out` only the case where nothing is converted."""
+    """Sums, products, means. Without `out`, only calls without a dtype conversion are handled."""
 
     def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         if out is None and dtype is not None:
@@ -105,7 +105,7 @@ def sums(xp: Any) -> Table:
 
 
 def extremes(xp: Any) -> Table:
-    """Largest and smallest, and where they are. NaN counts as both; of equal elements the first is meant."""
+    """The largest and smallest elements, and their indices. NaN counts as both; among equal elements the first one wins."""
 
     def real(self: Any) -> None:
         if self.dtype.kind == "c":  # array modules order these; the shape function says that they have no order
@@ -203,7 +203,7 @@ def truths(xp: Any) -> Table:
 
 
 def moments(xp: Any) -> Table:
-    """Variance and standard deviation, in two passes; `correction` is what is taken from the count, 1 by default."""
+    """Variance and standard deviation, in two passes. `correction` is subtracted from the count; 1 by default."""
 
     def variance(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
         x = widen(xp, self)

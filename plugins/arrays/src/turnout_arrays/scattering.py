@@ -15,7 +15,7 @@ _UFUNCS = {
 
 
 def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
-    """What a reduction starts from where self takes no part in it."""
+    """The start value of a reduction that does not include self."""
     if reduce in ("sum", "mean", "prod"):
         return dtype.type(reduce == "prod")
     lowest = reduce == "amax"

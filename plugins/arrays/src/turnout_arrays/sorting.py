@@ -57,7 +57,7 @@ def ordering(xp: Any) -> Table:
 
 
 def searching(xp: Any) -> Table:
-    """Positions in sorted sequences; positions of what is not 0."""
+    """Positions in sorted sequences; positions of nonzero elements."""
 
     def searchsorted(
         sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any, out: Any
@@ -116,7 +116,7 @@ def counting(xp: Any) -> Table:
         for n in first.shape[1:]:
             size *= n
         if not size and self.shape[dim]:
-            raise ValueError("unique: there is no element to tell slices of an empty array apart")
+            raise ValueError("unique: slices of an empty array cannot be compared")
         return first, first.reshape(first.shape[0], size)
 
     def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, DTypeError
+from turnout.keys import KEYS
+from turnout.operators import Operator
+from turnout.state import DISPATCH
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
 from turnout_autocast.contexts import enter
 from turnout_autocast.kernels import cast_value
 
+Call = Callable[..., Any]
+
 
 def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any:
-    """A tensor in `dtype` when autocast may cast it, from the cache when it is there; else the tensor itself.
+    """A tensor cast to `dtype` if autocast may cast it, from the cache if it is there; otherwise the tensor itself.
 
     value        a tensor, None, or a list or tuple of them (which gives a list)
-    device_type  only tensors on such devices are cast; each tensor's own if left out
+    device_type  only tensors on such devices are cast; by default each tensor's own device type
 
     Eligible are floating tensors other than float64. For the kernels of operators at Autocast<B>, which call it with their
     own key excluded. Raises DTypeError when `dtype` is not floating, CallError for other values.
@@ -33,9 +38,23 @@ def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any
     return cast_value(dtype, value, value.device.type if device_type is None else device_type)
 
 
-def cached_cast_all(dtype: DType, args: tuple[Any, ...], device_type: str) -> tuple[Any, ...]:
-    """All arguments of a call, eligible tensors in `dtype`; what the rules of `turnout.library.register_autocast` do."""
-    return tuple([cast_value(dtype, value, device_type) for value in args])
+def custom_rule(op: Operator, key: str, dtype: DType, device_type: str) -> Call:
+    """The kernel at `key` of a rule that `turnout.library.register_autocast` registered.
+
+    It calls the operator with eligible tensors in `dtype`, and without autocast.
+    """
+    off = ~KEYS.switch_bit(key)
+
+    def call_in_other_dtype(ks: int, *args: Any) -> Any:
+        cast = tuple([cast_value(dtype, value, device_type) for value in args])
+        include, keep = DISPATCH.get()
+        token = DISPATCH.set((include & off, keep))
+        try:
+            return op.call_boxed(cast)
+        finally:
+            DISPATCH.reset(token)
+
+    return call_in_other_dtype
 
 
 def promote_type(dtype: DType, *values: Tensor | Sequence[Tensor] | None, device_type: str | None = None) -> DType:
@@ -55,4 +74,4 @@ def _require_floating(what: str, dtype: Any) -> None:
         raise DTypeError(errors.not_floating(what, dtype))
 
 
-__all__ = ["cached_cast", "cached_cast_all", "enter", "promote_type"]
+__all__ = ["cached_cast", "custom_rule", "enter", "promote_type"]

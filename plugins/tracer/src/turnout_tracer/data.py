@@ -1,6 +1,6 @@
-"""A graph as JSON: operators by name, arguments as data, constants as their bytes. Reading a file runs nothing of it.
+"""A graph as JSON: operators by name, arguments as data, constants as their bytes. Reading a file runs none of it.
 
-A value that JSON has no word for is an object with one key that says what it is: {"ref": 3}, {"dtype": "float32"},
+A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"dtype": "float32"},
 {"device": "cpu"}, {"tuple": [...]}, {"float": "inf"}, {"complex": ["0.0", "1.0"]}, {"generator": 0}.
 """
 
@@ -40,7 +40,7 @@ FORMAT, VERSION = "turnout.graph", 1
 
 
 def save(graph: Graph, path: str | os.PathLike[str]) -> None:
-    """Write a graph into a file; nothing is written when a value of it is no data."""
+    """Write a graph into a file; nothing is written when one of its values cannot be saved."""
     text = json.dumps(to_data(graph), indent=1, allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 

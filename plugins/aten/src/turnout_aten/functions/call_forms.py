@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from turnout.dtypes import DTYPES, get_default_dtype
 from turnout.errors import CallError
-from turnout.errors import calls as texts
 from turnout.operators.arguments import MISSING
 from turnout.operators.packet import type_key
 from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
+from turnout_aten.errors import calls as texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from operator import itemgetter
 
 from turnout.errors import CallError
-from turnout.errors import calls as texts
 from turnout_aten.declarations import tables
+from turnout_aten.errors import calls as texts
 from turnout_aten.generation.packets import Packet, result_fields, return_type_name
 
 TYPE_CHECKING = False

@@ -130,7 +130,7 @@ STRUCTURED: dict[str, tuple[dict[str, str], dict[str, tuple[str, ...]]]]
 
 
 def overloads(packet: Packet, *, method: bool, spread: str) -> list[str]:
-    """The signatures of a packet, decorated where there are several."""
+    """The signatures of a packet; several are decorated with `overload`."""
     signatures: list[str] = []
     matched: set[str] = set()
     for base in packet.bases:
@@ -215,7 +215,7 @@ def type_text(type: Type) -> str:
 
 
 def returns_text(schema: FunctionSchema) -> str:
-    """The Python type of what an operator returns."""
+    """The Python type of an operator's result."""
     types = [type_text(r.type) for r in schema.returns]
     if not types:
         return "None"

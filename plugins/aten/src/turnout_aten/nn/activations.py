@@ -99,12 +99,12 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x outside of [-lambd, lambd], 0 inside."""
+    """x outside [-lambd, lambd], 0 inside."""
     return _functions.hardshrink(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, which is not negative (ArgumentError); 0 where it would pass it."""
+    """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd."""
     return _generated.softshrink(input, lambd)
 
 

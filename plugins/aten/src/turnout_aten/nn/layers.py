@@ -1,4 +1,4 @@
-"""Layers of `turnout.nn.functional` without parameters of their own: dropout, embeddings and attention.
+"""The part of `turnout.nn.functional` for dropout, embeddings and attention.
 
 Dropout functions raise ArgumentError for a probability outside [0, 1].
 """
@@ -57,7 +57,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """The same for whole channels of [N, C, ...]."""
+    """alpha_dropout for whole channels of [N, C, ...]."""
     return _dropped(
         "feature_alpha_dropout", input, p, training, inplace, _functions.feature_alpha_dropout,
         _functions.feature_alpha_dropout_,
@@ -253,7 +253,7 @@ def multi_head_attention_forward(
 def _attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """(attention of [N * heads, L, head], its weights where they are needed)."""
+    """(attention of [N * heads, L, head], its weights if requested)."""
     if not need_weights:
         return _generated.scaled_dot_product_attention(q, k, v, mask, dropout_p), None
     scores = _functions.matmul(q * (1 / q.shape[-1]) ** 0.5, k.transpose(-2, -1))

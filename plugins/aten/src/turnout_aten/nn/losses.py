@@ -167,7 +167,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The same of the absolute differences."""
+    """The mean (or sum, or none) of the absolute differences; see mse_loss."""
     number = _reduction("l1_loss", reduction)
     if weight is None:
         return _generated.l1_loss(input, target, number)
@@ -221,7 +221,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The same of sigmoid(input), without overflow; `pos_weight` counts positive targets so many times.
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` scales the positive targets.
 
     Raises ArgumentError where input and target have other shapes.
     """
@@ -331,7 +331,7 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The same with any distance, the Euclidean one by default. Raises ArgumentError for a margin that is not positive."""
+    """triplet_margin_loss with any distance, Euclidean by default. Raises ArgumentError for a margin that is not positive."""
     number = _reduction("triplet_margin_with_distance_loss", reduction)
     distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
     if margin <= 0:

@@ -115,7 +115,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Divided by the p-norm along a dim, or by eps where that is larger."""
+    """The input divided by its p-norm along a dim, or by eps if that is larger."""
     from turnout_aten import linalg
 
     norm = linalg.vector_norm(input, p, dim, keepdim=True).clamp(min=eps).expand_as(input)

@@ -74,7 +74,7 @@ def max_pool2d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """The same over [N, C, H, W] or [C, H, W]; places count in the flattened image."""
+    """max_pool1d for [N, C, H, W] or [C, H, W]; indices count in the flattened image."""
     made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
@@ -93,7 +93,7 @@ def max_pool3d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """The same over [N, C, D, H, W] or [C, D, H, W]."""
+    """max_pool1d for [N, C, D, H, W] or [C, D, H, W]."""
     made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
@@ -120,7 +120,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The same with three dims."""
+    """adaptive_avg_pool2d with three dims."""
     return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
 
 
@@ -138,7 +138,7 @@ def adaptive_max_pool1d_with_indices(
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
-    """The same with two dims; None keeps a length."""
+    """adaptive_max_pool1d with two dims; None keeps a length."""
     made = adaptive_max_pool2d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -151,7 +151,7 @@ def adaptive_max_pool2d_with_indices(
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
-    """The same with three dims."""
+    """adaptive_max_pool2d with three dims."""
     made = adaptive_max_pool3d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -183,7 +183,7 @@ def fractional_max_pool2d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
+    """The largest elements of windows at random steps. The output has a given size, or a ratio of the input's size.
 
     Raises ArgumentError where neither is given.
     """
@@ -203,7 +203,7 @@ def fractional_max_pool3d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """The same with three dims."""
+    """fractional_max_pool2d with three dims."""
     made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
 
@@ -251,7 +251,7 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The same with two dims."""
+    """max_unpool1d with two dims."""
     size, _, _ = _unpooled_size("max_unpool2d", 2, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool2d(input, indices, size)
 
@@ -260,7 +260,7 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The same with three dims."""
+    """max_unpool1d with three dims."""
     size, steps, pads = _unpooled_size("max_unpool3d", 3, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool3d(input, indices, size, steps, pads)
 
@@ -291,12 +291,12 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The same with two dims."""
+    """lp_pool1d with two dims."""
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The same with three dims."""
+    """lp_pool1d with three dims."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

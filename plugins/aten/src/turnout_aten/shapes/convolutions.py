@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def spread(name: str, argument: str, value: Sequence[int], ndim: int) -> Ints:
-    """One number per spatial dim; one stands for all."""
+    """One number per spatial dim; a single number is used for all dims."""
     if len(value) == ndim:
         return tuple(value)
     if len(value) == 1:
@@ -36,7 +36,7 @@ def at_least(name: str, argument: str, values: Ints, low: int) -> None:
 
 
 def positions(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit into one dim; 0 or less where none does."""
+    """The number of windows that fit into one dim; 0 or less if none fits."""
     return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 

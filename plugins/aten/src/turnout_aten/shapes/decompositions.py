@@ -66,7 +66,7 @@ def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> t
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Out, Out, Out]:
-    """(P, L, U); those that are not asked for have shape [0]."""
+    """(P, L, U); unrequested ones have shape [0]."""
     shape = matrices("lu_unpack", LU_data, "LU_data")
     if unpack_pivots and LU_pivots.dtype is not int32:
         raise DTypeError(f"lu_unpack: 'LU_pivots' must be int32, got {LU_pivots.dtype.name}")

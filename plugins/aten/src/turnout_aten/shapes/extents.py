@@ -90,7 +90,7 @@ def is_dense(shape: Ints, strides: Ints) -> bool:
 
 
 def dense_strides(shape: Ints, strides: Ints) -> Ints:
-    """The strides of a copy of a tensor: its own where they are dense, else row-major ones."""
+    """The strides of a copy: those of the tensor if they are dense, else row-major ones."""
     return strides if 0 not in shape and is_dense(shape, strides) else contiguous_strides(shape)
 
 

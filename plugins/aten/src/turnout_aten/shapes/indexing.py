@@ -45,7 +45,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
         positions = find_operator("aten::nonzero").call(index)
         if not mask:
             # A 0-dim mask stands at a dim of length 1 that the caller has put there.
-            raise DimError("index: a 0-dim mask needs a dimension of its own; use x[mask]")
+            raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
         found += [positions.select(1, d) for d in range(len(mask))]
     if len(found) > len(shape):
         raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
@@ -69,7 +69,7 @@ def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int,
                 "do not broadcast"
             ) from None
         if shape[d] == 0 and 0 not in tensor.array.shape:
-            raise DimError(f"index: dim {d} of shape {list(shape)} has length 0: there is no element to select")
+            raise DimError(f"index: cannot select from dim {d} of shape {list(shape)}, which has length 0")
     kept = tuple([n for d, n in enumerate(shape) if d not in at])
     if not at:
         return shape
@@ -155,14 +155,14 @@ def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
 
 
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
-    """The same with a number."""
+    """The shape function of scatter with a number."""
     check_along("scatter", self, dim, index)
     refuse_complex(self.dtype, "scatter", value)
     return Out(self.array.shape, self.dtype, exact=True)
 
 
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """The same, added."""
+    """The shape function of scatter_add."""
     check_along("scatter_add", self, dim, index, src)
     return Out(self.array.shape, self.dtype, exact=True)
 

@@ -84,7 +84,7 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
 
 
 def check_reduction(name: str, reduction: int) -> None:
-    """Raise for a number that is no reduction."""
+    """Raise ArgumentError for a number that is not a reduction."""
     if reduction not in (NONE, MEAN, SUM):
         raise ArgumentError(f"{name}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {reduction}")
 

@@ -70,7 +70,9 @@ def native_group_norm(
 def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | None) -> None:
     """Raise unless groups divide the channels and each parameter has one number per channel."""
     if groups < 1 or channels % groups:
-        raise ShapeError(f"{name}: the number of groups, {groups}, must divide that of channels, {channels}")
+        raise ShapeError(
+            f"{name}: the number of channels, {channels}, must be a multiple of the number of groups, {groups}"
+        )
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != (channels,):
             raise ShapeError(f"{name}: '{which}' must have shape [{channels}], got {list(parameter.array.shape)}")

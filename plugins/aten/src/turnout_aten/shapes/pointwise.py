@@ -80,7 +80,7 @@ def floating(self: Tensor) -> Out | Result:
 
 
 def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Result]:
-    """The shape function of a function that is not defined for complex tensors; what follows `argument` does not matter."""
+    """The shape function of a function that is not defined for complex tensors. Later arguments are ignored."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
@@ -91,7 +91,7 @@ def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Resu
 
 
 def floating_only(name: str) -> Callable[..., Out | Result]:
-    """The same for what is defined for floating point tensors only."""
+    """The shape function of a function that is defined only for floating-point tensors."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
@@ -275,7 +275,7 @@ def equality(self: Any, other: Any) -> Out | Result:
 
 
 def comparison(self: Any, other: Any) -> Out | Result:
-    """The same for dtypes with an order."""
+    """equality for dtypes with an order."""
     computed = common_dtype(self, other)
     refuse(computed, "ordering", COMPLEX)
     return two_operands(self, other, computed, bool_)
@@ -342,7 +342,7 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> O
 
 
 def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
-    """self + value * tensor1 / tensor2, where the quotient is no quotient of integers."""
+    """self + value * tensor1 / tensor2. Raises DTypeError for a quotient of integers."""
     if tensor1.dtype.category <= INT and tensor2.dtype.category <= INT:
         raise DTypeError("addcdiv: tensor1 and tensor2 are integers; divide with div and its rounding_mode instead")
     return _accumulated(self, tensor1, tensor2, value, result_type(self, tensor1, tensor2))

@@ -39,7 +39,7 @@ def total(self: Tensor, dtype: DType | None = None) -> Out | Result:
 
 
 def sum_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
-    """The same over some dims, all of them for None and []."""
+    """total over some dims, all of them for None and []."""
     given = self.dtype
     shape = self.array.shape
     return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), sum_dtype(given, dtype), given)
@@ -72,7 +72,7 @@ def _some(shape: tuple[int, ...], dims: Sequence[int], name: str, given: Any = T
         raise ShapeError(f"{name}: a tensor of shape {list(shape)} has no element to choose")
     for d in dims:
         if shape and shape[d] == 0:
-            raise DimError(f"{name}: dim {d} of shape {list(shape)} has length 0: there is no element to choose")
+            raise DimError(f"{name}: cannot choose an element from dim {d} of shape {list(shape)}, which has length 0")
 
 
 def _ordered(self: Tensor, name: str) -> DType:
@@ -129,13 +129,13 @@ def truth_all(self: Tensor) -> Out:
 
 
 def truth_dim(self: Tensor, dim: int, keepdim: bool = False) -> Out:
-    """The same over one dim."""
+    """truth_all over one dim."""
     shape = self.array.shape
     return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self))
 
 
 def truth_dims(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Out:
-    """The same over some dims: all for None, none for []."""
+    """truth_all over some dims: all for None, none for []."""
     shape = self.array.shape
     dims = () if dim is not None and not dim else wrap_dims(dim, len(shape))
     return Out(reduced(shape, dims, keepdim), _truth_dtype(self))

@@ -83,7 +83,7 @@ def searchsorted(
 
 
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:
-    """As many indices as asked for, cut off or filled up."""
+    """The requested number of indices, truncated or padded."""
     if size < 0:
         raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
     return Out((size, len(self.array.shape)), int64)

@@ -1,4 +1,4 @@
-"""What a shape function answers: the outputs of a structured operator before they exist.
+"""The results of shape functions: descriptions of a structured operator's outputs.
 
 A shape function takes the functional variant's arguments, tensors as tensors, and returns an `Out`, a tuple of them, or a
 `Result` when the kernel needs its tensors cast or some arguments replaced. It reads shapes, dtypes and strides, may call
@@ -32,7 +32,7 @@ class Out:
 
 
 class Result:
-    """Outputs, with what the wrapper does before it calls the kernel.
+    """Outputs, and the steps of the wrapper before it calls the kernel.
 
     outs         the outputs in order
     casts        argument name -> dtype its tensor is converted to first (type promotion)

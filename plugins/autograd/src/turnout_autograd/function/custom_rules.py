@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnout.errors.library import KernelResultError
-from turnout.library.gradients import Rule
 from turnout.operators import Operator
+from turnout.operators.kernels import Kernel
 from turnout.state import BELOW_AUTOGRAD
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -20,9 +20,22 @@ from turnout_autograd.function.function import Function
 Call = Callable[..., Any]
 
 
-def custom_rule(op: Operator, rule: Rule) -> Call:
+class Rule(NamedTuple):
+    """What a user registered: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, or None."""
+
+    backward: Call
+    setup_context: Call | None
+
+    @property
+    def shown(self) -> str:
+        """The rule's function and where it is from, for messages."""
+        kernel = Kernel(self.backward)
+        return f"{kernel.name} ({kernel.source})"
+
+
+def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Call:
     """The kernel of an operator's gradient rule: `turnout.library.register_autograd` asks for it at the first tracked call."""
-    function = _function(op, rule)
+    function = _function(op, Rule(backward, setup_context))
     split = len(op.schema.positional)
 
     def call_with_gradient(ks: int, *args: Any) -> Any:
@@ -138,7 +151,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
     names = [a.name for a in op.schema.positional]
     lengths = call.inputs.lengths
     if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
-        raise KernelResultError(errors.wrong_gradients(op, rule.shown, names, len(grads)))
+        raise KernelResultError(errors.recording.wrong_gradients(op, rule.shown, names, len(grads)))
     # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
     grads = (grads + [None] * len(names))[: len(names)]
     flat: list[Any] = []
@@ -150,7 +163,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
         elif isinstance(grad, (list, tuple)) and len(grad) == length:
             flat += grad
         else:
-            raise KernelResultError(errors.wrong_list_gradient(op, rule.shown, name, length, grad))
+            raise KernelResultError(errors.recording.wrong_list_gradient(op, rule.shown, name, length, grad))
     return flat
 
 

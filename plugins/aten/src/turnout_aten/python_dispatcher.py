@@ -7,13 +7,11 @@ of its own: `turnout.table.compute` says what serves each key.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from turnout.errors import RegistrationError
 from turnout.keys import AUTOGRAD, EXPLICIT, IMPLICIT, Universe
 from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _OPERATOR = "example::foo"
 _SCHEMA = f"{_OPERATOR}(Tensor x) -> Tensor"

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from turnout.errors import RegistrationError
-from turnout.explanation.python_dispatcher import PythonDispatcher
+from turnout_aten.python_dispatcher import PythonDispatcher
 
 # Of the answers for all 2,048 subsets of the keys; tests/oracle compares each of them with PyTorch's.
 DIGEST = "d35fd014fa3a004fca3c1c2c23e61fdf4ad30d983ad8087a3303ed229dd029d6"

@@ -1,0 +1,81 @@
+"""Rules of custom operators for Autograd, Autocast and Batched: from what a user gives to a kernel at the functionality's key.
+
+The plugin that provides the functionality makes the kernel, in its service's `custom_rule(op, ...)`, when the first call that
+reaches the key is resolved. So registering a rule activates nothing, and calls that do not reach the key pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from turnout import plugins
+from turnout.dtypes import FLOAT, DType
+from turnout.errors import CallError, RegistrationError
+from turnout.errors import library as texts
+from turnout.keys import AUTOCAST, AUTOGRAD
+from turnout.library.devices import key_of
+from turnout.operators import Operator
+from turnout.operators.kernels import Kernel
+from turnout.schema import FunctionSchema
+
+Call = Callable[..., Any]
+BATCHED = "Batched"
+
+
+class Target(Protocol):
+    """Where rules are registered: a `Library`, or the handle of a custom operator."""
+
+    @property
+    def impl_all(self) -> Call:
+        """`Library.impl_all`."""
+
+
+def require_callable(api: str, *functions: object) -> None:
+    """Raise CallError for what cannot be called; None stands for a function that may be left out."""
+    for function in functions:
+        if function is not None and not callable(function):
+            raise CallError(texts.not_callable(api, function))
+
+
+def add_gradient(target: Target, name: str, schema: FunctionSchema, backward: Call, setup_context: Call | None) -> None:
+    """Register `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`.
+
+    Raises RegistrationError for an operator that cannot have a rule: it writes, returns views, or has keyword-only tensors.
+    """
+    require_callable("register_autograd", backward, setup_context)
+    if schema.is_mutable or any(r.annotation is not None for r in schema.returns):
+        raise RegistrationError(texts.rule_not_functional(name, schema))
+    keyword = [a.name for a in schema.kwarg_only if a.type.is_tensor_like]
+    if keyword:
+        raise RegistrationError(texts.rule_keyword_tensors(name, schema, keyword))
+    binder = _made_by(AUTOGRAD, backward, setup_context)
+    target.impl_all(name, [AUTOGRAD], backward, binder=binder, tracked_only=True, checked=False)
+
+
+def add_cast(target: Target, name: str, device_type: object, dtype: object) -> None:
+    """Register that eligible tensors are cast to `dtype` inside autocast for `device_type`."""
+    if not isinstance(device_type, str):
+        raise CallError(texts.no_device_type(device_type))
+    if not isinstance(dtype, DType) or dtype.category != FLOAT:
+        raise CallError(texts.no_floating_dtype(dtype))
+    key = AUTOCAST + key_of(device_type)
+    binder = _made_by(AUTOCAST, key, dtype, device_type)
+    target.impl_all(name, [key], binder, binder=binder, label=f"autocast to {dtype.name}", checked=False)
+
+
+def add_batching(target: Target, name: str, function: Call, opaque: bool) -> None:
+    """Register `function(info, in_dims, *args)`, which does the call for all examples and returns (result, out_dims)."""
+    if not callable(function):
+        raise CallError(texts.not_callable("register_vmap", function))
+    target.impl_all(name, [BATCHED], function, binder=_made_by(BATCHED, function, opaque), checked=False)
+
+
+def _made_by(functionality: str, *rule: Any) -> Call:
+    """The binder of a kernel that the functionality's plugin makes."""
+
+    def bind_rule(op: Operator, kernel: Kernel, key: str) -> Call:
+        made: Call = plugins.service(functionality).custom_rule(op, *rule)
+        return made
+
+    return bind_rule
