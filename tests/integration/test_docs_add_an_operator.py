@@ -10,7 +10,8 @@ from pages import ROOT, Block, Reader, blocks, changed_text, tracked
 
 PAGE = ROOT / "docs" / "add-an-operator.md"
 PLUGINS = ("aten", "arrays", "cpu", "autograd", "batched", "meta", "tracer")
-TREES = ("core", *(f"plugins/{name}" for name in PLUGINS), "tests", "pyproject.toml")
+PACKAGES = ("plugins/aten", "core", *(f"plugins/{name}" for name in PLUGINS[1:]), "tools/stubs")
+TREES = (*PACKAGES, "tests", "pyproject.toml")
 
 
 def made_by(target: str) -> str:
@@ -24,7 +25,7 @@ def made_by(target: str) -> str:
 @pytest.mark.skipif(os.name == "nt", reason="the page's commands are for a POSIX shell")
 def test_two_operators_are_added_by_the_changes_of_the_page_and_no_others(tmp_path):
     reader = Reader(tmp_path, TREES)
-    editable = " ".join(f"-e ./{tree}" for tree in ("plugins/aten", "core", *TREES[2:-2]))
+    editable = " ".join(f"-e ./{package}" for package in PACKAGES)
     instead = {"make setup": f"pip install -q {editable}", "make codegen": made_by("codegen")}
     followed = list(reader.follow(PAGE, instead))
     assert [block.kind for block in followed].count("python") == 2

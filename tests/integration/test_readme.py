@@ -37,5 +37,5 @@ def test_its_make_commands_are_targets_and_ci_runs_the_same_test_command():
 
 
 def test_every_page_links_to_files_that_exist():
-    pages = [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    assert {page.name: broken for page in pages if (broken := broken_links(page))} == {}
+    pages = [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/*/README.md")]
+    assert {str(page): broken for page in pages if (broken := broken_links(page))} == {}

@@ -25,6 +25,8 @@ FIXTURES = ROOT / "tests" / "fixtures" / "types"
 PYTHON = Path(sys.executable)
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ONE_PROGRAM = {"custom-operators.md"}  # pages whose blocks go on from each other
+CHANGING = {"add-an-operator.md"}  # pages whose programs run after a change of the operators
+FILE = re.compile(r"# \w+/(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
 
 Errors = dict[str, dict[int, list[str]]]  # file -> line -> messages
 
@@ -37,7 +39,11 @@ def programs() -> Iterator[tuple[str, str]]:
         if page.name in ONE_PROGRAM:
             yield f"{name}.py", "\n".join(match[1] for match in FENCE.finditer(text))
             continue
-        for match in FENCE.finditer(text):
+        for match in FENCE.finditer(text) if page.name not in CHANGING else ():
+            module = FILE.match(match[1])
+            if module is not None:
+                yield module[1], match[1]
+                continue
             yield f"{name}_{text.count(chr(10), 0, match.start()) + 1}.py", match[1]
 
 
@@ -45,6 +51,7 @@ def programs() -> Iterator[tuple[str, str]]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("types")
     for file, text in programs():
+        (made / file).parent.mkdir(exist_ok=True)
         (made / file).write_text(text, encoding="utf-8")
     for path in FIXTURES.glob("*.py"):
         (made / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
@@ -65,7 +72,7 @@ def mypy(folder: Path) -> Errors:
         match = re.fullmatch(r"(.+?):(\d+): (error|note): (.*)", line)
         assert match, line
         if match[3] == "error":
-            found.setdefault(Path(match[1]).name, {}).setdefault(int(match[2]), []).append(match[4])
+            found.setdefault(Path(match[1]).as_posix(), {}).setdefault(int(match[2]), []).append(match[4])
     return found
 
 
@@ -73,11 +80,12 @@ def pyright(folder: Path) -> Errors:
     found: Errors = {}
     command = [str(PYTHON.parent / "pyright"), "--outputjson", "--pythonpath", str(PYTHON), "."]
     report = json.loads(run(command, folder))
-    assert report["summary"]["filesAnalyzed"] == len(list(folder.glob("*.py")))
+    assert report["summary"]["filesAnalyzed"] == len(list(folder.rglob("*.py")))
     for each in report["generalDiagnostics"]:
         if each["severity"] == "error":
             line = each["range"]["start"]["line"] + 1
-            found.setdefault(Path(each["file"]).name, {}).setdefault(line, []).append(each["message"])
+            file = Path(each["file"]).relative_to(folder.resolve()).as_posix()
+            found.setdefault(file, {}).setdefault(line, []).append(each["message"])
     return found
 
 

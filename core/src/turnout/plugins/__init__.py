@@ -108,7 +108,7 @@ def all_plugins() -> list[PluginRecord]:
 def provider_of(kind: str, name: str) -> str | None:
     """The package that provides a "device", "backend", "functionality", "namespace" or "plugin"; None if none is known.
 
-    An installed package comes first, then those of the data file `providers.json`.
+    An installed package comes first, then those of the data file `known_packages.json`.
     """
     from turnout.plugins import providers
 
