@@ -1,8 +1,9 @@
 """The shape functions of the standard structured operators, one module per concern.
 
-`SHAPES` maps the structured out variant to its shape function. That takes the functional arguments in schema order and answers
-as `turnout.shapes.specs` describes; Scalar overloads call the one of the operator they delegate to, with a number in a
-tensor's place. Start with `promotion` and `extents`, which the others use. Imported when the first kernel is bound.
+`SHAPES` maps the structured out variant to its shape function. The function takes the functional arguments in schema order and
+returns what `turnout_aten.shapes.specs` describes. Scalar overloads call the shape function of their delegate, with a number in
+place of a tensor. Start with `promotion` and `extents`, which the others use. The package is imported when the first kernel is
+bound.
 """
 
 from __future__ import annotations
