@@ -30,7 +30,7 @@ def functions(xp: Any) -> Table:
         return store(xp, out, xp.where(zero, 1, xp.sin(angle) / xp.where(zero, 1, angle)), self.dtype)
 
     def logit(self: Any, eps: float | None, out: Any) -> Any:
-        # Two-byte floats are rounded after every step, as PyTorch does: the result is that of the rounded odds.
+        # As in PyTorch, two-byte floats are rounded after every step, so the logarithm is taken of the rounded odds.
         one = xp.ones((), self.dtype)
         x = self
         if eps is not None:
@@ -122,7 +122,7 @@ def float_parts(xp: Any) -> Table:
 
 
 def complex_parts(xp: Any) -> Table:
-    """Complex numbers from real ones and back; real numbers are complex ones without an imaginary part."""
+    """Complex numbers from real ones and back. A real number counts as complex with imaginary part 0."""
 
     def angle(self: Any, out: Any) -> Any:
         if self.dtype.kind == "c":
@@ -177,7 +177,7 @@ def pairs(xp: Any) -> Table:
             return xp.logaddexp(self, other)
         first = self.real >= other.real
         larger, smaller = xp.where(first, self, other), xp.where(first, other, self)
-        # Two equal infinities have no difference; their sum is the larger one.
+        # Two equal infinities have no difference; the result is that infinity.
         gap = xp.where(larger == smaller, 0, smaller - larger)
         return larger + xp.log(1 + xp.exp(gap))
 

@@ -1,7 +1,7 @@
 """Pooling: the largest element or the mean of each window.
 
-One step per place of the kernel, over all windows at once: a strided slice of the padded image meets the result. Indices count in
-the flattened spatial dims of the unpadded image. NaN is the largest of all.
+There is one step per kernel element, for all windows at once: it combines a strided slice of the padded image with the result.
+Indices count in the flattened spatial dims of the unpadded image. NaN counts as the largest value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _geometry(ndim: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[I
 
 
 def _behind(lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
-    """How far the last windows reach over the end of the image."""
+    """The distance by which the last windows reach past the end of the image."""
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
     return tuple(max(r - p - n, 0) for r, p, n in zip(reach, padding, lengths, strict=True))
 
@@ -189,7 +189,7 @@ def adaptive_avg_pool(xp: Any, ndim: int) -> Any:
 
 
 def adaptive_avg_pool_backward(xp: Any, ndim: int) -> Any:
-    """The kernel for an array module and a number of dims: every mean shared out along one dim after the other."""
+    """The kernel for an array module and a number of dims: distributes each mean, one dim after the other."""
 
     def kernel(grad_output: Any, self: Any, out: Any) -> Any:
         value = widen(xp, grad_output)

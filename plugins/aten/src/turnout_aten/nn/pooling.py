@@ -52,9 +52,9 @@ def max_pool1d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, and their places in the line.
+    """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, also their indices along L.
 
-    The stride is the kernel where it is None. Raises ShapeError for windows that do not fit.
+    The stride defaults to the kernel. Raises ShapeError for windows that do not fit.
     """
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -115,7 +115,7 @@ def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of windows that cover the image evenly; None keeps a length."""
+    """The means of windows that cover the image evenly; None keeps a length."""
     return _generated.adaptive_avg_pool2d(input, _filled(input, output_size, 2))
 
 
@@ -125,7 +125,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
-    """The largest elements of windows that cover the line evenly, with `return_indices` and their places."""
+    """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices."""
     made = adaptive_max_pool1d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -185,7 +185,7 @@ def fractional_max_pool2d(
 ) -> Tensor | MaybeTwo:  # fmt: skip
     """The largest elements of windows at random steps. The output has a given size, or a ratio of the input's size.
 
-    Raises ArgumentError where neither is given.
+    Raises ArgumentError if neither is given.
     """
     made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
@@ -238,9 +238,9 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros with the elements at the places that max_pool1d took them from.
+    """Zeros, with the elements at the indices from which max_pool1d took them.
 
-    `output_size` chooses among the lengths that pool to the input's. Raises ShapeError where it is none of them.
+    `output_size` chooses among the lengths that pool to the input's length. Raises ShapeError if it is not one of them.
     """
     size, _, _ = _unpooled_size("max_unpool1d", 1, input, kernel_size, stride, padding, output_size)
     made = _generated.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1])

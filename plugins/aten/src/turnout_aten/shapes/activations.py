@@ -1,4 +1,4 @@
-"""Shapes of activation functions and of their backwards: one tensor in, the same shape out; few take integers."""
+"""Shape functions of activations and their backward passes. The result has the shape of the input; few accept integers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rectified(self: Tensor) -> Out | Result:
 
 
 def gelu(self: Tensor, approximate: str = "none") -> Out | Result:
-    """Floating point only; `approximate` is 'none' or 'tanh'."""
+    """Floating-point only. `approximate` must be 'none' or 'tanh'."""
     _approximation(approximate)
     dtype = self.dtype
     refuse(dtype, "gelu", BOOL, INT, COMPLEX)
@@ -45,7 +45,7 @@ def silu(self: Tensor) -> Out | Result:
 
 
 def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
-    """Real tensors; min_val may not lie above max_val."""
+    """Real tensors. min_val must not be greater than max_val."""
     dtype = self.dtype
     refuse(dtype, "hardtanh", BOOL, COMPLEX)
     refuse_complex(dtype, "hardtanh", min_val, max_val)
@@ -57,7 +57,7 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
 
 
 def softshrink(self: Tensor, lambd: Any = 0.5) -> Out | Result:
-    """Floating point only; lambd is not negative."""
+    """Floating-point only. lambd must not be negative."""
     dtype = self.dtype
     refuse(dtype, "softshrink", BOOL, INT, COMPLEX)
     refuse_complex(dtype, "softshrink", lambd)
@@ -75,12 +75,12 @@ def threshold(self: Tensor, threshold: Any, value: Any) -> Out | Result:
 
 
 def glu(self: Tensor, dim: int = -1) -> Out:
-    """Half the length along `dim`, which is even."""
+    """Half the length along `dim`, which must be even."""
     dtype = self.dtype
     refuse(dtype, "glu", BOOL, INT, COMPLEX)
     shape = self.array.shape
     if not shape:
-        raise ShapeError("glu: a tensor without dimensions cannot be halved")
+        raise ShapeError("glu: needs at least one dimension, got a 0-dim tensor")
     at = wrap_dim(dim, len(shape))
     if shape[at] % 2:
         raise ShapeError(f"glu: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")

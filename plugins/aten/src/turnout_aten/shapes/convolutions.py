@@ -1,7 +1,7 @@
-"""Shapes of convolutions and of the columns that their windows make.
+"""Shape functions of convolutions, and of conversions between images and columns of windows.
 
-Along each spatial dim a window of `kernel` elements, `dilation` apart, is moved by `stride` over the input with `padding` zeros
-at both ends: `positions` says how often it fits.
+Along each spatial dim, a window of `kernel` elements, `dilation` apart, moves in steps of `stride` over the input with `padding`
+zeros at both ends. `positions` is the number of windows that fit.
 """
 
 from __future__ import annotations

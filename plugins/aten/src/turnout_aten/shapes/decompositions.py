@@ -92,7 +92,7 @@ def ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = Fa
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Out:
-    """X of A X = B."""
+    """The X with A X = B."""
     shape = square("linalg.ldl_solve", LD, "LD")
     other = matrices("linalg.ldl_solve", B, "B")
     same_dtype("linalg.ldl_solve", LD, B, "LD and B")
@@ -113,7 +113,7 @@ def svd(
     """(U, S, Vh); U and Vh of shape [0] without `compute_uv`."""
     *batch, m, n = matrices("linalg.svd", A)
     if driver is not None:
-        raise CallError("linalg.svd: 'driver' is for CUDA tensors only; leave it out")
+        raise CallError("linalg.svd: 'driver' is only for CUDA tensors; omit it")
     k = min(m, n)
     left, right = (m, n) if full_matrices else (k, k)
     return (
@@ -156,7 +156,7 @@ def geqrf(self: Tensor) -> tuple[Out, Out]:
 def solve_triangular(
     self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Out | Result:
-    """X of A X = B, or of X A = B; the batch dims broadcast."""
+    """The X with A X = B, or X A = B; batch dims broadcast."""
     name = "linalg.solve_triangular"
     a, b = square(name, self, "self"), matrices(name, B, "B")
     same_dtype(name, self, B)

@@ -33,7 +33,7 @@ def _transformed(name: str, self: Tensor, dim: Sequence[int], is_complex: bool) 
 
 
 def real_to_complex(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Out:
-    """Along the last of `dim` only the first half of the result is made, where `onesided`."""
+    """With `onesided`, only the first half of the result is made along the last of `dim`."""
     shape, dims = _transformed("fft", self, dim, False)
     if onesided:
         shape[dims[-1]] = shape[dims[-1]] // 2 + 1

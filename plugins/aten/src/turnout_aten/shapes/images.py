@@ -1,4 +1,4 @@
-"""Shapes of operators that make images larger or smaller: constant padding and interpolation."""
+"""Shape functions of operators that resize images: constant padding and interpolation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
-    """`pad` holds (before, after) of the last dim, then of the one before it, ...; negative numbers cut off."""
+    """`pad` holds (before, after) for each dim, starting with the last. Negative numbers crop."""
     shape = list(self.array.shape)
     if len(pad) % 2 or len(pad) > 2 * len(shape):
         raise ShapeError(

@@ -1,7 +1,7 @@
-"""Shapes of operators that select by index tensors, sort, or join.
+"""Shape functions of operators that select by index tensors, or join.
 
-Index values are not looked at here: a kernel raises DimError for one that is out of range. Bool masks are the exception: what
-they select has a length that only the values tell, so their indices are computed here, by the operator `nonzero`.
+They do not read index values: a kernel raises DimError for an index that is out of range. Bool masks are the exception. The
+length of their selection depends on values, so their indices are computed here, by the operator `nonzero`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INDEX_DTYPES = (int64, int32, int16, int8, uint8)
 
 
 def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[Tensor | None], bool]:
-    """Indices with every bool mask replaced by the integer indices of its true elements, and whether there were any."""
+    """The indices with every bool mask replaced by the integer indices of its true elements, and whether there were masks."""
     found: list[Tensor | None] = []
     shape = self.array.shape
     masks = False
@@ -44,7 +44,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
             raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {len(found)}")
         positions = find_operator("aten::nonzero").call(index)
         if not mask:
-            # A 0-dim mask stands at a dim of length 1 that the caller has put there.
+            # The caller has added a dim of length 1 for a 0-dim mask.
             raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
         found += [positions.select(1, d) for d in range(len(mask))]
     if len(found) > len(shape):
@@ -53,8 +53,8 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
 
 
 def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, ...]:
-    """What indexing gives: the broadcast shape of the index tensors in place of the dims they index, in front when the
-    dims are not adjacent."""
+    """The shape of self[indices]: the broadcast shape of the index tensors replaces the indexed dims. If these are not adjacent,
+    it comes first."""
     shape: tuple[int, ...] = self.array.shape
     at = [d for d, index in enumerate(indices) if index is not None]
     selected: tuple[int, ...] = ()
@@ -86,7 +86,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
 
 
 def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
-    """self with `values`, expanded to the shape of self[indices], written there; the kernel gets integer indices only."""
+    """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
     plain, _ = _plain_indices(self, indices)
     if values.dtype is not self.dtype:
         raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
@@ -106,7 +106,7 @@ def _index_dtype(name: str, index: Tensor, allowed: Sequence[DType] = (int64, in
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
-    """The slices along `dim` that a 1-dim index names."""
+    """The slices along `dim` at a 1-dim index."""
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     _index_dtype("index_select", index)
@@ -143,13 +143,13 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
 
 
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
-    """The elements along `dim` that `index` names, of its shape."""
+    """The elements at `index` along `dim`, in the shape of `index`."""
     check_along("gather", self, dim, index)
     return Out(index.array.shape, self.dtype, exact=True)
 
 
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """self with the elements of `src` written where `index` says along `dim`."""
+    """self with the elements of `src` written at `index` along `dim`."""
     check_along("scatter", self, dim, index, src)
     return Out(self.array.shape, self.dtype, exact=True)
 
@@ -168,7 +168,7 @@ def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
 
 
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Result:
-    """self with alpha * source added to the slices along `dim` that `index` names; the kernel's dim counts from 0."""
+    """self with alpha * source added to the slices at `index` along `dim`. The kernel's dim counts from 0."""
     shape, added, picked = self.array.shape, source.array.shape, index.array.shape
     dim = wrap_dim(dim, len(shape))
     _index_dtype("index_add", index)
@@ -188,7 +188,7 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Result:
-    """Tensors joined along a dim, promoted together. An empty tensor of shape [0] fits any and is left out."""
+    """Tensors joined along a dim, in their common dtype. An empty tensor of shape [0] fits any shape and is omitted."""
     if not tensors:
         raise ShapeError("cat: needs at least one tensor")
     for i, tensor in enumerate(tensors):

@@ -1,4 +1,4 @@
-"""Shapes of normalisations: the result, and the mean and reciprocal deviation of each row or group."""
+"""Shape functions of normalisations: the result, and the mean and reciprocal deviation of each row or group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *parameters: Tensor | None) -> None:
-    """Raise unless the last dims have `normalized_shape` and each parameter is of it."""
+    """Raise unless the last dims and each parameter have `normalized_shape`."""
     shape = tuple(normalized_shape)
     if not shape or input.array.shape[-len(shape) :] != shape:
         raise ShapeError(
@@ -29,7 +29,7 @@ def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *param
 
 
 def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DType:
-    """The dtype of means and deviations: the input's, or float32 where a two-byte input meets float32 parameters."""
+    """The dtype of means and deviations: that of the input, or float32 for a two-byte input with float32 parameters."""
     dtype = input.dtype
     if dtype.category != FLOAT:
         raise DTypeError(f"{name} is not defined for {dtype.name} tensors")

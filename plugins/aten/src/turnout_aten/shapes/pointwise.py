@@ -1,6 +1,6 @@
-"""Shapes of pointwise operators: broadcast the operands, promote their dtypes, keep a layout they agree on.
+"""Shape functions of pointwise operators: they broadcast operands, promote dtypes, and keep a layout on which the operands agree.
 
-The usual case (equal dtypes) answers with a bare `Out`; casts are named only where a tensor has to be converted first.
+In the usual case (equal dtypes) they return a bare `Out`; casts are listed only if a tensor must be converted first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def one_tensor(
     self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self"
 ) -> Out | Result:
-    """The answer for a tensor of dtype `given` that is computed in `computed` and gives `dtype` (None: the same)."""
+    """The output for a tensor of dtype `given`, computed in `computed`, with the result in `dtype` (None: the same)."""
     shape = self.array.shape
     out = Out(shape, computed if dtype is None else dtype, layout(shape, self))
     return out if computed is given else Result(out, {argument: computed})
@@ -38,21 +38,21 @@ def refuse(dtype: DType, name: str, *categories: int) -> None:
 
 
 def refuse_complex(dtype: DType, name: str, *numbers: Any) -> None:
-    """Raise DTypeError for a complex number among those that enter a result of a real dtype."""
+    """Raise DTypeError for a complex number if the result has a real dtype."""
     for number in numbers:
         if isinstance(number, complex) and dtype.category != COMPLEX:
             raise DTypeError(f"{name}: a complex number cannot be written into a {dtype.name} tensor")
 
 
 def keep_dtype(self: Tensor) -> Out | Result:
-    """Rounding: integers are themselves, bool and complex are refused."""
+    """Rounding. Integers are unchanged; bool and complex raise DTypeError."""
     dtype = self.dtype
     refuse(dtype, "rounding", BOOL, COMPLEX)
     return one_tensor(self, dtype, dtype)
 
 
 def absolute(self: Tensor) -> Out | Result:
-    """The absolute value; of complex tensors it is real."""
+    """The absolute value, which is real for complex tensors."""
     dtype = self.dtype
     refuse(dtype, "abs", BOOL)
     return one_tensor(self, dtype, dtype, dtype.to_real())
