@@ -8,7 +8,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from workspace import ROOT, STUBS, Distribution, distributions, imported, modules, read, required_name
+from workspace import ROOT, Distribution, distributions, imported, modules, read, required_name
 
 EVERY = distributions()
 WORKSPACE = read(ROOT)
@@ -61,12 +61,6 @@ def test_each_distribution_states_its_version_once_and_all_agree():
     assert stated == {name: ["0.1.0"] for name in stated}
     core = next(one for one in EVERY if one.name == "turnout-core")
     assert core.project["dynamic"] == ["version"]
-
-
-def test_the_stubs_are_of_the_same_version_and_need_core_alone():
-    stubs = read(STUBS)
-    assert stubs.project["version"] == WORKSPACE.project["version"]
-    assert inside(stubs) == {"turnout-core"}
 
 
 def test_python_ranges_agree():

@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 
 
-STUBS = ROOT / "tools" / "stubs"
-
-
 class Distribution(NamedTuple):
     """One pyproject.toml with a [project] table."""
 
@@ -49,9 +46,8 @@ class Distribution(NamedTuple):
 
 
 def distributions() -> list[Distribution]:
-    """Those with code: the core, the plugins and the tools; not the stubs, which the build makes of the manifests."""
+    """Those with code: the core, the plugins and the tools, the stubs among them."""
     folders = [ROOT / "core", *sorted(ROOT.glob("plugins/*")), *sorted(ROOT.glob("tools/*"))]
-    folders.remove(STUBS)
     return [read(folder) for folder in folders if (folder / "pyproject.toml").exists()]
 
 
