@@ -123,7 +123,8 @@ def test_the_more_derived_of_two_subclasses_is_asked_first_and_may_decline(ops, 
         with pytest.raises(CallError) as caught:
             turnout.ops.pairs.first(both[1], x)
     assert str(caught.value) == (
-        "pairs::first: no Tensor subclass among the arguments handles it; __turnout_dispatch__ of Declines said no"
+        "pairs::first: no Tensor subclass among the arguments handles it; "
+        "__turnout_dispatch__ of Declines returned NotImplemented"
     )
 
 

@@ -87,7 +87,7 @@ def test_a_composite_kernel_ends_the_path_since_it_calls_other_operators(registr
     assert [(s.key, s.reason, s.at) for s in found.path] == [
         ("AutogradCPU", "math kernel", "CompositeImplicitAutograd")
     ]
-    assert found.chosen.is_chosen
+    assert found.chosen.verdict == "chosen"
 
 
 def test_keys_without_a_kernel_are_shown_as_passed_over_or_missing(registry, library, x):
@@ -99,7 +99,7 @@ def test_keys_without_a_kernel_are_shown_as_passed_over_or_missing(registry, lib
         ("BackendSelect", "fallthrough"),
         ("CPU", "missing"),
     ]
-    assert not found.chosen.is_chosen
+    assert found.chosen.verdict != "chosen"
 
 
 def test_a_tracked_only_kernel_says_why_it_is_left_out(registry, library, x):

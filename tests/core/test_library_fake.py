@@ -68,7 +68,7 @@ def test_an_operator_of_a_library_gets_a_fake_kernel():
 
 
 def test_get_ctx_is_for_running_fake_kernels():
-    text = "get_ctx: only a kernel that register_fake registered can ask for it, while it runs"
+    text = "get_ctx: only a kernel that register_fake registered can call it, while the kernel runs"
     with pytest.raises(RegistrationError) as caught:
         get_ctx()
     assert str(caught.value) == text
@@ -119,5 +119,5 @@ def test_bounds_that_no_size_has_are_refused(bounds):
         on_ghost(f.operator)
     low, high = bounds.get("min", 0), bounds.get("max")
     assert str(caught.value) == (
-        f"new_dynamic_size: min and max are ints, 0 <= min <= max, got min={low!r}, max={high!r}"
+        f"new_dynamic_size: min and max must be ints with 0 <= min <= max, got min={low!r}, max={high!r}"
     )

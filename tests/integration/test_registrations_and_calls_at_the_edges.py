@@ -134,9 +134,9 @@ def test_choices_are_set_and_unset_as_they_are_written_in_a_file():
         {"kernels": {"choose": {name: "a"}}},
     ):
         config.set(values)
-        assert config.kernel_choices() == {name: "a"}
+        assert config.choices("kernels.choose") == {name: "a"}
         config.unset("kernels.choose")
-        assert config.kernel_choices() == {}
+        assert config.choices("kernels.choose") == {}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

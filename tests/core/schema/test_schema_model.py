@@ -127,7 +127,7 @@ def test_an_annotation_knows_its_sets(annotation, before, write, after):
     found = parse(f"f(Tensor{annotation}[] x) -> ()").arguments[0].annotation
     assert (found.before, found.is_write, found.after, str(found)) == (before, write, after, annotation)
     assert found.is_shorthand == (annotation == "!")
-    assert found.has_wildcard == ("*" in annotation)
+    assert ("*" in found.sets) == ("*" in annotation)
 
 
 @pytest.mark.parametrize(("text", "kind", "mutable", "view"), [

@@ -1,11 +1,11 @@
 """Configuration: values with origins, from context managers down to defaults.
 
-Highest first: `with override(...)`, `set(...)`, TURNOUT_* variables, the file named by TURNOUT_CONFIG, `turnout.toml`
-or [tool.turnout] of `pyproject.toml` (nearest upward), the user's file, defaults. The highest source that names a
-setting has it whole; lists are not merged.
+The sources, highest first: `with override(...)`, `set(...)`, TURNOUT_* variables, the file named by TURNOUT_CONFIG, the nearest
+`turnout.toml` or [tool.turnout] of `pyproject.toml` upward, the user's file, defaults. The highest source that names a setting
+decides its whole value: lists are not merged.
 
-Start in `settings` (which there are), then `store` (how they are merged and checked), `sources` (where they are read).
-This module is what `import turnout` loads: it holds the functions and reads nothing before one of them is called.
+Start in `settings` (the settings), then `store` (how they are merged and checked), `sources` (where they are read).
+`import turnout` loads this module, which reads nothing until one of its functions is called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _store: Store | None = None
 
 
 def current_store() -> Store:
-    """The configuration of the process; made at the first use."""
+    """The configuration of the process, made at the first use."""
     global _store
     if _store is None:
         with LOCK:
@@ -43,9 +43,9 @@ def current_store() -> Store:
 
 
 def get(name: str) -> Any:
-    """The value of a setting, `"default_device"` or `"plugin.cuda.memory_fraction"`; lists are tuples.
+    """The value of a setting such as `"default_device"` or `"plugin.acme.memory_fraction"`. Lists are tuples.
 
-    Raises ConfigError for a setting that does not exist, and when the sources, read at the first call, are wrong.
+    Raises ConfigError for a setting that does not exist, and at the first call for wrong sources.
     """
     overridden = OVERRIDES.get()
     if overridden is not None and name in overridden:
@@ -54,7 +54,7 @@ def get(name: str) -> Any:
 
 
 def origin(name: str) -> Origin:
-    """Where the value of a setting comes from: `.source`, and `.path` and `.line` for files; str() is for people."""
+    """The source of a setting's value: `.source`, and `.path` and `.line` for files. str() is for people."""
     return current_store().value(name).origin
 
 
@@ -66,26 +66,26 @@ def describe() -> list[Value]:
 def set(values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
     """Set values for the process: `set({"keys.disable": ["Autocast"]})` or `set(keys__disable=["Autocast"])`.
 
-    Raises ConfigError, and changes nothing, when one of them is wrong.
+    Raises ConfigError and changes nothing when one of them is wrong.
     """
     current_store().set(_named(values, named))
 
 
 def unset(*names: str) -> None:
-    """Take back what `set` did for these names, tables such as "kernels.choose" included; without names, for all."""
+    """Undo `set` for these names, which may be tables such as "kernels.choose"; without names, for all."""
     current_store().unset(tuple(map(_unquoted, names)))
 
 
 def reload() -> None:
-    """Read files and environment again. Raises ConfigError, and keeps what is in force, when they are wrong."""
+    """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
     current_store().reload()
 
 
 def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
-    """Values for a `with` block and what runs in its context (threads and tasks of its own do not see each other's).
+    """Values for a `with` block. Each thread and task has its own.
 
-    Only settings of a context: `default_device`, `strict`, options of plugins. What plugins and keys are used is a
-    matter of the process and raises ConfigError here, as a wrong value does, when the block is entered.
+    They can be set for `default_device`, `strict` and options of plugins. Entering the block raises ConfigError for other
+    settings, which hold for the whole process, and for wrong values.
     """
     return Override(_named(values, named))
 
@@ -107,13 +107,8 @@ class Override:
         OVERRIDES.reset(self._tokens.pop())
 
 
-def disabled_keys() -> frozenset[str]:
-    """What `keys.disable` holds: names of functionalities and of runtime keys. See `key_disabled` for their meaning."""
-    return frozenset(get("keys.disable"))
-
-
 def key_disabled(key: str, functionality: str) -> bool:
-    """Whether a runtime key is off, by its own name, by its functionality's, or by that of a row for each backend."""
+    """Whether `keys.disable` names a runtime key, its functionality, or a functionality with a row for each backend."""
     disabled = get("keys.disable")
     if not disabled:
         return False
@@ -121,31 +116,26 @@ def key_disabled(key: str, functionality: str) -> bool:
     return not {key, functionality, *rows}.isdisjoint(disabled)
 
 
-def kernel_choices() -> dict[str, str]:
-    """`kernels.choose`: "mylib::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there."""
-    return _below("kernels.choose.")
+def choices(table: str) -> dict[str, str]:
+    """The values of a table of choices.
 
-
-def name_choices() -> dict[str, str]:
-    """`names.choose`: a public name -> the plugin that provides it where several could."""
-    return _below("names.choose.")
-
-
-def _below(prefix: str) -> dict[str, str]:
-    values = current_store().snapshot
+    "kernels.choose"  "mylib::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there
+    "names.choose"    a public name -> the plugin that provides it when several could
+    """
+    prefix, values = f"{table}.", current_store().snapshot
     return {name[len(prefix) :]: value.value for name, value in values.items() if name.startswith(prefix)}
 
 
 def on_change(callback: Callback) -> Callable[[], None]:
     """Call `callback` with the names of changed settings after every `set`, `unset` and `reload`, under `LOCK`.
 
-    Overrides are not announced: nothing global depends on them. Returns a function that ends the subscription.
+    Overrides do not call it, because nothing global depends on them. Returns a function that ends the subscription.
     """
     return current_store().on_change(callback)
 
 
 def problem() -> ConfigError | None:
-    """What is wrong with the configuration as it would be read now, or None: for commands that work all the same."""
+    """The error that reading the configuration raises now, or None: for commands that work with a wrong one."""
     from turnout.errors import ConfigError
 
     try:
@@ -161,7 +151,7 @@ def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[s
 
 
 def _entries(values: Mapping[str, Any], table: str) -> Iterator[tuple[str, Any]]:
-    """Settings as the store names them: tables taken apart, keys as in a file without their quotes."""
+    """Settings by their full names, without the quotes that a key has in a file."""
     for name, value in values.items():
         whole = _unquoted(table + str(name))
         if isinstance(value, dict) and value:

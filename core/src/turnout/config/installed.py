@@ -1,6 +1,6 @@
 """What is installed, for the layers below `turnout.plugins`: configuration, devices, errors and the registry ask here.
 
-`turnout.plugins` stands above them, and puts its answers here when it is imported. Until then nothing is installed.
+`turnout.plugins` stands above them and connects itself when it is imported. Until then nothing is installed.
 """
 
 from __future__ import annotations
@@ -10,25 +10,14 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Answers(Protocol):
-        """What is asked."""
+        """The functions of `turnout.plugins` that are called from below."""
 
-        def catalog(self) -> Any:
-            """The installed plugins by their manifests; see `turnout.plugins.discovery.Catalog`."""
-
-        def require_device(self, device_type: str) -> None:
-            """Activate the backend with this device string, or raise."""
-
-        def require_namespace(self, namespace: str) -> bool:
-            """Activate the plugins with operators in a namespace; False when nobody is known to have any."""
-
-        def remedy_for(self, kind: str, name: str, *, activate: bool) -> str:
-            """What to do for a "device", "backend" or "functionality" that is not active; "" when nobody has it."""
-
-        def default_device_type(self) -> str:
-            """The device string of the backend on which tensors are made when nothing says where; "" when there is none."""
-
-        def activate_all(self) -> None:
-            """Activate every plugin that is installed, enabled and works here."""
+        def catalog(self) -> Any: ...
+        def require_device(self, device_type: str) -> None: ...
+        def require_namespace(self, namespace: str) -> bool: ...
+        def remedy_for(self, kind: str, name: str, *, activate: bool) -> str: ...
+        def default_device_type(self) -> str: ...
+        def activate_all(self) -> None: ...
 
 
 _answers: Answers | None = None
@@ -41,6 +30,6 @@ def connect(answers: Answers) -> None:
 
 
 def installed() -> Answers:
-    """Who answers."""
+    """`turnout.plugins`."""
     assert _answers is not None, "turnout.plugins connects itself when `turnout` is imported"
     return _answers

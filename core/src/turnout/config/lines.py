@@ -1,8 +1,8 @@
-"""Where each key of a TOML text stands: dotted path -> line number.
+"""The lines of the keys in a TOML text: dotted path -> line number.
 
-tomllib gives values without positions, and an error about a setting is only useful with its line. This is a scanner and
-no parser: the text has been accepted by tomllib before, so it only has to know where values end (quotes and brackets).
-A key that it misses (inside an inline table) is found at the line of the table it belongs to.
+tomllib gives values without positions, and an error about a setting needs its line. This is a scanner, not a parser: tomllib has
+accepted the text before, so it only finds where values end (quotes and brackets). A key inside an inline table gets the line of
+that table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Lines:
         self._lines = _scan(text)
 
     def of(self, path: tuple[str, ...]) -> int:
-        """The line of a key, or of the nearest table around it; 1 when nothing is known.
+        """The line of a key, or of the nearest table around it; 1 when neither is known.
 
         Elements of an array of tables are numbered: ("backend", "0", "device").
         """
@@ -72,7 +72,7 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _numbered(path: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> tuple[str, ...]:
-    """A header below an array of tables means its last element."""
+    """The path of a header. Below an array of tables it belongs to the last element."""
     result: tuple[str, ...] = ()
     for i, part in enumerate(path):
         result = (*result, part)

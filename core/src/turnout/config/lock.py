@@ -1,4 +1,4 @@
-"""The one lock of everything that changes rarely, and the settings of a context."""
+"""The lock of everything that changes rarely, and the settings of a context."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# Configuration, plugins, registrations. One and not three: activating a
-# plugin registers kernels, and looking up a kernel may activate a plugin, so two locks would be taken in both orders.
+# Of configuration, plugins and registrations. Activating a plugin registers kernels, and looking up a kernel may activate a
+# plugin, so separate locks would be taken in both orders.
 LOCK = RLock()
-# A child forked while another thread changes something would find the lock taken for good, and the change half made.
+# Without this, a child that is forked during a change in another thread would find the lock taken and the change half made.
 os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 OVERRIDES: ContextVar[Mapping[str, Any] | None] = ContextVar("turnout.config.overrides", default=None)

@@ -1,7 +1,6 @@
-"""The settings of core: one row each. Names below `plugins.choose.`, `plugin.`, `kernels.choose.` and `names.choose.` are open.
+"""The settings of core, one row each. Any name may follow `plugins.choose.`, `plugin.`, `kernels.choose.` and `names.choose.`.
 
-Nothing here takes a module, a path or code: a file that comes with somebody's project can only choose among what is
-installed.
+No setting takes a module, a path or code: a file that comes with a project can only choose among installed packages.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. `scoped` ones may be overridden for a context, as nothing global is computed from them."""
+    """One setting. A `scoped` one may be overridden for a context, because nothing global is computed from it."""
 
     name: str
     type: str
@@ -28,9 +27,9 @@ class Setting:
 SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("default_device", "str", "", "the device of tensors made without device=; empty: the lowest backend's", scoped=True,
             pattern=r"|[a-z][a-z0-9_]*(:[0-9]+)?", expected="a device such as 'cpu' or 'cuda:1'"),
-    Setting("strict", "bool", False, "what would be recorded and warned about is an error at once", scoped=True),
-    Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all that are not enabled"),
-    Setting("plugins.enable", "strings", (), "plugins that are used although a weaker source disables them"),
+    Setting("strict", "bool", False, "problems that are otherwise recorded and warned about are errors", scoped=True),
+    Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all plugins that are not enabled"),
+    Setting("plugins.enable", "strings", (), "plugins that are used even if a weaker source disables them"),
     Setting("keys.disable", "strings", (), "functionalities or runtime keys whose slots fall through"),
 )}
 # fmt: on

@@ -1,4 +1,4 @@
-"""Reads the sources of configuration into layers: raw values with the place of each. No value is judged here."""
+"""Reads the sources of configuration into layers of raw values with their places. No value is checked here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE_VARIABLE = "TURNOUT_CONFIG"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value comes from: the kind of source, and for files the path and line."""
+    """The source of a value: its kind, and for files the path and line."""
 
     source: str
     path: str = ""
@@ -31,7 +31,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Raw:
-    """A value as found. `text` values come from the environment and are still to be read by their type."""
+    """A value as found. A `text` value comes from the environment and is not converted to its type yet."""
 
     value: Any
     origin: Origin
@@ -40,7 +40,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one source says. `shared` marks the user file, which serves environments with other plugins as well."""
+    """The values of one source. `shared` marks the user's file, which also serves environments with other plugins."""
 
     entries: Mapping[str, Raw] = field(default_factory=dict)
     shared: bool = False
@@ -97,7 +97,7 @@ def _has_table(path: Path) -> bool:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return False  # somebody else's file, which we were only looking at
+        return False  # the file of another tool
     if "turnout" not in text:
         return False
     try:
@@ -107,7 +107,7 @@ def _has_table(path: Path) -> bool:
 
 
 def user_file(environ: Mapping[str, str]) -> Path | None:
-    """`turnout/config.toml` in $XDG_CONFIG_HOME or ~/.config; None when there is no home."""
+    """`turnout/config.toml` in $XDG_CONFIG_HOME or ~/.config; None without a home folder."""
     base = environ.get("XDG_CONFIG_HOME")
     if base and os.path.isabs(base):
         return Path(base) / "turnout" / "config.toml"

@@ -1,8 +1,7 @@
-"""The settings in force: layers merged, checked, and swapped in whole or not at all.
+"""The settings in force: the layers are merged, checked, and installed whole or not at all.
 
-A snapshot is never changed and holds for each setting the value of the highest source that names it. Values are checked
-in two steps: against the types of core, and, when they speak of plugins or keys, against the manifests of what is
-installed, which are read as data for that.
+A snapshot is never changed. It holds for each setting the value of the highest source that names it. Values are checked against
+the types of core, and those that name plugins or keys against the manifests of installed packages, which are read as data.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Store:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The values in force; the sources are read at the first use. Raises ConfigError when they are wrong."""
+        """The values in force. The sources are read at the first use. Raises ConfigError when they are wrong."""
         found = self._snapshot
         if found is None:
             with LOCK:
@@ -89,7 +88,7 @@ class Store:
         raise errors.unknown_setting(name, near(name, [*SETTINGS, *self._option_names()]))
 
     def describe(self) -> list[Value]:
-        """Every setting of core and every option of every installed plugin, in force here and now."""
+        """Every setting of core and every option of every installed plugin, with the present values."""
         names = dict.fromkeys([*SETTINGS, *self.snapshot, *self._option_names()])
         return [replace(self.value(name), help=self._help(name)) for name in names]
 
@@ -111,7 +110,7 @@ class Store:
             self._install(before, entries, self._layers or [])
 
     def unset(self, names: tuple[str, ...]) -> None:
-        """Take back what `set` did; without names, all of it."""
+        """Undo `set` for some names, or for all."""
         with LOCK:
             before = self.snapshot
             tables = tuple(f"{name}." for name in names)
@@ -119,7 +118,7 @@ class Store:
             self._install(before, entries, self._layers or [])
 
     def reload(self) -> None:
-        """Read files and environment again. Raises ConfigError and keeps what is in force when they are wrong."""
+        """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
         with LOCK:
             before = self._snapshot or {}
             self._install(before, self._set, layers(os.environ, Path.cwd()))
@@ -134,18 +133,18 @@ class Store:
                 callback(changed)  # must not raise: the new values are in force
 
     def overriding(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The checked values of an `override`. Raises ConfigError, also for settings that are not of a context."""
+        """The checked values of an `override`. Raises ConfigError, also for settings that hold for the whole process."""
         checker = _Checker(self._catalog)
         for name, value in values.items():
             checker.read(name, Raw(value, OVERRIDE), 0, shared=False)
         for name in values:
             setting = SETTINGS.get(name)
             if (setting is not None and not setting.scoped) or name.startswith(("plugins.", "kernels.", "names.")):
-                checker.problem(OVERRIDE, f"{name}: holds for the whole process; use turnout.config.set")
+                checker.problem(OVERRIDE, f"{name}: it holds for the whole process; use turnout.config.set")
         return {name: value.value for name, value in checker.finish().items()}
 
     def on_change(self, callback: Callback) -> Callable[[], None]:
-        """Call `callback` with the changed names after every change; returns what ends that."""
+        """Call `callback` with the changed names after every change. Returns a function that ends the subscription."""
         self._callbacks.append(callback)
 
         def unsubscribe() -> None:
@@ -168,12 +167,12 @@ _TABLES = ("plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.ch
 
 
 def _plain(value: Value | None) -> Any:
-    """What subscribers compare: the value, and the rank of lists, which decides between enable and disable."""
+    """What is compared to find changes: the value, and for lists the rank, which decides between enable and disable."""
     return None if value is None else (value.value, value.rank if isinstance(value.value, tuple) else 0)
 
 
 class _Checker:
-    """Collects values, highest source first, and everything that is wrong with them."""
+    """Collects values, highest source first, and their problems."""
 
     def __init__(self, catalog: Callable[[], Any]) -> None:
         self._catalog = catalog
@@ -182,7 +181,7 @@ class _Checker:
         self._foreign: list[tuple[str, str]] = []  # plugins that a shared file names and this environment lacks
 
     def problem(self, origin: Origin, text: str) -> None:
-        """Note something wrong, with its place."""
+        """Note a problem with its place."""
         self._problems.append((str(origin), text))
 
     def finish(self) -> dict[str, Value]:
@@ -199,7 +198,7 @@ class _Checker:
         return self._values
 
     def read(self, name: str, raw: Raw, rank: int, *, shared: bool) -> None:
-        """Check one value of one source; a weaker source's value is checked, too, but not kept."""
+        """Check one value of one source. The value of a weaker source is checked and not kept."""
         try:
             checked = self._checked(name, raw, shared)
         except UnexpectedValueError as error:
@@ -209,7 +208,7 @@ class _Checker:
                 self._values.setdefault(name, Value(name, checked[0], raw.origin, rank, checked[1]))
 
     def _checked(self, name: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
-        """The value and its help; None for what is ignored. Raises UnexpectedValueError."""
+        """The value and its help; None for a value that is ignored. Raises UnexpectedValueError."""
         setting = SETTINGS.get(name)
         if setting is not None:
             value = _typed(setting.type, raw)
@@ -247,7 +246,7 @@ class _Checker:
                     self._plugin(setting.name, plugin, raw, shared, known_is_enough=disables)
 
     def _plugin(self, name: str, plugin: str, raw: Raw, shared: bool, known_is_enough: bool) -> bool:
-        """Whether a plugin is installed; notes the problem when that is wrong for this setting."""
+        """Whether a plugin is installed. Notes a problem when the setting needs it to be."""
         catalog = self._catalog()
         if plugin in catalog.plugin_names():
             return True
@@ -274,7 +273,7 @@ class _Checker:
             return None
         options = self._catalog().options_of(plugin)
         if options is None:
-            return None  # its manifest is broken, which is reported where the plugin is asked for
+            return None  # its manifest is broken, which is reported when the plugin is used
         declared = options.get(option)
         if declared is None:
             known = f"; it has {', '.join(options)}" if options else "; it has no options"
@@ -286,7 +285,7 @@ class _Checker:
         if enable is not None and disable is not None and enable.rank == disable.rank:
             for plugin in enable.value:
                 if plugin in disable.value:
-                    text = f"plugins.disable: {plugin!r} is in plugins.enable of the same source, too"
+                    text = f"plugins.disable: {plugin!r} is also in plugins.enable of the same source"
                     self.problem(disable.origin, text)
 
 

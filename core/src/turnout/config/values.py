@@ -1,7 +1,7 @@
-"""The types a setting or a plugin's option may have, and the strict check of a value against one.
+"""The types of settings and of plugins' options, and the strict check of a value against one.
 
-A type is a word: "bool", "int", "float", "str", "strings" (a list of strings). Nothing is converted but an int where a
-float is wanted; the text of an environment variable is read by the same words.
+A type is a word: "bool", "int", "float", "str", "strings" (a list of strings). Only an int for a float is converted. The text of
+an environment variable is read by the same words.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ EXPECTED = {
 
 
 class UnexpectedValueError(ValueError):
-    """A value that does not fit; the text says what was expected and what was there."""
+    """A value that does not fit. The text says what was expected and what was found."""
 
 
 def check(type_name: str, value: Any, choices: tuple[Any, ...] = ()) -> Any:
-    """The value in the form it is kept in (lists become tuples).
+    """The value as it is kept: lists become tuples.
 
     Raises UnexpectedValueError ("expected true or false, got 'yes'").
     """
@@ -36,7 +36,7 @@ def check(type_name: str, value: Any, choices: tuple[Any, ...] = ()) -> Any:
 
 
 def _typed(type_name: str, value: Any) -> Any:
-    """The value when it is of the type, otherwise None, which no type has as a value."""
+    """The value if it is of the type, else None."""
     if type_name == "bool":
         return value if isinstance(value, bool) else None
     if type_name == "str":
@@ -51,9 +51,9 @@ def _typed(type_name: str, value: Any) -> Any:
 
 
 def from_text(type_name: str, text: str) -> Any:
-    """The value that the text of an environment variable stands for. Raises UnexpectedValueError.
+    """The value of an environment variable's text. Raises UnexpectedValueError.
 
-    Booleans are exactly `true`, `false`, `1`, `0`; a list is separated by commas, the empty text is the empty list.
+    A boolean is `true`, `false`, `1` or `0`. The elements of a list are separated by commas; an empty text is an empty list.
     """
     if type_name == "bool":
         if text in ("true", "1", "false", "0"):
@@ -70,7 +70,7 @@ def from_text(type_name: str, text: str) -> Any:
 
 
 def show(value: Any) -> str:
-    """A value as it is written in a file: lists with brackets, booleans in lower case."""
+    """A value as it is written in a file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):

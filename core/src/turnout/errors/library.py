@@ -22,17 +22,41 @@ class KernelResultError(TurnoutError, RuntimeError):
     """A kernel returned something that its operator's schema does not say."""
 
 
+# Texts that are filled in with `format`.
+UNKNOWN_KIND = "Library: kind must be 'DEF', 'IMPL' or 'FRAGMENT', got {!r}"
+BAD_NAMESPACE = "Library: a namespace is a name such as 'mylib', got {!r}"
+UNDONE = "the library of namespace {!r} was undone; make a new one"
+DEFINITION_IN_IMPL = (
+    "define({schema!r}): this library is of kind IMPL and defines no operators\n"
+    "  to fix  Library({namespace!r}, 'FRAGMENT').define(...)"
+)
+ALIAS_ANALYSIS = "define: alias_analysis must be '', 'FROM_SCHEMA' or 'CONSERVATIVE', got {!r}"
+OTHER_KEY = (
+    "impl({op!r}): the library is for {own}, and the kernel for {key}\n"
+    "  to fix  omit the key, or use a library without a key"
+)
+ARRAYS_WITH_KEYSET = (
+    "impl({!r}): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
+)
+FALLBACK_NAMESPACE = (
+    "fallback: a fallback serves all namespaces, and this library is of {!r}\n"
+    "  to fix  Library('_', 'IMPL').fallback(...)"
+)
+NO_KEY = (
+    "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
+)
+BAD_NAME = "{}: an operator is named 'namespace::name', got {!r}"
+BAD_SCHEMA = "{}: the schema is written without a name, as '(Tensor x) -> Tensor', got {!r}"
+NO_CONTEXT = "get_ctx: only a kernel that register_fake registered can call it, while the kernel runs"
+NO_DYNAMIC_SIZES = (
+    "{op}: its fake kernel asks for a size that depends on data, and {key} tensors have only known sizes\n"
+    "  to fix  call it on tensors with data, or on fake tensors"
+)
+BAD_BOUNDS = "new_dynamic_size: min and max must be ints with 0 <= min <= max, got min={!r}, max={!r}"
+NO_DEVICE_TYPE = "register_autocast: device_type must be a str such as 'cpu', got {}"
+
+
 # ---- libraries
-
-
-def unknown_kind(kind: object) -> str:
-    """A kind of library that does not exist."""
-    return f"Library: kind must be 'DEF', 'IMPL' or 'FRAGMENT', got {kind!r}"
-
-
-def bad_namespace(namespace: object) -> str:
-    """A namespace that is not a name."""
-    return f"Library: a namespace is a name such as 'mylib', got {namespace!r}"
 
 
 def reserved(namespace: str, kind: str) -> str:
@@ -57,33 +81,11 @@ def key_with_definitions(namespace: str, kind: str, key: str) -> str:
     return report("Library: a default dispatch key goes with kind IMPL", ("found", found), ("to fix", remedy))
 
 
-def undone(namespace: str) -> str:
-    """A library that is used after it was undone."""
-    return f"the library of namespace {namespace!r} was undone; make a new one"
-
-
-def definition_in_impl(namespace: str, schema: str) -> str:
-    """`define` of a library of kind IMPL."""
-    head = f"define({schema!r}): this library is of kind IMPL and defines no operators"
-    return report(head, ("to fix", f"Library({namespace!r}, 'FRAGMENT').define(...)"))
-
-
 def other_namespace(what: str, namespace: str) -> str:
     """A name of another namespace than the library's."""
     other = what.partition("::")[0]
     remedy = f"omit {other}::, or use a library of namespace {other!r}"
     return report(f"{what}: the library is of namespace {namespace!r}", ("to fix", remedy))
-
-
-def alias_analysis(value: object) -> str:
-    """A kind of alias analysis that does not exist."""
-    return f"define: alias_analysis must be '', 'FROM_SCHEMA' or 'CONSERVATIVE', got {value!r}"
-
-
-def other_key(op_name: str, key: str, own: str) -> str:
-    """A key beside the one that the library was made for."""
-    head = f"impl({op_name!r}): the library is for {own}, and the kernel for {key}"
-    return report(head, ("to fix", "omit the key, or use a library without a key"))
 
 
 def composites(op: Operator, key: str, present: str, kernel: Kernel) -> str:
@@ -104,39 +106,12 @@ def not_callable(api: str, value: object) -> str:
     return f"{api}: a kernel is a function, got {type(value).__name__} {value!r}"
 
 
-def arrays_with_keyset(op_name: str) -> str:
-    """A kernel on arrays that asks for the key set."""
-    return f"impl({op_name!r}): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
-
-
-def fallback_namespace(namespace: str) -> str:
-    """A fallback in a library of operators."""
-    head = f"fallback: a fallback serves all namespaces, and this library is of {namespace!r}"
-    return report(head, ("to fix", "Library('_', 'IMPL').fallback(...)"))
-
-
-def no_key() -> str:
-    """A fallback for no key."""
-    remedy = "fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
-    return report("fallback: a dispatch key is missing", ("to fix", remedy))
-
-
 # ---- names
 
 
 def bad_op(api: str, value: object) -> str:
     """Something that names no operator."""
     return f"{api}: an operator is given by its name, as an operator or as what custom_op returned, got {type(value).__name__}"
-
-
-def bad_name(api: str, value: object) -> str:
-    """A name without a namespace."""
-    return f"{api}: an operator is named 'namespace::name', got {value!r}"
-
-
-def bad_schema(api: str, value: object) -> str:
-    """A schema with a name in it, or none at all."""
-    return f"{api}: the schema is written without a name, as '(Tensor x) -> Tensor', got {value!r}"
 
 
 def unknown_type(value: object, devices: Iterable[str]) -> DeviceError:
@@ -223,30 +198,6 @@ def no_arrays(op: Operator, kernel: Kernel, key: str) -> str:
     """A kernel on arrays at a key that no backend's tensors bring."""
     head = f"{op.qualified_name}: a kernel on arrays was reached at {key}, which is not a backend's key"
     return report(head, _shown(kernel), ("to fix", "register it without arrays=True, or for device types"))
-
-
-# ---- fake kernels and autocast rules
-
-
-def no_context() -> str:
-    """`get_ctx` outside of a fake kernel."""
-    return "get_ctx: only a kernel that register_fake registered can ask for it, while it runs"
-
-
-def no_dynamic_sizes(op_name: str, key: str) -> str:
-    """A size that depends on data, where tensors have none."""
-    head = f"{op_name}: its fake kernel asks for a size that depends on data, and {key} tensors have only known sizes"
-    return report(head, ("to fix", "call it on tensors with data, or on fake tensors"))
-
-
-def bad_bounds(low: object, high: object) -> str:
-    """Bounds of a size that no size lies between."""
-    return f"new_dynamic_size: min and max are ints, 0 <= min <= max, got min={low!r}, max={high!r}"
-
-
-def no_device_type(value: object) -> str:
-    """A cast for something that is not a device type."""
-    return f"register_autocast: device_type must be a str such as 'cpu', got {type(value).__name__}"
 
 
 def no_floating_dtype(value: object) -> str:

@@ -65,10 +65,6 @@ class Step:
     source: str = ""
     note: str = ""
 
-    @property
-    def is_chosen(self) -> bool:
-        return self.verdict == CHOSEN
-
     def __str__(self) -> str:
         if not self.kernel:
             return self.verdict + (f" ({self.note})" if self.note else "")

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from turnout.dtypes import DType
-from turnout.errors import CallError, ConflictError
+from turnout.errors import ConflictError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
@@ -28,6 +28,7 @@ from turnout.library.libraries import (
     on_arrays,
     parse_nameless,
     parse_namespace,
+    require_callable,
 )
 from turnout.library.results import checked
 from turnout.operators import Operator
@@ -73,8 +74,7 @@ def custom_op(
     mutates_args = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args)
 
     def make(function: Call) -> CustomOpDef:
-        if not callable(function):
-            raise CallError(texts.not_callable("custom_op", function))
+        require_callable("custom_op", function)
         namespace, _ = parse_namespace("custom_op", name)
         if namespace in RESERVED:
             raise LibraryError(texts.reserved(namespace, "custom_op"))
@@ -184,8 +184,7 @@ class CustomOpDef:
         """
 
         def register(function: Call) -> Call:
-            if not callable(function):
-                raise CallError(texts.not_callable("register_kernel", function))
+            require_callable("register_kernel", function)
             schema = self.operator.schema
             if device_types is not None:
                 _check_device_argument(self.name, schema)
@@ -277,7 +276,7 @@ class CustomOpDef:
 
     def register_fake(self, fn: Call, /) -> Call:
         """Register how shapes are computed for tensors without data; the newest one counts. Returns `fn`."""
-        rules.require_callable("register_fake", fn)
+        require_callable("register_fake", fn)
         self.impl_all(self.name, fake.fake_keys(), fn, binder=fake.in_context)
         return fn
 

@@ -40,10 +40,10 @@ class FakeContext:
         Raises NoKernelError for tensors without data, whose sizes are known; LibraryError for bounds that no size has.
         """
         if type(min) is not int or not (max is None or type(max) is int) or min < 0 or (max is not None and max < min):
-            raise LibraryError(texts.bad_bounds(min, max))
+            raise LibraryError(texts.BAD_BOUNDS.format(min, max))
         service = REGISTRY.services.get("Fake")
         if self.key != "Fake" or service is None:
-            raise NoKernelError(texts.no_dynamic_sizes(self.op.qualified_name, self.key.lower()))
+            raise NoKernelError(texts.NO_DYNAMIC_SIZES.format(op=self.op.qualified_name, key=self.key.lower()))
         return service.new_dynamic_size(self.op, min, max)
 
 
@@ -52,7 +52,7 @@ def get_ctx() -> FakeContext:
     running = _RUNNING.get()
     if running is None:
         # differs from torch: there it is None outside, and the next line fails with another error.
-        raise RegistrationError(texts.no_context())
+        raise RegistrationError(texts.NO_CONTEXT)
     return running
 
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from turnout.dtypes import DType
-from turnout.errors import CallError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
 from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.devices import key_of
-from turnout.library.libraries import Library, calling_package, kept, parse_nameless, parse_namespace
+from turnout.library.libraries import Library, calling_package, kept, parse_nameless, parse_namespace, require_callable
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 
@@ -35,9 +34,8 @@ def define(
 ) -> Any:
     """Define the operator "namespace::name" from "(Tensor x) -> Tensor".
 
-    With a Library first, a decorator that also registers the function as its CompositeImplicitAutograd kernel:
-    `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a name
-    that is taken.
+    With a Library first, a decorator that also registers the function as its CompositeImplicitAutograd kernel: `@define(lib,
+    "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a name that is taken.
     """
     if isinstance(qualname, Library):
         return _define_and_implement(qualname, schema, alias_analysis)
@@ -126,7 +124,6 @@ def register_autograd(
 ) -> None:
     """Register an operator's gradient: see `CustomOpDef.register_autograd`. The operator must be defined already."""
     target, name = _target("register_autograd", op, lib)
-    rules.require_callable("register_autograd", backward, setup_context)
     rules.add_gradient(target, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
@@ -153,8 +150,7 @@ def _registered(api: str, func: Call | None, register: Callable[[Call], object])
     """Register `func` and return it; without one, the decorator that does so."""
 
     def decorator(function: Call) -> Call:
-        if not callable(function):
-            raise CallError(texts.not_callable(api, function))
+        require_callable(api, function)
         register(function)
         return function
 

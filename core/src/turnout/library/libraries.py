@@ -56,9 +56,9 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in _KINDS:
-            raise LibraryError(texts.unknown_kind(kind))
+            raise LibraryError(texts.UNKNOWN_KIND.format(kind))
         if not isinstance(ns, str) or not ns.isidentifier():
-            raise LibraryError(texts.bad_namespace(ns))
+            raise LibraryError(texts.BAD_NAMESPACE.format(ns))
         if ns in RESERVED and kind != "IMPL":
             raise LibraryError(texts.reserved(ns, kind))
         if dispatch_key and kind != "IMPL":
@@ -106,10 +106,10 @@ class Library:
         SchemaError for a schema that is not valid or ties with another overload, ConflictError for a name that is taken.
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
-            raise LibraryError(texts.alias_analysis(alias_analysis))
+            raise LibraryError(texts.ALIAS_ANALYSIS.format(alias_analysis))
         self._check_live()
         if self.kind == "IMPL":
-            raise LibraryError(texts.definition_in_impl(self.ns, schema))
+            raise LibraryError(texts.DEFINITION_IN_IMPL.format(schema=schema, namespace=self.ns))
         name = schema.partition("(")[0].strip()
         if "::" in name and not name.startswith(self.ns + "::"):
             raise LibraryError(texts.other_namespace(name, self.ns))
@@ -137,11 +137,10 @@ class Library:
         Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, ConflictError when
         another library's kernel is there, RegistrationError beside a kernel that excludes this one.
         """
-        if not callable(fn) and fn is not FALLTHROUGH:
-            raise CallError(texts.not_callable("impl", fn))
+        require_callable("impl", fn)
         key = dispatch_key or self.dispatch_key
         if self.dispatch_key and key != self.dispatch_key:
-            raise LibraryError(texts.other_key(str(op_name), key, self.dispatch_key))
+            raise LibraryError(texts.OTHER_KEY.format(op=str(op_name), own=self.dispatch_key, key=key))
         self.impl_all(
             self.qualified(op_name),
             [key or IMPLICIT],
@@ -176,7 +175,7 @@ class Library:
         form = UNBOXED if binder is None else INTERNAL
         if arrays and not passes_on:
             if with_keyset:
-                raise LibraryError(texts.arrays_with_keyset(op_name))
+                raise LibraryError(texts.ARRAYS_WITH_KEYSET.format(op_name))
             form, binder = ARRAY, on_arrays
         with REGISTRY.lock:
             keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
@@ -198,13 +197,12 @@ class Library:
         `with_keyset` puts the DispatchKeySet in front of `op`. Only a library of namespace "_" has fallbacks. Raises
         RegistrationError when the key has one already.
         """
-        if not callable(fn) and fn is not FALLTHROUGH:
-            raise CallError(texts.not_callable("fallback", fn))
+        require_callable("fallback", fn)
         if self.ns != "_":
-            raise LibraryError(texts.fallback_namespace(self.ns))
+            raise LibraryError(texts.FALLBACK_NAMESPACE.format(self.ns))
         key = dispatch_key or self.dispatch_key
         if not key:
-            raise LibraryError(texts.no_key())
+            raise LibraryError(texts.NO_KEY)
         self._check_live()
         if fn in (fallthrough_kernel, FALLTHROUGH):
             self.registrations.fallthrough(key)
@@ -232,7 +230,7 @@ class Library:
     def _check_live(self) -> None:
         finish_undoing()
         if not self._live:
-            raise LibraryError(texts.undone(self.ns))
+            raise LibraryError(texts.UNDONE.format(self.ns))
 
 
 # ---- libraries that nobody holds
@@ -272,6 +270,13 @@ def finish_undoing() -> None:
 
 
 # ---- checks and adapters
+
+
+def require_callable(api: str, *functions: object) -> None:
+    """Raise CallError for a value that is not a function."""
+    for function in functions:
+        if not callable(function) and function is not FALLTHROUGH:
+            raise CallError(texts.not_callable(api, function))
 
 
 def _definer(namespace: str) -> Registrations | None:
@@ -382,17 +387,17 @@ def parse_namespace(api: str, qualname: object) -> tuple[str, str]:
         raise LibraryError(texts.bad_op(api, qualname))
     namespace, separator, name = qualname.partition("::")
     if not separator or not namespace or not name or "::" in name:
-        raise LibraryError(texts.bad_name(api, qualname))
+        raise LibraryError(texts.BAD_NAME.format(api, qualname))
     return namespace, name
 
 
 def parse_nameless(api: str, name: str, schema: object) -> FunctionSchema:
     """A schema that is written without a name, parsed with one. Raises LibraryError, and SchemaError for a bad one."""
     if not isinstance(schema, str) or not schema.lstrip().startswith("("):
-        raise LibraryError(texts.bad_schema(api, schema))
+        raise LibraryError(texts.BAD_SCHEMA.format(api, schema))
     try:
         return FunctionSchema.parse(f"{name}{schema.strip()}")
     except SchemaError:
         if "->" not in schema:
-            raise LibraryError(texts.bad_schema(api, schema)) from None
+            raise LibraryError(texts.BAD_SCHEMA.format(api, schema)) from None
         raise

@@ -15,6 +15,7 @@ from turnout.errors import CallError, RegistrationError
 from turnout.errors import library as texts
 from turnout.keys import AUTOCAST, AUTOGRAD
 from turnout.library.devices import key_of
+from turnout.library.libraries import require_callable
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
 from turnout.schema import FunctionSchema
@@ -31,19 +32,12 @@ class Target(Protocol):
         """`Library.impl_all`."""
 
 
-def require_callable(api: str, *functions: object) -> None:
-    """Raise CallError for what cannot be called; None stands for a function that may be left out."""
-    for function in functions:
-        if function is not None and not callable(function):
-            raise CallError(texts.not_callable(api, function))
-
-
 def add_gradient(target: Target, name: str, schema: FunctionSchema, backward: Call, setup_context: Call | None) -> None:
     """Register `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`.
 
     Raises RegistrationError for an operator that cannot have a rule: it writes, returns views, or has keyword-only tensors.
     """
-    require_callable("register_autograd", backward, setup_context)
+    require_callable("register_autograd", backward, *([] if setup_context is None else [setup_context]))
     if schema.is_mutable or any(r.annotation is not None for r in schema.returns):
         raise RegistrationError(texts.rule_not_functional(name, schema))
     keyword = [a.name for a in schema.kwarg_only if a.type.is_tensor_like]
@@ -56,7 +50,7 @@ def add_gradient(target: Target, name: str, schema: FunctionSchema, backward: Ca
 def add_cast(target: Target, name: str, device_type: object, dtype: object) -> None:
     """Register that eligible tensors are cast to `dtype` inside autocast for `device_type`."""
     if not isinstance(device_type, str):
-        raise CallError(texts.no_device_type(device_type))
+        raise CallError(texts.NO_DEVICE_TYPE.format(type(device_type).__name__))
     if not isinstance(dtype, DType) or dtype.category != FLOAT:
         raise CallError(texts.no_floating_dtype(dtype))
     key = AUTOCAST + key_of(device_type)
@@ -66,8 +60,7 @@ def add_cast(target: Target, name: str, device_type: object, dtype: object) -> N
 
 def add_batching(target: Target, name: str, function: Call, opaque: bool) -> None:
     """Register `function(info, in_dims, *args)`, which does the call for all examples and returns (result, out_dims)."""
-    if not callable(function):
-        raise CallError(texts.not_callable("register_vmap", function))
+    require_callable("register_vmap", function)
     target.impl_all(name, [BATCHED], function, binder=_made_by(BATCHED, function, opaque), checked=False)
 
 

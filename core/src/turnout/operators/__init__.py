@@ -11,7 +11,6 @@
 | `arguments` | one normaliser for each type of argument, which stubs call |
 | `values` | what dispatch takes for a tensor |
 | `placement` | the one device of a call, and the guard it runs under |
-| `selection` | BackendSelect: how a call without tensors finds its backend |
 """
 
 from __future__ import annotations

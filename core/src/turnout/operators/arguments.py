@@ -1,7 +1,7 @@
-"""What call stubs call: one normaliser per argument type.
+"""The normalisers that call stubs use, one for each type of argument.
 
-A stub passes arguments of the expected Python type on as they are; anything else comes here, and is converted or refused
-with an error that names the operator and the argument.
+A stub passes arguments of the expected Python type on as they are. Any other value comes here. It is converted, or refused with
+an error that names the operator and the argument.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Missing:
-    """The type of what stands for an argument that was not given, in functions whose arguments have second names."""
+    """The type of MISSING, which stands for an omitted argument in functions whose arguments have second names."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ DISPATCH = _DISPATCH.get  # what every stub calls: one bound method saves an att
 
 
 def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
-    """Raise CallError for an argument that is not a tensor, generator or list of tensors where the schema wants one."""
+    """Raise CallError for the first argument that is not the tensor, generator or list of tensors that the schema declares."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         kind = argument.type.canonical
         if kind.startswith("Generator") and value is not None and not is_generator(value):
@@ -56,7 +56,7 @@ def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
 
 
 def _takes_none(argument: Any) -> bool:
-    """`Tensor?`, and `Tensor x=[]`, whose default is an undefined tensor."""
+    """Whether it is `Tensor?`, or `Tensor x=[]`, whose default is an undefined tensor."""
     return argument.type.canonical.endswith("?") or (argument.has_default and argument.default is None)
 
 
@@ -103,7 +103,7 @@ def as_float(op_name: str, argument: str, value: Any) -> float:
 
 
 def as_bool(op_name: str, argument: str, value: Any) -> bool:
-    """bool, and nothing that merely has a truth value; 0-dim bool tensors count."""
+    """bool: a bool or a 0-dim bool tensor. A value that merely has a truth value is refused."""
     value = _item(value)
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
@@ -118,7 +118,7 @@ def as_str(op_name: str, argument: str, value: Any) -> str:
 
 
 def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int, ...]:
-    """int[] or int[N]: a sequence of ints; a bare number is repeated N times where N is given."""
+    """int[] or int[N]: a sequence of ints. For int[N], a bare number is repeated N times."""
     if value.__class__ is tuple or value.__class__ is list:
         for v in value:
             if v.__class__ is not int:
@@ -136,7 +136,7 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int
 
 
 def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:
-    """float[]: a sequence of numbers; a bare number is repeated where the length is given."""
+    """float[] or float[N]: a sequence of numbers. For float[N], a bare number is repeated N times."""
     if isinstance(value, (list, tuple)) and all(isinstance(v, (int, float)) for v in value):
         return tuple(float(v) for v in value)
     if size and isinstance(value, (int, float)):
@@ -160,18 +160,12 @@ def as_scalars(op_name: str, argument: str, value: Any) -> tuple[Any, ...]:
     _refuse(op_name, argument, "Scalar[]", value)
 
 
-def _python_dtype(kind: Any) -> DType | None:
-    """The dtype of Python's own number types: the default one for float."""
-    return {float: get_default_dtype(), int: int64, bool: bool_}.get(kind)
-
-
 def as_dtype(op_name: str, argument: str, value: Any) -> DType:
     """ScalarType: a turnout dtype, or one of Python's float (the default dtype), int, bool."""
     if isinstance(value, DType):
         return value
-    found = _python_dtype(value) if isinstance(value, type) else None
-    if found is not None:
-        return found
+    if isinstance(value, type) and value in (float, int, bool):
+        return {float: get_default_dtype(), int: int64, bool: bool_}[value]
     _refuse(op_name, argument, "a dtype such as turnout.float32", value)
 
 
@@ -185,7 +179,7 @@ def as_device(op_name: str, argument: str, value: Any) -> Device:
 
 
 def as_sequence(op_name: str, argument: str, value: Any) -> Any:
-    """Tensor[] and Tensor?[]: a list or tuple; what is in it is checked where the key set is made."""
+    """Tensor[] or Tensor?[]: a list or tuple. Its elements are checked when the key set is computed."""
     if isinstance(value, (list, tuple)):
         return value
     _refuse(op_name, argument, "a list of tensors", value)

@@ -37,16 +37,11 @@ def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | N
     """
     for plugin, row in data().items():
         if (kind == "plugin" and plugin == name) or (kind in _ROWS and name in row[_ROWS[kind]]):
-            return _distribution(row)
+            return str(row["distribution"])
     if kind == "public":
         unread = (row for plugin, row in data().items() if row.get("names_unread") and plugin not in installed)
-        return next(map(_distribution, unread), None)
+        return next((str(row["distribution"]) for row in unread), None)
     return None
-
-
-def _distribution(row: dict[str, Any]) -> str:
-    found: str = row["distribution"]
-    return found
 
 
 def known(kind: str) -> list[str]:

@@ -72,7 +72,7 @@ class Facade:
         offering = catalog().offering(name)
         usable = [found for found in offering if self._manager.is_usable(found)]
         if len(usable) > 1:
-            chosen = config.name_choices().get(name)
+            chosen = config.choices("names.choose").get(name)
             usable = [found for found in usable if found.name == chosen]
             if not usable:
                 owners = [f"{found.name} ({found.owner})" for found in offering]

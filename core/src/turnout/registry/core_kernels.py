@@ -1,8 +1,9 @@
-"""What core itself registers: the fallbacks of BackendSelect, which finds the backend of a factory, and of Python, for modes."""
+"""The kernels of core: the fallbacks of BackendSelect, which finds the backend of a factory, and of Python, for modes."""
 
 from __future__ import annotations
 
-from turnout.operators.kernels import INTERNAL
+from turnout.devices.devices import default_device
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.registry.registrations import Registrations
 
 TYPE_CHECKING = False
@@ -13,16 +14,34 @@ if TYPE_CHECKING:
 
 
 def install() -> None:
-    """Register them; called once, by the package's `__init__`, before there are plugins to discover."""
+    """Register them. The package's `__init__` calls this once, before there are plugins to discover."""
     library = Registrations("turnout", package="turnout")
-    library.fallback("BackendSelect", None, form=INTERNAL, specialize=_selection, label="backend of a factory")
+    library.fallback("BackendSelect", None, form=INTERNAL, specialize=selection, label="backend of a factory")
     library.fallback("Python", _modes, label="modes and tensor subclasses")
 
 
-def _selection(op: Operator) -> Any:
-    from turnout.operators.selection import selection
+def selection(op: Operator) -> Any:
+    """The kernel of an operator at BackendSelect.
 
-    return selection(op)
+    A factory, with a `device` argument and no tensors, takes the backend of that device, whose plugin is activated at the first
+    use. Any other operator falls through.
+    """
+    arguments = op.schema.arguments
+    at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
+    if at is None or any(a.type.is_tensor_like for a in arguments):
+        return FALLTHROUGH
+    above = ~op.registry.keys.bit("BackendSelect")
+    cache = op.cache
+
+    def select_backend(ks: int, *args: Any) -> Any:
+        wanted = args[at]
+        backend = (default_device() if wanted is None else wanted).backend
+        place = backend.current_device() if wanted is None else backend.resolve_device(wanted)
+        ks = ks & above | backend.dense
+        call = cache.get(ks) or op.resolve(ks)
+        return call(ks, *args[:at], place, *args[at + 1 :])
+
+    return Kernel(select_backend, INTERNAL, label=f"select the backend of {op.qualified_name}")
 
 
 def _modes(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:

@@ -1,9 +1,8 @@
-"""Modes and Tensor subclasses: Python code that sees operators on their way, without a package or a registration.
+"""Modes and Tensor subclasses: Python code that handles operators without a package or a registration.
 
-Both are served by the key Python, which stands below Autograd and ADInplaceOrView: what they see is what a backend
-would be asked for, composites taken apart, and what they return is recorded and differentiated like any kernel's
-result. Active modes put the key into the state, instances of a subclass carry it. Modes go first, the innermost before
-the others; then subclasses.
+The key Python serves both. It stands below Autograd and ADInplaceOrView. So they see the calls that a backend would get, with
+composites taken apart, and their results are recorded and differentiated like those of any kernel. An active mode adds the key to
+the state; instances of a subclass carry it. The innermost mode is called first, subclasses last.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ _MODES: ContextVar[tuple[DispatchMode, ...]] = ContextVar("turnout.modes", defau
 
 
 class DispatchMode:
-    """Derive, define `dispatch`, and use `with M():`; every operator called inside goes through the method.
+    """Derive a class, define `dispatch`, and use `with M():`. Every operator called inside goes through the method.
 
-    While the method runs its own mode is off, those around it are on. A mode may be entered several times, in several
-    threads too: it is active in the contexts that entered it.
+    While the method runs, its own mode is off and the modes around it are on. A mode may be entered several times and in several
+    threads: it is active in the contexts that entered it.
     """
 
     def dispatch(self, op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
         """Called for each operator, with all its arguments in schema order; returns what the operator returns.
 
-        `op.redispatch(ks, *args)` goes on: to the mode around this one, to a subclass among the arguments, to the
-        kernel. Arguments with other keys need a new call, `op.call_boxed(args)`.
+        `op.redispatch(ks, *args)` continues with the mode around this one, then a subclass among the arguments, then the kernel.
+        Arguments with other keys need a new call, `op.call_boxed(args)`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define dispatch(self, op, ks, args)")
 
@@ -60,7 +59,7 @@ class DispatchMode:
 
 
 def require_python_key() -> None:
-    """Raise DisabledError when configuration switches the key off: a mode would silently see nothing."""
+    """Raise DisabledError when configuration disables the key, because a mode would see no call."""
     if REGISTRY.is_disabled("Python", "Python"):
         origin = config.origin("keys.disable")
         raise DisabledError(f"modes and Tensor subclasses need the key Python, which keys.disable names ({origin})")
@@ -84,7 +83,7 @@ def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
 
 
 def _subclasses(args: tuple[Any, ...]) -> list[type]:
-    """The classes of arguments that dispatch themselves: in order, but a class before those it is derived from."""
+    """The classes of arguments that dispatch themselves, in order. A class comes before its base classes."""
     found: list[type] = []
     for tensor in tensors_in(args):
         cls = type(tensor)
@@ -95,7 +94,7 @@ def _subclasses(args: tuple[Any, ...]) -> list[type]:
 
 
 def _ask_subclasses(op: Operator, ks: int, args: tuple[Any, ...], subclasses: list[type]) -> Any:
-    if not subclasses:  # the state includes the key, by a guard and not by a mode
+    if not subclasses:  # a guard includes the key, no mode does
         return op.redispatch(ks, *args)
     for cls in subclasses:
         result = getattr(cls, HANDLER)(op, ks, args)
@@ -103,5 +102,5 @@ def _ask_subclasses(op: Operator, ks: int, args: tuple[Any, ...], subclasses: li
             return result
     names = ", ".join(cls.__name__ for cls in subclasses)
     raise CallError(
-        f"{op.qualified_name}: no Tensor subclass among the arguments handles it; {HANDLER} of {names} said no"
+        f"{op.qualified_name}: no Tensor subclass among the arguments handles it; {HANDLER} of {names} returned NotImplemented"
     )

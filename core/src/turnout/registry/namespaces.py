@@ -1,4 +1,4 @@
-"""`turnout.ops`: every operator by name, `turnout.ops.mylib.add.Tensor`. Touching a namespace activates its plugin."""
+"""`turnout.ops`: operators by name, as in `turnout.ops.mylib.add.Tensor`. The first use of a namespace activates its plugins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Ops:
     def __getattr__(self, namespace: str) -> Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        # Always asked: a plugin may add operators to a namespace that somebody else defined first.
+        # Ask even if the namespace exists: an inactive plugin may add operators to it.
         if not installed().require_namespace(namespace) and not REGISTRY.namespace(namespace):
             raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)

@@ -1,7 +1,7 @@
 """`Registrations`: the one way to change a registry, a group of registrations that can be undone.
 
-Every change is: check, mutate, clear the caches it can affect, note how to take it back; a check that fails leaves everything
-as it was. `undo` takes back all of it, newest first.
+Every change has four steps: check, mutate, clear the affected caches, note the undo. A check that fails leaves everything as it
+was. `undo` takes back all changes, newest first.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
 
 class Registrations:
-    """A group of registrations by one package, undone together.
+    """A group of registrations by one package, which are undone together. As a context manager it undoes them on exit.
 
-    name          for messages; usually the plugin's name or the namespace
-    distribution  and version: who brought it, shown by `explain` and in conflicts; looked up when an answer shows them where only
-                  `package`, the top-level package, is given
+    name          used in messages; usually the plugin's name or the namespace
+    distribution  the distribution that registers, and its `version`, shown by `explain` and in conflicts
+    package       a top-level package, from which the distribution is found when it is shown
 
-    This is the raw registry: it accepts any combination of alias keys. `turnout.library.Library` and yaml files refuse what
-    the conventions of declared operators refuse. Usable as a context manager that undoes on exit.
+    Any combination of alias keys is accepted here. `turnout.library.Library` refuses those that exclude each other.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Registrations:
 
     @property
     def distribution(self) -> str:
-        """The distribution that brought it, "" where none did."""
+        """The distribution that registers, "" if there is none."""
         return self._brought_by()[0]
 
     @property
@@ -71,11 +70,11 @@ class Registrations:
 
     @property
     def origin(self) -> str:
-        """`distribution version`, or the library's name when it has no distribution."""
+        """`distribution version`, or the name of the group if it has no distribution."""
         return f"{self.distribution} {self.version}".strip() if self.distribution else self.name
 
     def provided(self) -> set[str]:
-        """What it has registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd"."""
+        """What was registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd"."""
         return set(self._provided)
 
     # ---- operators
@@ -89,11 +88,11 @@ class Registrations:
         cache: dict[int, Call] | None = None,
         trusted: bool = False,
     ) -> Operator:
-        """Define an operator from its schema text, "name.overload(...) -> ..." or with "namespace::" in front.
+        """Define an operator from its schema text, "name.overload(...) -> ...", which may start with "namespace::".
 
-        `cache` is the operator's dict from key set to callable, where functions were compiled around it before. `trusted`
-        skips parsing: the schema was checked when the table with it was made. Raises SchemaError for a bad schema and
-        ConflictError for a name that is defined already.
+        `cache` is the operator's dict from key set to callable, if compiled functions hold it already. `trusted` skips the checks
+        of a schema that was checked at build time. Raises SchemaError for a bad schema, ConflictError for a name that is defined
+        already.
         """
         registry = self.registry
         head = schema[: schema.index("(")] if "(" in schema else schema
@@ -125,7 +124,7 @@ class Registrations:
         return without_default(str(parsed.name))
 
     def _check_definition(self, op: Operator, schema: str) -> None:
-        """Ties with other overloads, and kernels that were waiting for this definition."""
+        """Check for ties with other overloads, and the kernels that wait for this definition."""
         from turnout.schema import FunctionSchema, overloads
         from turnout.schema.kernels import check_kernel_signature
 
@@ -162,9 +161,9 @@ class Registrations:
     ) -> Kernel:
         """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
 
-        The operator may be defined later. With `waits` the key may be unknown: the kernel serves from when a backend or
-        functionality that brings the key is added. Raises KernelSignatureError when `fn` cannot take the schema's arguments,
-        UniverseError for an unknown key, ConflictError when another library holds the slot.
+        The operator may be defined later. With `waits` the key may be unknown: the kernel serves it once a backend or
+        functionality adds the key. The other parameters are those of `Kernel`. Raises KernelSignatureError when `fn` cannot
+        take the schema's arguments, UniverseError for an unknown key, ConflictError when another library has a kernel there.
         """
         registry = self.registry
         _check_form(fn, form, made_later=binder is not None)
@@ -176,7 +175,7 @@ class Registrations:
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
-            # A backend's table has hundreds of rows, at its own key, where no source has a kernel: they define nothing.
+            # A backend registers hundreds of kernels at its own key, where no source has one: they must not define operators.
             known = registry.get(qualified, define=form != ARRAY or key not in registry.backends)
             if known is not None and _has_signature(kernel) and known.is_defined:
                 from turnout.schema.kernels import check_kernel_signature
@@ -210,11 +209,11 @@ class Registrations:
         by_key: bool = False,
         label: str = "",
     ) -> Kernel:
-        """Register the fallback of a runtime key, or of the alias Autograd or Autocast, for all operators: boxed, or FALLTHROUGH.
+        """Register the fallback of a runtime key, or of the alias Autograd or Autocast, for all operators.
 
-        `specialize(op)`, or `specialize(op, key)` with `by_key`, may give each operator its own: a function of the same
-        form, a Kernel, FALLTHROUGH, or None for "missing". At an alias it is asked for each runtime key on its own.
-        Raises RegistrationError when the key has a fallback already.
+        `specialize(op)`, or `specialize(op, key)` with `by_key`, may give each operator its own: a function of the same form, a
+        Kernel, FALLTHROUGH, or None for "missing". At an alias it is called for each runtime key. Raises RegistrationError when
+        the key has a fallback already.
         """
         registry = self.registry
         _check_form(fn, form, made_later=specialize is not None)
@@ -228,15 +227,11 @@ class Registrations:
                 raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
             registry.fallbacks[key] = kernel
             registry.changed()
-            self._did(f"fallback:{key}", lambda: self._remove_fallback(key))
+            self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key), affects_all=True)
         return kernel
 
-    def _remove_fallback(self, key: str) -> None:
-        del self.registry.fallbacks[key]
-        self.registry.changed()
-
     def fallthrough(self, key: str) -> Kernel:
-        """Let every operator without a kernel at `key` pass on to the next key."""
+        """Let every operator without a kernel at `key` fall through to the next key."""
         return self.fallback(key, FALLTHROUGH, form=INTERNAL)
 
     # ---- the universe
@@ -271,14 +266,13 @@ class Registrations:
                 unregister_device_type(backend.device_type)
                 if added:
                     registry.keys.remove_backend(backend.name)
-                registry.changed()
 
-            self._did(f"backend:{backend.name}", undo)
+            self._did(f"backend:{backend.name}", undo, affects_all=True)
             self._provided.append(f"device:{backend.device_type}")
             backend.registered(self)
 
     def functionality(self, name: str, *, per_backend: str | None = None, **row: Any) -> None:
-        """Place a functionality in the list, which goes from lowest to highest priority. A plugin names its own in the manifest.
+        """Add a functionality, placed by `before` or `after` another one. A plugin names its own in the manifest.
 
         `per_backend` is None for one key of that name, else the prefix of one key per backend. `before`, `after`, `passes`,
         `opt_in` and `backend_key` are those of `turnout.keys.Functionality`.
@@ -288,12 +282,7 @@ class Registrations:
         with registry.lock:
             registry.keys.add_functionality(functionality)
             registry.changed()
-
-            def undo() -> None:
-                registry.keys.remove_functionality(name)
-                registry.changed()
-
-            self._did(f"functionality:{name}", undo)
+            self._did(f"functionality:{name}", lambda: registry.keys.remove_functionality(name), affects_all=True)
 
     def alias(self, name: str, covers: Iterable[str]) -> None:
         """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
@@ -301,15 +290,10 @@ class Registrations:
         with registry.lock:
             registry.keys.add_alias(name, covers)
             registry.changed()
-
-            def undo() -> None:
-                registry.keys.remove_alias(name)
-                registry.changed()
-
-            self._did(f"alias:{name}", undo)
+            self._did(f"alias:{name}", lambda: registry.keys.remove_alias(name), affects_all=True)
 
     def source(self, namespace: str, source: Source) -> None:
-        """Let `source` define the operators of a namespace when they are first asked for, through this group.
+        """Let `source` define the operators of a namespace, through this group, when they are first used.
 
         Raises ConflictError when the namespace has a source already.
         """
@@ -319,7 +303,7 @@ class Registrations:
             self._did(f"namespace:{namespace}", lambda: registry.remove_source(namespace))
 
     def service(self, functionality: str, offered: Any) -> None:
-        """Offer an object whose attributes other plugins use through `turnout.plugins.service(functionality)`.
+        """Offer an object that other packages get from `turnout.plugins.service(functionality)`.
 
         Raises ConflictError when another library offers one for the functionality.
         """
@@ -331,38 +315,41 @@ class Registrations:
             self._did(f"service:{functionality}", lambda: registry.services.pop(functionality, None))
 
     def context_note(self, describe: Callable[[], str]) -> None:
-        """Let `explain` ask `describe()` for a line about the present context; "" for nothing to say."""
+        """Let `explain` show the line that `describe()` returns about the present context; "" for none."""
         with self.registry.lock:
             self.registry.context_notes.append(describe)
             self._undo.append(lambda: self.registry.context_notes.remove(describe))
 
     def on_undo(self, callback: Callable[[], object]) -> None:
-        """Run `callback` when the library is undone, in its place among the other undos."""
+        """Run `callback` when the group is undone, in its place among the other undos."""
         with self.registry.lock:
             self._undo.append(callback)
 
     # ---- undo
 
-    def _did(self, what: str, undo: Callable[[], object]) -> None:
+    def _did(self, what: str, undo: Callable[[], object], *, affects_all: bool = False) -> None:
+        """Note a change and its undo. `affects_all`: the undo clears the caches of all operators."""
         self._provided.append(what)
+        if affects_all:
+            self._undo.append(self.registry.changed)  # runs after `undo`, before which it is noted
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Take back everything, newest first; what was overridden is back. Doing it again does nothing.
+        """Take back everything, newest first; overridden kernels are back. A second call does nothing.
 
-        A step that raises (its functionality is the anchor of another library's) does not keep the others from being taken
-        back: the first error is raised at the end, and another `undo` tries those steps again.
+        A step that raises, such as one for a functionality by which another is placed, does not stop the other steps. The
+        first error is raised at the end, and another `undo` tries the failed steps again.
         """
         with self.registry.lock:
             self._take_back(0)
             self._provided.clear()
 
     def mark(self) -> tuple[int, int]:
-        """A point to come back to with `undo_to`."""
+        """The present point, for `undo_to`."""
         return len(self._undo), len(self._provided)
 
     def undo_to(self, mark: tuple[int, int]) -> None:
-        """Take back what was registered since `mark`: how a group of registrations is made whole or not at all."""
+        """Take back everything since `mark`, to make several registrations whole or not at all."""
         with self.registry.lock:
             self._take_back(mark[0])
             del self._provided[mark[1] :]
@@ -393,7 +380,7 @@ class Registrations:
 
 @cache
 def distribution_of(package: str) -> tuple[str, str]:
-    """(name, version) of the distribution that a top-level package came with; ("", "") where none says so."""
+    """(name, version) of the distribution of a top-level package; ("", "") when none is known."""
     from importlib import metadata
 
     found = metadata.packages_distributions().get(package)
@@ -405,7 +392,7 @@ def _without_key(specialize: Callable[[Operator], Any]) -> Callable[[Operator, s
 
 
 def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
-    """Raise for what no call could ever run. `made_later`: a binder or specialisation makes the function."""
+    """Raise for a form or function that no call could run. `made_later`: a binder or specialiser makes the function."""
     if form not in FORMS:
         raise RegistrationError(f"a kernel's form is one of {', '.join(FORMS)}, got {form!r}")
     if not made_later and not callable(fn) and fn is not FALLTHROUGH:
@@ -413,7 +400,7 @@ def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
 
 
 def _has_signature(kernel: Kernel) -> bool:
-    """Whether the function is called with the schema's arguments and can be looked at now."""
+    """Whether the function takes the schema's arguments and can be inspected now."""
     return (
         kernel.form == UNBOXED
         and kernel.binder is None

@@ -1,6 +1,6 @@
-"""`Registry`: what is registered over one key space, and what wins at one operator and key.
+"""`Registry`: the registrations over one key space, and which of them wins at an operator and key.
 
-One lock orders all changes; who changes something clears the caches it can affect, under that lock.
+One lock orders all changes. Every change clears the caches that it can affect under that lock.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
     class Source(Protocol):
-        """Who defines the operators of a namespace when they are first asked for."""
+        """Defines the operators of a namespace when they are first used."""
 
-        defining: set[str]  # names that `define` is busy with, for it asks the registry itself
+        defining: set[str]  # names that `define` is defining now: it asks the registry itself
 
         def define(self, name: str) -> None:
-            """Define the overloads of one name, and register their kernels; nothing where there are none."""
+            """Define the overloads of one name, if there are any, and register their kernels."""
 
         def names(self) -> Mapping[str, tuple[str, ...]]:
-            """Packet -> overloads, of all that it can define."""
+            """Packet -> overloads, for all operators that it can define."""
 
 
 class Registry:
-    """Everything registered over one key space.
+    """All registrations over one key space.
 
-    The process uses `REGISTRY`, which follows the configuration; tests build others.
+    The process uses `REGISTRY`, which follows the configuration. Tests build others.
     """
 
     def __init__(self, keys: KeySpace, *, follows_config: bool = False) -> None:
         self.keys = keys
         self.lock = LOCK
-        self._operators: dict[str, Operator] = {}  # those made so far; a source may define more
+        self._operators: dict[str, Operator] = {}  # a source may define more
         self._packets: dict[str, dict[str, Packet]] = {}
-        self._sources: dict[str, Source] = {}  # namespace -> who defines its operators when they are first asked for
+        self._sources: dict[str, Source] = {}  # by namespace
         self._loaded: set[tuple[str, str]] = set()  # (namespace, packet) that the source has defined
         self.backends: dict[str, Backend] = {}
         self.fallbacks: dict[str, Kernel] = {}
@@ -58,22 +58,21 @@ class Registry:
         self.follows_config = follows_config
         self._subscribed = False
         self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
-        self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
+        self.services: dict[str, Any] = {}  # functionality -> the object that its plugin offers to other packages
         self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
-        self.context_notes: list[Callable[[], str]] = []  # each says a line about the context, for `explain`, or ""
+        self.context_notes: list[Callable[[], str]] = []  # each returns a line about the context for `explain`, or ""
 
     @staticmethod
     def restore(qualified_name: str) -> Operator:
-        """What a pickled operator is loaded by: the operator of that name, whose plugin is activated."""
-        installed().require_namespace(qualified_name.partition("::")[0])
-        return find_operator(qualified_name)
+        """Load a pickled operator: find it by name in the process's registry."""
+        return REGISTRY.find(qualified_name)
 
     # ---- looking up
 
     def find(self, qualified_name: str) -> Operator:
-        """The operator "namespace::name.overload"; plugins with operators in the namespace are activated where it is not there.
+        """The operator "namespace::name.overload". The plugins of its namespace are activated if it is not defined yet.
 
-        Raises UnknownOperatorError naming near ones.
+        Raises UnknownOperatorError, which names the nearest operators.
         """
         op = self.get(qualified_name)
         if (op is None or not op.is_defined) and self.follows_config and "::" in qualified_name:
@@ -84,9 +83,9 @@ class Registry:
         return op
 
     def get(self, qualified_name: str, *, define: bool = True) -> Operator | None:
-        """The operator of that name, or None; undefined where only kernels are known of it.
+        """The operator of that name, or None. It is undefined if only its kernels are known.
 
-        `define=False` leaves alone what its source has not defined yet.
+        With `define=False`, its source is not asked to define it.
         """
         name = without_default(qualified_name)
         op = self._operators.get(name)
@@ -98,25 +97,25 @@ class Registry:
 
     @property
     def operators(self) -> dict[str, Operator]:
-        """Every operator by name. Asking for it defines those that nobody has used yet: for tools, not for calls."""
+        """Every operator by name. Reading this defines the operators of all sources: use it in tools, not in calls."""
         for namespace in list(self._sources):
             self._load_all(namespace)
         return self._operators
 
     @property
     def packets(self) -> dict[str, dict[str, Packet]]:
-        """Every packet by namespace and name; like `operators`, it defines what is not defined yet."""
+        """Every packet by namespace and name. Reading this defines the operators of all sources."""
         for namespace in list(self._sources):
             self._load_all(namespace)
         return self._packets
 
     def namespace(self, name: str) -> dict[str, Packet]:
-        """The packets of one namespace by name, all of them defined; empty where there is none."""
+        """The packets of one namespace by name, all of them defined."""
         self._load_all(name)
         return self._packets.get(name, {})
 
     def miss(self, op_name: str, args: tuple[Any, ...]) -> Any:
-        """The slow path of a stub: resolve a key set seen for the first time, or say which argument is not a tensor."""
+        """The slow path of a stub: resolve a new key set, or raise for an argument that is not a tensor."""
         op = self.get(op_name)
         if op is None or not op.is_defined:
             raise StaleOperatorError(calls.gone(op_name))
@@ -124,23 +123,23 @@ class Registry:
         ks = op.key_set(args)
         return op.lookup(ks)(ks, *args)
 
-    # ---- sources: operators that are known by name and defined when they are first used
+    # ---- sources
 
     def add_source(self, namespace: str, source: Source) -> None:
-        """Let `source` define the operators of a namespace, one packet at a time, when they are first asked for."""
+        """Let `source` define the operators of a namespace, one packet at a time, when they are first used."""
         with self.lock:
             if namespace in self._sources:
                 raise ConflictError(f"the operators of namespace {namespace!r} have a source already")
             self._sources[namespace] = source
 
     def remove_source(self, namespace: str) -> None:
-        """Undo `add_source`; the operators that it defined are undone by their library."""
+        """Undo `add_source`. The operators that the source defined are undone by their library."""
         with self.lock:
             del self._sources[namespace]
             self._loaded = {(name, packet) for name, packet in self._loaded if name != namespace}
 
     def load(self, namespace: str, name: str) -> None:
-        """Have the source of a namespace define the overloads of one name, if it has any and has not yet."""
+        """Let the source of a namespace, if there is one, define the overloads of one name. It does so once."""
         source = self._sources.get(namespace)
         if source is None or (namespace, name) in self._loaded:
             return
@@ -160,7 +159,7 @@ class Registry:
                 self.load(namespace, name)
 
     def knows(self, qualified_name: str) -> bool:
-        """Whether an operator of that name is defined, or would be when asked for."""
+        """Whether an operator of that name is defined or can be defined by a source."""
         op = self._operators.get(qualified_name)
         if op is not None and op.schema_text is not None:
             return True
@@ -170,9 +169,9 @@ class Registry:
         return source is not None and overload in source.names().get(name, ())
 
     def key_name(self, key: str) -> str:
-        """The present name of a key that kernels can be registered at, those of plugins that are not active included.
+        """The present name of a key at which kernels can be registered.
 
-        Kernels may come before the plugin of their backend; they wait. Raises UniverseError for an unknown key.
+        The keys of installed and known plugins count: their kernels wait for the plugin. Raises UniverseError for other keys.
         """
         try:
             return self.keys.canonical(key)
@@ -187,44 +186,44 @@ class Registry:
         return self._packets.get(namespace, {}).get(name)
 
     def packet_handle(self, namespace: str, name: str) -> Packet:
-        """The packet of a name, made where there is none yet, without asking for its overloads.
+        """The packet of a name, made if there is none. Its overloads are not loaded.
 
-        Takes no lock: generated modules call it while they are imported, which may happen under the lock in another thread.
+        Takes no lock: generated modules call this during their import, which another thread may wait for under the lock.
         """
         packets = self._packets.setdefault(namespace, {})
         found = packets.get(name)
         return packets.setdefault(name, Packet(self, namespace, name)) if found is None else found
 
     def dangling(self) -> list[Operator]:
-        """Operators with kernels whose schema nobody has defined (yet)."""
+        """Operators that have kernels and no definition."""
         with self.lock:
             waiting = [op for op in self._operators.values() if any(op.kernels.values())]
             return [op for op in waiting if not self.knows(op.qualified_name)]
 
     def waiting(self) -> list[tuple[Operator, str]]:
-        """Operators and keys of kernels whose key does not exist (yet)."""
+        """Operators and keys of the kernels whose key does not exist."""
         with self.lock:
             is_key = self.keys.universe.is_key
             return [(op, key) for op in self._operators.values() for key in op.kernels if not is_key(key)]
 
     def is_disabled(self, key: str, functionality: str) -> bool:
-        """Whether configuration makes this slot fall through."""
+        """Whether configuration disables the key, so that its slots fall through."""
         if not self.follows_config:
             return False
         if self._disabled is None:
             self.follow_config()
-            self._disabled = config.disabled_keys()
+            self._disabled = frozenset(config.get("keys.disable"))
         return bool(self._disabled) and config.key_disabled(key, functionality)
 
     def choice(self, op: Operator, key: str) -> str | None:
-        """The library or distribution that configuration chose for a slot that two libraries claim."""
+        """The library or distribution that configuration chose for a slot, or None."""
         if not self.follows_config:
             return None
         self.follow_config()
-        return config.kernel_choices().get(f"{op.qualified_name}@{key}")
+        return config.choices("kernels.choose").get(f"{op.qualified_name}@{key}")
 
     def follow_config(self) -> None:
-        """From the first resolution on, a change of settings clears the caches."""
+        """Clear the caches at every change of settings from now on."""
         if not self._subscribed:
             self._subscribed = True
             config.on_change(self._config_changed)
@@ -236,10 +235,10 @@ class Registry:
     # ---- what wins at one operator and key
 
     def winner(self, op: Operator, key: str, stack: list[Kernel]) -> Kernel:
-        """The kernel that stands among those registered at one key: the newest of the library that wins.
+        """The kernel that wins among those registered at one key: the newest of the winning library.
 
-        A conflict that a registration would have been refused for can come back, by undoing the library or the setting that
-        decided it. Nobody wins then: the kernel is one that raises ConflictError, whatever the order was.
+        Undoing the library or the setting that decided a conflict brings the conflict back. Then the kernel that wins raises
+        ConflictError, whatever the order of registration was.
         """
         if len({id(k.library) for k in stack}) == 1:
             return stack[-1]
@@ -260,7 +259,7 @@ class Registry:
         return Kernel(call_conflict, INTERNAL, calls_operators=False, label="conflict")
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
-        """Raise ConflictError unless exactly one library would say allow_override, or configuration chooses."""
+        """Raise ConflictError unless configuration chooses, or exactly one of the libraries has `allow_override`."""
         others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library]
         if not others or self.choice(op, key) is not None:
             return
@@ -271,7 +270,7 @@ class Registry:
     # ---- changes, all under the lock
 
     def changed(self, op: Operator | None = None) -> None:
-        """Clear the caches that a change can affect: one operator's, or everything."""
+        """Clear the caches that a change can affect: those of one operator, or all."""
         if op is not None:
             op.cache.clear()
             return
@@ -281,7 +280,7 @@ class Registry:
             each.cache.clear()
 
     def instrument(self, wrapper: Callable[[Operator, Plan, Call], Call]) -> Callable[[], None]:
-        """Pass every callable that resolution binds through `wrapper(op, plan, call)` until the returned undo is called."""
+        """Wrap every callable that resolution binds by `wrapper(op, plan, call)`. Returns the undo."""
 
         def change(kept: tuple[Any, ...], added: tuple[Any, ...] = ()) -> None:
             self.instruments = (*kept, *added)
@@ -297,7 +296,7 @@ class Registry:
         return undo
 
     def _expand_fallbacks(self) -> None:
-        """Fallbacks by runtime key; one at an alias covers the keys of the alias that have none of their own."""
+        """Compute the fallbacks by runtime key. The one of an alias covers the keys without a fallback of their own."""
         universe = self.keys.universe
         expanded: dict[str, Kernel] = {}
         for key, kernel in self.fallbacks.items():
@@ -307,14 +306,14 @@ class Registry:
         self.fallbacks_by_key = expanded
 
     def operator(self, qualified_name: str) -> Operator:
-        """The operator of that name, made as an undefined one when it is new: impl before define waits in it."""
+        """The operator of that name. A new one is undefined, and holds the kernels that come before its definition."""
         op = self._operators.get(qualified_name)
         if op is None:
             op = self._operators[qualified_name] = Operator(self, qualified_name)
         return op
 
     def add(self, op: Operator) -> None:
-        """Put an operator that was made for a definition where it is found by name."""
+        """Add an operator that was made for a definition."""
         self._operators[op.qualified_name] = op
 
     def discard(self, op: Operator) -> None:
@@ -323,13 +322,13 @@ class Registry:
             self._operators.pop(op.qualified_name, None)
 
     def attach(self, op: Operator) -> None:
-        """Put a defined operator into its packet."""
+        """Add a defined operator to its packet."""
         packet = self.packet_handle(op.namespace, op.name)
         packet.attached[op.overload] = op
         packet.changed()
 
     def detach(self, op: Operator) -> None:
-        """Take an operator out of its packet, and an empty packet out of its namespace."""
+        """Remove an operator from its packet, and an empty packet from its namespace."""
         packet = self._packets[op.namespace][op.name]
         packet.attached.pop(op.overload, None)
         packet.changed()
@@ -337,7 +336,7 @@ class Registry:
             del self._packets[op.namespace][op.name]
 
     def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
-        """A backend slot's callable with the device check and guard that its key set and backend need."""
+        """`call` with the device check and the guard that the key set and the backend need."""
         names = self.keys.backends_in(plan.ks)
         if op.device_check and len(names) > 1:
             return mixed(op)
@@ -346,7 +345,7 @@ class Registry:
 
 
 def without_default(qualified_name: str) -> str:
-    """`default` is another name of the overload without one."""
+    """The name without ".default", another spelling of the unnamed overload."""
     return qualified_name.removesuffix(".default")
 
 
@@ -354,5 +353,5 @@ REGISTRY = Registry(KEYS, follows_config=True)
 
 
 def find_operator(qualified_name: str) -> Operator:
-    """The operator of that name in the process's registry; what a pickled operator loads through."""
+    """The operator of that name in the process's registry, see `Registry.find`."""
     return REGISTRY.find(qualified_name)

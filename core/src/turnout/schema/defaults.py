@@ -15,8 +15,7 @@
 | T[] | `[0, 0]` | list |
 | T[N] | as T[], or one element | list, the element repeated N times |
 
-A list has the declared length only where that is 2 or more and the list is not empty: `int[1] dim=[-2,-1]` is a real
-one.
+A list has the declared length only where that is 2 or more and the list is not empty: `int[1] dim=[-2,-1]` is a real one.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ Kind = Literal["functional", "inplace", "out", "mutable"]
 class FunctionSchema:
     """The declaration of one operator. Make one with `FunctionSchema.parse(text)`.
 
-    Values made by hand or with `dataclasses.replace` (set `text=None` there) are not checked; `parse(x.canonical())`
-    does.
+    Values made by hand or with `dataclasses.replace` (set `text=None` there) are not checked; `parse(x.canonical())` does.
     """
 
     name: OperatorName

@@ -67,10 +67,6 @@ class Annotation:
         return not self.before
 
     @property
-    def has_wildcard(self) -> bool:
-        return WILDCARD in self.before or WILDCARD in self.after
-
-    @property
     def sets(self) -> frozenset[str]:
         """Every alias set the tensor is in before or after."""
         return frozenset(self.before + self.after)

@@ -1,8 +1,7 @@
 """The types of the schema language: base types, `T?`, `T[]`, `T[N]`, and the tuple of a returned 1-tuple.
 
-All are frozen, interned by spelling (`type_named` and friends return the same object for the same spelling) and print
-as they were written: the historic `BoolTensor` stays `BoolTensor`, but its `canonical` is `Tensor`, which is what
-rules read.
+All are frozen, interned by spelling (`type_named` and friends return the same object for the same spelling) and print as they
+were written: the historic `BoolTensor` stays `BoolTensor`, but its `canonical` is `Tensor`, which is what rules read.
 """
 
 from __future__ import annotations
