@@ -8,8 +8,6 @@ import sys
 import traceback
 
 import pytest
-from turnout_aten.generated import functions as generated_functions
-from turnout_aten.generated.methods import NAMES, TensorMethods
 
 import turnout
 from turnout.errors import ConflictError
@@ -20,6 +18,8 @@ from turnout_aten.declarations import tables
 from turnout_aten.functions import lookup
 from turnout_aten.functions.lookup import LateMethod
 from turnout_aten.functions.public_modules import HOMES
+from turnout_aten.generated import functions as generated_functions
+from turnout_aten.generated.methods import NAMES, TensorMethods
 
 
 def run(program: str) -> str:

@@ -8,12 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
-from turnout_aten.generated.groups import STRUCTURED
 
 import turnout
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import load_yaml
+from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.shapes import SHAPES
 
 tensor = turnout.tensor

@@ -10,13 +10,13 @@ import subprocess
 import sys
 
 import pytest
-from turnout_aten.generated import groups, rows
 
 import turnout
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import tables
 from turnout_aten.declarations.reading import load, parse
 from turnout_aten.functions import compilation, lookup
+from turnout_aten.generated import groups, rows
 from turnout_aten.generation import catalogue, files
 from turnout_aten.generation.__main__ import main
 from turnout_aten.generation.catalogue import named_packets
