@@ -23,7 +23,7 @@ EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 # Tests on all cores; ARGS="-n 0" runs them in one process.
 SHARED := -n auto --dist worksteal
-TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
+TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-xdist ruff types-PyYAML
 
 .PHONY: help setup demo test core-alone bench oracle lint format wheels codegen freeze clean
 .DELETE_ON_ERROR:
@@ -47,6 +47,7 @@ $(PY):
 	$(PIP) install -q -c constraints.txt pip setuptools PyYAML
 	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
 	@rm -rf build turnout.egg-info
+	@.venv/bin/pyright --version > /dev/null  # its first run downloads it, which no test should do
 	@touch $@
 
 # Installing builds what is generated; this does it again after a change of what it is made from.
@@ -92,6 +93,7 @@ format: .venv/.stamp-install
 codegen: .venv/.stamp-install
 	$(PY) -m turnout_aten.generation
 	$(PY) -m turnout_autograd.generation
+	$(PY) -c 'import runpy; runpy.run_path("tools/stubs/setup.py")["write_stubs"]()'
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse

@@ -199,7 +199,7 @@ def _define(library: Library, numbers: range) -> None:
 @contextmanager
 def backends() -> Iterator[Pair]:
     """Turnout with many backends against turnout with one, called with tensors of that one."""
-    others: list[registry.Library] = []
+    others: list[registry.Registrations] = []
 
     def switch(side: int) -> None:
         if side == 0 and not others:
@@ -214,8 +214,8 @@ def backends() -> Iterator[Pair]:
         switch(1)
 
 
-def _register_backends(count: int) -> registry.Library:
-    library = registry.Library("benchmarks")
+def _register_backends(count: int) -> registry.Registrations:
+    library = registry.Registrations("benchmarks")
     table = turnout_arrays.kernels(np)
     for i in range(count):
         names = {"name": f"BENCH{i}", "device_type": f"bench{i}"}

@@ -1,7 +1,7 @@
 """The build: makes the tables and type stubs of `turnout_aten/generated`, and `public_functions.txt`.
 
-They are made from `native_functions.yaml`, which takes PyYAML and turnout-core. An sdist carries them, so that building from
-it takes neither.
+They are made from `native_functions.yaml`, which requires PyYAML and turnout-core. An sdist contains them, so that building from
+it requires neither.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def generate(distribution: Distribution) -> None:
     if missing:
         raise SystemExit("\n".join(map(str, missing)))
     write(files)
-    package = "turnout_aten.generated"  # in a fresh clone, it was not there when packages were looked for
+    package = "turnout_aten.generated"  # in a fresh clone, it did not exist when setuptools searched for packages
     if distribution.packages is not None and package not in distribution.packages:
         distribution.packages.append(package)
 

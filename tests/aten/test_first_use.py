@@ -16,8 +16,8 @@ from turnout.registry import REGISTRY, Registrations, Registry
 from turnout_aten import operators
 from turnout_aten.declarations import tables
 from turnout_aten.functions import lookup
-from turnout_aten.functions.homes import HOMES
 from turnout_aten.functions.lookup import LateMethod
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generated import functions as generated_functions
 from turnout_aten.generated.methods import NAMES, TensorMethods
 
@@ -62,10 +62,14 @@ def test_only_the_packet_that_is_used_is_defined():
 
 
 def test_a_stub_is_compiled_by_the_first_call_and_is_the_same_object_from_then_on():
-    op = turnout.ops.aten.hypot.default
-    assert op.call == op._first_call
-    assert op(turnout.tensor([3.0]), turnout.tensor([4.0])).tolist() == [5.0]
-    assert op.call is op.stub is operators.hypot is vars(operators)["hypot"]
+    program = """
+import turnout
+from turnout_aten import operators
+op = turnout.ops.aten.hypot.default
+print(op.call == op._first_call, op(turnout.tensor([3.0]), turnout.tensor([4.0])).tolist())
+print(op.call is op.stub is operators.hypot is vars(operators)["hypot"])
+"""
+    assert run(program).split("\n") == ["True [5.0]", "True"]
 
 
 def test_a_stub_has_its_operators_cache():
@@ -210,10 +214,10 @@ def test_no_module_uses_a_function_or_a_stub_while_it_is_imported():
     """It would take the registry's lock under the import lock, which another thread may hold the other way round."""
     program = (
         "import pkgutil, importlib, turnout_aten\n"
-        "from turnout_aten.declarations import tables\nfrom turnout_aten.functions import compiled\n"
+        "from turnout_aten.declarations import tables\nfrom turnout_aten.functions import compilation\n"
         "used = []\n"
         "tables.Overload.stub = property(lambda self: used.append(self) or print)\n"
-        "compiled.make_function = lambda table, packet, home: used.append(packet.name) or print\n"
+        "compilation.make_function = lambda table, packet, home: used.append(packet.name) or print\n"
         "for found in pkgutil.walk_packages(turnout_aten.__path__, 'turnout_aten.'):\n"
         "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
         "print(used)"

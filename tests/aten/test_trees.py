@@ -85,5 +85,5 @@ def test_subclasses_are_not_registered_with_their_base(registered):
 def test_a_kind_of_node_cannot_be_registered_again(registered, kind):
     with pytest.raises(ArgumentError) as caught:
         trees.register(kind, lambda value: ((), None), lambda parts, held: held)
-    assert str(caught.value) == f"trees.register: {kind.__qualname__} is a kind of node already"
+    assert str(caught.value) == f"trees.register: {kind.__qualname__} already is a kind of node"
     assert len(trees.flatten(Layer(1, 2, ""))[0]) == 2

@@ -111,7 +111,7 @@ def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
 
     monkeypatch.setattr(digits.Perceptron, "__call__", with_a_detour)
     text = run("--device", "opencl", "--epochs", "1").stdout
-    assert "what had no kernel there, and ran on another device and was copied back" in text
+    assert "what had no kernel there: it ran on another device, and its results were copied back" in text
     assert "aten::exp.out  opencl  cpu" in text
 
 

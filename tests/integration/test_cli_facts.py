@@ -98,7 +98,7 @@ def test_explain_takes_negative_numbers_keywords_and_lists():
         ),
         (
             "floof[2]",
-            "'floof[2]': there is no dtype 'floof'; turnout has float32, int64, bool and others",
+            "'floof[2]': 'floof' is not a dtype; turnout has float32, int64, bool and others",
         ),
         (
             "__import__('os')",

@@ -220,8 +220,8 @@ def test_the_process_is_as_before():
 
 
 WRONG = {
-    "nowhere.py:f": "there is no file nowhere.py",
-    ".:f": "there is no file .",
+    "nowhere.py:f": "the file nowhere.py does not exist",
+    ".:f": "the file . does not exist",
     "notes.txt:f": "notes.txt is not a Python file",
     "wrong.py:f": "wrong.py raised SyntaxError: invalid syntax (wrong.py, line 1)",
     "zero.py:f": "zero.py raised ZeroDivisionError: division by zero\n  at  {folder}/zero.py:4  f(1 / 0)",
@@ -243,7 +243,7 @@ WRONG = {
     ),
     "program.py:nothing": "program.py:nothing returned no tensor, but NoneType, int",
     "program.py:untracked": (
-        "program.py:untracked returned no tensor that requires a gradient: there is no graph behind them\n"
+        "program.py:untracked returned no tensor that requires a gradient, so there is no graph to draw\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     ),
 }
@@ -290,7 +290,7 @@ def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):
     done = run("program.py:written", "--format", "svg")
     assert done.exit_code == 1
     assert done.stderr == (
-        'turnout: draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'turnout: draw: the format "svg" needs pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing\n"
     )
 

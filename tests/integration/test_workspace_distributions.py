@@ -8,7 +8,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from workspace import ROOT, STUBS, Distribution, distributions, imported, modules, read, required_name
+from workspace import ROOT, Distribution, distributions, imported, modules, read, required_name
 
 EVERY = distributions()
 WORKSPACE = read(ROOT)
@@ -32,6 +32,7 @@ ARROWS = {
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-cpu"},
+    "turnout-stubs": {"turnout-core"},
     "turnout-tracer": TENSORS,
 }
 
@@ -60,12 +61,6 @@ def test_each_distribution_states_its_version_once_and_all_agree():
     assert stated == {name: ["0.1.0"] for name in stated}
     core = next(one for one in EVERY if one.name == "turnout-core")
     assert core.project["dynamic"] == ["version"]
-
-
-def test_the_stubs_are_of_the_same_version_and_need_core_alone():
-    stubs = read(STUBS)
-    assert stubs.project["version"] == WORKSPACE.project["version"]
-    assert inside(stubs) == {"turnout-core"}
 
 
 def test_python_ranges_agree():
@@ -107,7 +102,7 @@ def test_code_imports_only_distributions_it_depends_on(one: Distribution):
 @each
 def test_each_folder_is_named_after_its_distribution(one: Distribution):
     assert one.folder.name == one.name.removeprefix("turnout-")
-    assert (one.source / "__init__.py").exists()
+    assert (one.source / ("__init__.pyi" if one.is_stubs else "__init__.py")).exists()
     assert (one.source / "py.typed").exists()
     assert (one.folder / "README.md").exists()
 
@@ -177,8 +172,9 @@ def test_every_requirement_is_pinned():
     assert asked - NAMES <= pins.keys()
 
 
-def test_mypy_reads_every_distribution():
+def test_mypy_reads_every_distribution_with_code():
+    code = [one for one in EVERY if not one.is_stubs]
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]
-    assert set(settings["packages"]) == {one.module for one in EVERY}
-    paths = {f"$MYPY_CONFIG_FILE_DIR/{one.folder.relative_to(ROOT)}/src" for one in EVERY}
+    assert set(settings["packages"]) == {one.module for one in code}
+    paths = {f"$MYPY_CONFIG_FILE_DIR/{one.folder.relative_to(ROOT)}/src" for one in code}
     assert set(settings["mypy_path"]) == paths

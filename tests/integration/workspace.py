@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 
 
-STUBS = ROOT / "tools" / "stubs"
-
-
 class Distribution(NamedTuple):
     """One pyproject.toml with a [project] table."""
 
@@ -28,8 +25,15 @@ class Distribution(NamedTuple):
 
     @property
     def module(self) -> str:
-        """The name it is imported by."""
-        return "turnout" if self.name == "turnout-core" else self.name.replace("-", "_")
+        """The name of its package: what it is imported by, unless it is one of stubs."""
+        if self.name == "turnout-core":
+            return "turnout"
+        return self.name if self.is_stubs else self.name.replace("-", "_")
+
+    @property
+    def is_stubs(self) -> bool:
+        """Whether it is a package of type stubs, which nothing imports."""
+        return self.name.endswith("-stubs")
 
     @property
     def source(self) -> Path:
@@ -42,9 +46,8 @@ class Distribution(NamedTuple):
 
 
 def distributions() -> list[Distribution]:
-    """Those with code: the core, the plugins and the tools; not the stubs, which the build makes of the manifests."""
+    """Those with code: the core, the plugins and the tools, the stubs among them."""
     folders = [ROOT / "core", *sorted(ROOT.glob("plugins/*")), *sorted(ROOT.glob("tools/*"))]
-    folders.remove(STUBS)
     return [read(folder) for folder in folders if (folder / "pyproject.toml").exists()]
 
 

@@ -243,8 +243,8 @@ def test_a_rule_may_run_another_overload(monkeypatch):
 def test_what_overflows_in_the_lower_precision_is_refused_on_accelerators(own):
     assert ACCELERATOR["binary_cross_entropy"] == "refused"
     assert errors.refused("aten::binary_cross_entropy", "cuda") == (
-        "aten::binary_cross_entropy: not inside autocast for 'cuda': its argument may be 0 or 1 in the lower precision, "
-        "where the logarithm overflows\n"
+        "aten::binary_cross_entropy: it cannot run inside autocast for 'cuda': its argument may be 0 or 1 in the lower "
+        "precision, where the logarithm overflows\n"
         "  to fix  use binary_cross_entropy_with_logits, which takes the argument before the sigmoid"
     )
     op = next((c for c in CASES if c.op == "binary_cross_entropy"), None)

@@ -386,7 +386,7 @@ def test_without_pygraphviz_svg_says_what_to_install_and_dot_needs_nothing(monke
     y = leaf(2) * 2
     assert autograd.graph.draw(y).startswith("digraph")
     assert error_text(autograd.DrawingError, lambda: autograd.graph.draw(y, format="svg")) == (
-        'draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'draw: the format "svg" needs pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
     )
 
@@ -409,12 +409,12 @@ def test_what_cannot_be_drawn_is_refused():
     )
     draw = autograd.graph.draw
     for kind, attempt, message in (
-        (call, lambda: draw([]), "draw: there is no output to start from"),
-        (call, lambda: draw("x"), "draw: outputs is of type str, not a tensor"),
-        (call, lambda: draw([x, 3]), "draw: outputs[1] is of type int, not a tensor"),
-        (call, lambda: draw(x, names={"a": 1.0}), "draw: names['a'] is of type float, not a tensor"),
-        (argument, lambda: draw(x, format="png"), "draw: the format is 'dot' or 'svg', not 'png'"),
-        (argument, lambda: draw(x, limit=0), "draw: the limit is a number of boxes, at least 1, not 0"),
+        (call, lambda: draw([]), "draw: no outputs were given"),
+        (call, lambda: draw("x"), "draw: outputs must be a tensor, got str"),
+        (call, lambda: draw([x, 3]), "draw: outputs[1] must be a tensor, got int"),
+        (call, lambda: draw(x, names={"a": 1.0}), "draw: names['a'] must be a tensor, got float"),
+        (argument, lambda: draw(x, format="png"), "draw: the format must be 'dot' or 'svg', got 'png'"),
+        (argument, lambda: draw(x, limit=0), "draw: the limit must be a number of boxes, at least 1, got 0"),
         (autograd.GradientError, lambda: draw([x, x.detach()]), untracked),
     ):
         assert error_text(kind, attempt) == message

@@ -197,15 +197,15 @@ def test_an_edge_made_by_hand_takes_gradients_on_trust_and_does_not_know_its_own
     edge = autograd.graph.GradientEdge(y.grad_fn, y.output_nr)
     assert autograd.grad(edge, x, turnout.ones(3, dtype=turnout.float64))[0].tolist() == [2.0] * 3
     assert error_text(lambda: autograd.grad(edge, x)) == (
-        "output 0 is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
-        "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
+        "output 0 is a GradientEdge that does not know its tensor, so its gradient cannot be omitted\n"
+        "  to fix  pass the gradient, or make the edge with get_gradient_edge(tensor)"
     )
     edge = autograd.graph.get_gradient_edge(y)
     assert error_text(lambda: autograd.grad(edge, x, turnout.ones(2))) == (
         "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
     )
     assert error_text(lambda: autograd.grad(y.sum(), edge, materialize_grads=True)) == (
-        "grad: materialize_grads=True gives zeros like a tensor, and input 0 is a GradientEdge; pass the tensor"
+        "grad: materialize_grads=True makes zeros like a tensor, but input 0 is a GradientEdge; pass the tensor"
     )
     assert error_text(lambda: autograd.graph.get_gradient_edge(x.detach())) == (
         "get_gradient_edge: the tensor does not require a gradient"
@@ -220,7 +220,7 @@ def test_an_edge_made_by_hand_takes_gradients_on_trust_and_does_not_know_its_own
 
 
 FREED = (
-    "aten::mul.Tensor: what it saved for the backward pass was freed by an earlier one\n"
+    "aten::mul.Tensor: an earlier backward pass freed the values that it saved\n"
     "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
 )
 
@@ -256,9 +256,9 @@ def test_what_grad_refuses(x):
     assert autograd.grad(total, (x, y), retain_graph=True, allow_unused=True)[1] is None
     assert autograd.grad(total, (x, y), retain_graph=True, materialize_grads=True)[1].tolist() == [0.0]
     assert error_text(lambda: autograd.grad(total, plain)) == "grad: input 0 does not require a gradient"
-    assert error_text(lambda: autograd.grad(total, ())) == "grad: inputs is empty; leave it out to reach every leaf"
+    assert error_text(lambda: autograd.grad(total, ())) == "grad: inputs is empty; omit it to reach every leaf"
     assert error_text(lambda: (x * 2).backward()) == (
-        "backward: only for a tensor of one element can the gradient be left out, this one is float64 [3]\n"
+        "backward: the gradient can be omitted only for a tensor of one element; this one is float64 [3]\n"
         "  to fix  reduce it with sum() or mean(), or pass the gradient"
     )
     assert error_text(plain.sum().backward) == (
@@ -328,7 +328,7 @@ def test_a_node_can_be_called_with_the_gradients_of_its_outputs(x):
     ((leaf, _index),) = x.exp().grad_fn.next_functions
     with turnout.no_grad():
         assert (leaf(one), leaf(one), x.grad.tolist()) == ((), (), [2.0] * 3)
-    text = "aten::mul.Tensor: its node is called with the gradient of each of its 1 outputs, a tensor or None; got "
+    text = "aten::mul.Tensor: its node takes a gradient for each of its 1 outputs, a tensor or None; got "
     assert error_text(lambda: product(one, one), TypeError) == text + "Tensor, Tensor"
     assert error_text(lambda: product(), TypeError) == text + "nothing"
     assert error_text(lambda: product(1.0), TypeError) == text + "float"

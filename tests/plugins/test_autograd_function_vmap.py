@@ -165,18 +165,18 @@ def test_what_a_rule_may_not_be(m):
     mapped = lambda function: lambda: turnout.vmap(function.apply)(m)  # noqa: E731
     vmap_error = REGISTRY.services["Batched"].VmapError
     assert refused(mapped(with_rule(lambda info, dims, x: x)), vmap_error) == (
-        "Made: its vmap rule must return a tuple (result, out_dims), it returned Tensor"
+        "Made: its vmap rule must return a tuple (result, out_dims); it returned Tensor"
     )
     assert refused(mapped(with_rule(lambda info, dims, x: (x, (0, 0)))), vmap_error) == (
-        "Made: the out_dims of its vmap rule do not fit the result, they are (0, 0)"
+        "Made: the out_dims of its vmap rule do not fit the result; they are (0, 0)"
     )
     for dim in (2, -3):
         assert refused(mapped(with_rule(lambda info, dims, x, dim=dim: (x, dim))), vmap_error) == (
-            f"Made: the out_dims of its vmap rule do not fit the result, they are {dim}"
+            f"Made: the out_dims of its vmap rule do not fit the result; they are {dim}"
         )
     assert (
         refused(mapped(with_rule(lambda info, dims, x: (x, 0), generate_vmap_rule=True)), autograd.GradientError)
-        == "Made: has a vmap rule and generate_vmap_rule=True, which says that it has none"
+        == "Made: has a vmap rule, but generate_vmap_rule=True says that it has none; remove one of them"
     )
     assert turnout.vmap(with_rule(lambda info, dims, x: (turnout.ones(2), None)).apply)(m).tolist() == [[1.0, 1.0]] * 2
 

@@ -133,7 +133,7 @@ def test_an_input_that_an_unrecorded_call_returns_is_another_tensor_without_hist
     y.add_(1)
     assert plain.tolist() == [2.0] * 3
     assert refused(lambda: y.mul_(x.float())) == (
-        "aten::mul_.Tensor: self is a view that Same made in its own forward, whose gradient a write would bypass\n"
+        "aten::mul_.Tensor: self is a view that Same made in its own forward; a write would bypass its gradient\n"
         "  to fix  clone() it inside the forward, or before the write"
     )
 
@@ -180,7 +180,7 @@ def test_saved_tensors_are_checked_and_freed(x):
     h = x * 1
     y = Cube.apply(h).sum()
     y.backward()
-    assert refused(y.backward).startswith("Cube: what it saved for the backward pass was freed by an earlier one\n")
+    assert refused(y.backward).startswith("Cube: an earlier backward pass freed the values that it saved\n")
     h = x * 1
     y = Cube.apply(h).sum()
     h.add_(1)
@@ -225,10 +225,10 @@ def test_what_was_saved_outlives_the_graph_with_its_ctx_unless_backward_freed_it
     Keep.apply(x, False).sum().backward()
     assert kept[0].saved_tensors == (x,)
     assert refused(lambda: kept[1].saved_tensors) == (
-        "saved_tensors[0] is an output of forward, and the graph that it belongs to is gone; keep the output itself"
+        "saved_tensors[0] is an output of forward, but its graph no longer exists; keep the output itself"
     )
     assert refused(lambda: kept[2].saved_tensors) == (
-        "autograd.Function: what it saved for the backward pass was freed by an earlier one\n"
+        "autograd.Function: an earlier backward pass freed the values that it saved\n"
         "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
     )
 
@@ -282,8 +282,8 @@ def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_tha
     y.mul_(3)
     for use in (part.sum, part.t_):
         assert refused(use) == (
-            "a view that Whole made in its own forward was used after aten::mul.Scalar had written into its base, "
-            "which its gradient cannot follow\n"
+            "a view that Whole made in its own forward was used after aten::mul.Scalar wrote into its base; "
+            "its gradient cannot follow that write\n"
             "  to fix  write before the view is made, or clone() the view"
         )
 
@@ -410,7 +410,7 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "d.yaml:2: exp: 'nonsense' is neither an argument, a result, an operator, nor a function of formulas",
         "d.yaml:3: exp: no argument 'other'; there are self",
         "d.yaml:4: sin: the operator is declared as sin(Tensor self) -> Tensor",
-        "d.yaml:6: nothing: there is no such operator",
+        "d.yaml:6: nothing: no operator has this name",
         "d.yaml:8: add.Tensor: nothing is said about other",
         "d.yaml:9: add.Tensor: 'grad +' is not a Python expression: invalid syntax",
         "d.yaml:10: add.Tensor: 'alpha' is Scalar, not a tensor",
@@ -452,7 +452,7 @@ def test_an_option_makes_a_missing_gradient_a_warning_or_nothing(library, x):
     with pytest.warns(UserWarning, match="gradless::twice") as caught:
         y.sum().backward()
     assert str(caught[0].message) == (
-        "gradless::twice: no gradient is implemented and the inputs of this call get none\n"
+        "gradless::twice: no gradient is implemented, so the inputs of this call get none\n"
         '  to fix  turnout.library.register_autograd, or the option plugin.autograd.missing = "error"'
     )
     assert x.grad is None
@@ -520,7 +520,7 @@ def test_a_tensor_that_forward_takes_by_keyword_alone_has_no_gradient_to_get(x):
             return grad
 
     text = (
-        "Shift: forward takes 'by' by keyword alone, and it is a tensor that requires a gradient or is inside vmap: only "
+        "Shift: forward takes 'by' by keyword only, and it is a tensor that requires a gradient or is inside vmap: only "
         "positional arguments have gradients and batches\n  to fix  take it without the '*' in front"
     )
     (found,) = autograd.grad(Shift.apply(x, by=x.detach()).sum(), x)

@@ -330,7 +330,9 @@ def test_what_a_hook_on_a_tensor_may_return(x):
         y.register_hook(result)
         return refused(y.sum().backward, kind)
 
-    changed = "a hook returned {} for a gradient float64 [3] on cpu; all of these must stay as they are"
+    changed = (
+        "a hook returned {} for a gradient float64 [3] on cpu; a hook must keep the dtype, the shape and the device"
+    )
     assert text(lambda g: 3, TypeError) == "a hook must return a tensor or None, not int"
     assert text(lambda g: g[:2]) == changed.format("float64 [2] on cpu")
     assert text(lambda g: g.to(turnout.float32)) == changed.format("float32 [3] on cpu")
@@ -356,7 +358,7 @@ def test_what_a_hook_on_a_node_may_return(x, w):
     )
     w.requires_grad_(False)
     assert text("register_hook", lambda ins, outs: (ins[0], ins[0])) == (
-        "a hook returned a tensor in the place of a gradient that is None"
+        "a hook returned a tensor for a gradient that is None"
     )
 
 
@@ -366,7 +368,7 @@ def test_where_hooks_cannot_be_registered(x):
     assert refused(lambda: plain.register_hook(print)) == text
     assert refused(lambda: plain.register_post_accumulate_grad_hook(print)) == text
     assert refused(lambda: (x * 2).register_post_accumulate_grad_hook(print)) == (
-        "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
+        "register_post_accumulate_grad_hook: the tensor is not a leaf, and only leaves accumulate; use register_hook"
     )
     assert refused(plain.retain_grad) == "retain_grad: the tensor does not require a gradient"
 

@@ -226,8 +226,8 @@ def test_what_needs_no_saved_value_takes_them(x):
 
 
 SAVED = (
-    "an inference tensor cannot be saved for the backward pass: it has no version that would show later writes\n"
-    "  to fix  clone() it for a normal tensor, or make it under no_grad instead of inference_mode"
+    "an inference tensor cannot be saved for the backward pass: it has no version, so later writes would go unnoticed\n"
+    "  to fix  clone() it to get a normal tensor, or make it under no_grad instead of inference_mode"
 )
 
 
@@ -276,8 +276,8 @@ def test_they_are_never_written_outside(x, name, write):
     for mode in (turnout.enable_grad, turnout.no_grad):
         with mode():
             assert refused(lambda: write(made)) == (
-                f"{name}: 'self' is an inference tensor, which cannot be changed in place outside of inference_mode\n"
-                "  to fix  clone() it for a normal tensor, or write inside of inference_mode"
+                f"{name}: 'self' is an inference tensor, which cannot be changed in place outside inference_mode\n"
+                "  to fix  clone() it to get a normal tensor, or write inside inference_mode"
             )
     assert made.tolist() == [2.0, 4.0, 6.0]
     assert inference(lambda: made.add_(1)) is made

@@ -158,12 +158,12 @@ def test_what_those_programs_give(group):
         "save_then_write_by_a_custom_operator": changed,
         "detach_and_write": changed,
         "write_a_leaf_through_its_view": (
-            "aten::mul_.Scalar: self is a view of a leaf that requires a gradient, which cannot be changed in place"
+            "aten::mul_.Scalar: self is a view of a leaf that requires a gradient; it cannot be changed in place"
         ),
         "write_by_a_custom_operator": "followed::scale_: no gradient is implemented",
         "one_of_several_views": (
-            "aten::mul_.Tensor: self is one of several views that followed::ends returned together, "
-            "which cannot be changed in place"
+            "aten::mul_.Tensor: self is one of several views that followed::ends returned together; "
+            "such a view cannot be changed in place"
         ),
     }
 
@@ -184,7 +184,7 @@ def test_a_custom_write_counts_for_every_alias_and_a_custom_view_has_a_base(grou
 
 def test_a_custom_write_into_what_may_not_be_written_is_refused_before_it_is_done(group):
     x = plain().requires_grad_()
-    text = "followed::scale_: self is a leaf that requires a gradient, which cannot be changed in place"
+    text = "followed::scale_: self is a leaf that requires a gradient; it cannot be changed in place"
     assert refused(lambda: group.scale_(x, 2.0)).startswith(text)
     assert refused(lambda: group.scale_(group.tail(x, 1), 2.0)).startswith(text.replace("a leaf", "a view of a leaf"))
     first, _last = group.ends(x * 1)

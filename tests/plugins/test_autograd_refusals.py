@@ -51,11 +51,11 @@ UNTRACKED = (
     "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
 )
 FREED = (
-    "{}: what it saved for the backward pass was freed by an earlier one\n"
+    "{}: an earlier backward pass freed the values that it saved\n"
     "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
 )
 NOT_ONE = (
-    "backward: only for a tensor of one element can the gradient be left out, this one is float64 [3]\n"
+    "backward: the gradient can be omitted only for a tensor of one element; this one is float64 [3]\n"
     "  to fix  reduce it with sum() or mean(), or pass the gradient"
 )
 CHANGED = (
@@ -64,7 +64,7 @@ CHANGED = (
     "  to fix  write into a clone(), or change it after backward()"
 )
 LEAF = (
-    "{}: self is a leaf that requires a gradient, which cannot be changed in place\n"
+    "{}: self is a leaf that requires a gradient; it cannot be changed in place\n"
     "  to fix  write under turnout.no_grad(), or into a clone()"
 )
 
@@ -81,7 +81,7 @@ REFUSED = [
     ("one of two untracked", lambda g: autograd.backward((g.h.sum(), g.p.sum())), GradientError, UNTRACKED),
     ("not a scalar", lambda g: g.h.backward(), GradientError, NOT_ONE),
     ("None for several elements", lambda g: autograd.backward([g.h], [None]), GradientError, NOT_ONE),
-    ("complex", lambda g: g.z.sum().backward(), GradientError, "backward: the gradient can be left out for real tensors only, this one is complex128 []\n  to fix  pass the gradient"),
+    ("complex", lambda g: g.z.sum().backward(), GradientError, "backward: the gradient can be omitted only for a real tensor; this one is complex128 []\n  to fix  pass the gradient"),
     ("not a tensor", lambda g: autograd.backward([g.h.sum(), 3.0]), CallError, "backward: output 1 must be a tensor, not float"),
     ("a number", lambda g: autograd.backward(3.0), CallError, "backward: output 0 must be a tensor, not float"),
     # gradients that were given
@@ -98,13 +98,13 @@ REFUSED = [
     ("too few gradients", lambda g: autograd.backward([g.h.sum(), g.w.sum()], [g.ones(())]), GradientError, "1 gradients were given for 2 outputs"),
     ("too many gradients", lambda g: g.h.sum().backward([g.ones(()), g.ones(())]), GradientError, "2 gradients were given for 1 outputs"),
     # inputs
-    ("no inputs", lambda g: autograd.grad(g.h.sum(), []), GradientError, "grad: inputs is empty; leave it out to reach every leaf"),
-    ("inputs empty", lambda g: g.h.sum().backward(inputs=[]), GradientError, "backward: inputs is empty; leave it out to reach every leaf"),
+    ("no inputs", lambda g: autograd.grad(g.h.sum(), []), GradientError, "grad: inputs is empty; omit it to reach every leaf"),
+    ("inputs empty", lambda g: g.h.sum().backward(inputs=[]), GradientError, "backward: inputs is empty; omit it to reach every leaf"),
     ("an input that is no tensor", lambda g: autograd.grad(g.h.sum(), [g.x, 3.0]), CallError, "grad: input 1 must be a tensor, not float"),
     ("an untracked input", lambda g: autograd.grad(g.h.sum(), [g.x, g.p]), GradientError, "grad: input 1 does not require a gradient"),
     ("an untracked input of backward", lambda g: g.h.sum().backward(inputs=g.p), GradientError, "backward: input 0 does not require a gradient"),
     ("an unused input", lambda g: autograd.grad(g.h.sum(), [g.x, g.w]), GradientError, "grad: input 1 was not used to compute the outputs\n  to fix  allow_unused=True gives None for it, materialize_grads=True gives zeros"),
-    ("zeros that are refused", lambda g: autograd.grad(g.h.sum(), g.w, allow_unused=False, materialize_grads=True), ArgumentError, "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; leave one out"),
+    ("zeros that are refused", lambda g: autograd.grad(g.h.sum(), g.w, allow_unused=False, materialize_grads=True), ArgumentError, "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; omit one of them"),
     # what was saved and changed
     ("a saved input", lambda g: changed(g, lambda h: h.add_(1)), AliasError, CHANGED),
     ("through a view", lambda g: changed(g, lambda h: h[:1].add_(1)), AliasError, CHANGED),
@@ -120,11 +120,11 @@ REFUSED = [
     ("whole numbers that should", lambda g: g.i.requires_grad_(), DTypeError, "only floating-point and complex tensors can require gradients, this one is int64"),
     ("a factory of whole numbers", lambda g: turnout.ones(3, dtype=turnout.int64, requires_grad=True), DTypeError, "only floating-point and complex tensors can require gradients, this one is int64"),
     ("a result that should not", lambda g: g.h.requires_grad_(False), AliasError, "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"),
-    ("a view detached in place", lambda g: g.h[:1].detach_(), AliasError, "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"),
+    ("a view detached in place", lambda g: g.h[:1].detach_(), AliasError, "detach_: a view cannot be detached in place because its base would keep the history; use detach()"),
     # .grad
-    ("grad of a wrong shape", lambda g: setattr(g.x, "grad", g.ones(2)), ShapeError, "grad must have the tensor's shape, [3], this one has [2]"),
-    ("grad of a wrong dtype", lambda g: setattr(g.x, "grad", turnout.ones(3)), DTypeError, "grad must have the tensor's dtype, float64, this one is float32"),
-    ("grad on another device", lambda g: setattr(g.x, "grad", g.ones(3, device="meta")), DeviceError, "grad must be on the tensor's device, cpu, this one is on meta"),
+    ("grad of a wrong shape", lambda g: setattr(g.x, "grad", g.ones(2)), ShapeError, "grad must have the tensor's shape, [3]; got [2]"),
+    ("grad of a wrong dtype", lambda g: setattr(g.x, "grad", turnout.ones(3)), DTypeError, "grad must have the tensor's dtype, float64; got float32"),
+    ("grad on another device", lambda g: setattr(g.x, "grad", g.ones(3, device="meta")), DeviceError, "grad must be on the tensor's device, cpu; got one on meta"),
     ("grad itself", lambda g: setattr(g.x, "grad", g.x), ArgumentError, "a tensor cannot be its own grad"),
     ("grad a number", lambda g: setattr(g.x, "grad", 3.0), CallError, "grad must be a tensor or None, not float"),
     # what a Function says and returns
@@ -143,8 +143,8 @@ REFUSED = [
     ("a number returned", lambda g: back(lambda ctx, d: 3.0, g), GradientError, "Made.backward returned float for input 0; a tensor or None was expected"),
     ("no backward", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2)}).apply(g.x).sum().backward(), NotImplementedError, "a Function must define backward as a static method, or not be differentiated"),
     ("no forward", lambda g: type("Made", (autograd.Function,), {}).apply(g.x), NotImplementedError, "a Function must define forward as a static method"),
-    ("both names", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, d: d), "vjp": staticmethod(lambda ctx, d: d)}).apply(g.x).sum().backward(), GradientError, "Made: defines both backward and vjp, which are two names for one thing"),
-    ("dirty view and more", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: (ctx.mark_dirty(x), (x.mul_(2), x * 3))[1]), "backward": staticmethod(lambda ctx, d, e: d)}).apply(g.h[:2]), GradientError, "Made: mark_dirty names a view, and forward returned more than that; write into its base, or clone() it"),
+    ("both names", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, d: d), "vjp": staticmethod(lambda ctx, d: d)}).apply(g.x).sum().backward(), GradientError, "Made: defines both backward and vjp, which are two names for one method; define one of them"),
+    ("dirty view and more", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: (ctx.mark_dirty(x), (x.mul_(2), x * 3))[1]), "backward": staticmethod(lambda ctx, d, e: d)}).apply(g.h[:2]), GradientError, "Made: mark_dirty names a view, but forward returned other outputs too; write into its base, or clone() it"),
     # what the rule of a custom operator returns
     ("rule: too few", lambda g: rule(lambda ctx, d: d, g), KernelResultError, "refusing::both: its gradient rule returned 1 value for 2 inputs"),
     ("rule: too many", lambda g: rule(lambda ctx, d: (d, [d, d], d), g), KernelResultError, "refusing::both: its gradient rule returned 3 values for 2 inputs"),

@@ -245,7 +245,7 @@ def test_a_write_into_a_view_says_that_what_it_kept_was_freed(x):
     y[1:].add_(x[0])
     y.sum().backward()
     assert refused(y.sum().backward) == (
-        "aten::add.Tensor: what it saved for the backward pass was freed by an earlier one\n"
+        "aten::add.Tensor: an earlier backward pass freed the values that it saved\n"
         "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
     )
 
@@ -255,11 +255,11 @@ def test_a_write_into_a_view_says_that_what_it_kept_was_freed(x):
 
 def test_leaves_and_their_views_are_refused(x):
     assert refused(lambda: x.mul_(2)) == (
-        "aten::mul_.Scalar: self is a leaf that requires a gradient, which cannot be changed in place\n"
+        "aten::mul_.Scalar: self is a leaf that requires a gradient; it cannot be changed in place\n"
         "  to fix  write under turnout.no_grad(), or into a clone()"
     )
     assert refused(lambda: x[0].mul_(2)) == (
-        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient, which cannot be changed in place\n"
+        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient; it cannot be changed in place\n"
         "  to fix  write under turnout.no_grad(), or into a clone()"
     )
     assert x.tolist() == [1.0, 2.0, 3.0]
@@ -288,8 +288,8 @@ def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
 def test_one_of_several_views_is_refused(x):
     part = (x * 1).split(2)[0]
     assert refused(lambda: part.mul_(2)) == (
-        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together, which cannot be changed in "
-        "place\n  to fix  take one view at a time (select, slice), or write into a clone()"
+        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together; such a view cannot be "
+        "changed in place\n  to fix  take one view at a time (select, slice), or write into a clone()"
     )
 
 
@@ -314,7 +314,7 @@ def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refuse
         views[0].mul_(2)
     for view in views:
         assert refused(lambda view=view: view.mul_(2)) == (
-            "aten::mul_.Scalar: self is a view made under no_grad, and is written where gradients are recorded\n"
+            "aten::mul_.Scalar: self is a view made under no_grad, but this write happens while gradients are recorded\n"
             "  to fix  make the view and write into it in the same mode"
         )
     assert y._version == 0
@@ -328,7 +328,7 @@ def test_a_view_made_under_no_grad_has_no_node_once_its_base_was_written(x):
     assert view.grad_fn is None
     y.mul_(2)
     assert refused(lambda: view.grad_fn) == (
-        "a view made under no_grad was used after aten::mul.Scalar had written into its base, which its gradient cannot follow\n"
+        "a view made under no_grad was used after aten::mul.Scalar wrote into its base; its gradient cannot follow that write\n"
         "  to fix  write before the view is made, or clone() the view"
     )
 
@@ -339,12 +339,12 @@ def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
         view = base[:2]
     view.mul_(2)
     assert refused(lambda: view.mul_(x[:2])) == (
-        "aten::mul_.Tensor: self is a view made under no_grad, and is written where gradients are recorded\n"
+        "aten::mul_.Tensor: self is a view made under no_grad, but this write happens while gradients are recorded\n"
         "  to fix  make the view and write into it in the same mode"
     )
     base.mul_(x)
     assert refused(lambda: view * 1) == (
-        "a view made under no_grad was used after aten::mul.Tensor had written into its base, which its gradient cannot follow\n"
+        "a view made under no_grad was used after aten::mul.Tensor wrote into its base; its gradient cannot follow that write\n"
         "  to fix  write before the view is made, or clone() the view"
     )
 
@@ -369,8 +369,8 @@ def test_one_of_several_views_cannot_follow_its_base(x):
     view = base.unbind(0)[0]
     base.mul_(x)
     assert refused(lambda: view * 1) == (
-        "a view that aten::unbind.int returned together with others was used after aten::mul.Tensor had written into its base, "
-        "which its gradient cannot follow\n  to fix  write before the view is made, or clone() the view"
+        "a view that aten::unbind.int returned together with others was used after aten::mul.Tensor wrote into its base; "
+        "its gradient cannot follow that write\n  to fix  write before the view is made, or clone() the view"
     )
 
 

@@ -10,7 +10,7 @@ from turnout.func import grad, vmap
 import turnout
 
 REFUSED = (
-    "aten::{0}: random numbers inside vmap need to know whether all examples share them\n"
+    "aten::{0}: inside vmap it must be known whether all examples share the random numbers\n"
     "  to fix  vmap(..., randomness='same') or randomness='different'"
 )
 DRAWS = {

@@ -110,12 +110,12 @@ def test_an_example_looks_like_a_tensor_of_its_own() -> None:
         (lambda: vmap(turnout.sin, ((0, 0),))(matrix()), "vmap: in_dims does not have the structure of the arguments"),
         (lambda: vmap(turnout.sin, ("0",))(matrix()), "vmap: in_dims of argument [0] must be an int or None, got '0'"),
         (lambda: vmap(turnout.sin, 2)(matrix()), "vmap: in_dims says 2 for argument [0], which has 2 dimension(s)"),
-        (lambda: vmap(turnout.mul)(matrix(), 2.0), "vmap: in_dims says 0 for argument [1], which is no tensor but float; use None for it"),
+        (lambda: vmap(turnout.mul)(matrix(), 2.0), "vmap: in_dims says 0 for argument [1], which has type float and is not a tensor; use None for it"),
         (
             lambda: vmap(lambda t: t["a"][1])({"a": (matrix(), vector())}),
             "vmap: the mapped dims have different lengths: argument [0]['a'][0] has 2, argument [0]['a'][1] has 3",
         ),
-        (lambda: vmap(lambda x: (x, 3))(matrix()), "vmap: the mapped function must return tensors, the result[1] is int"),
+        (lambda: vmap(lambda x: (x, 3))(matrix()), "vmap: the mapped function must return tensors; the result[1] is int"),
         (lambda: vmap(turnout.sin, out_dims=(0, 0))(matrix()), "vmap: out_dims does not have the structure of the result"),
         (lambda: vmap(turnout.sin, out_dims=2)(matrix()), "vmap: out_dims says 2 for the result, which has 2 dimension(s)"),
         (lambda: vmap(turnout.sin, out_dims=None)(matrix()), "vmap: out_dims says None for the result, but its values differ between examples"),
@@ -134,7 +134,7 @@ NO_VALUE = (
     ": inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n"
     "  to fix  use turnout.where for a choice, or do this outside of vmap"
 )
-NO_MEMORY = ": a tensor inside vmap is no array of its own\n  to fix  return it from the mapped function, and convert the result"
+NO_MEMORY = ": a tensor inside vmap does not have an array of its own\n  to fix  return it from the mapped function, and convert the result"
 IMPERATIVE = (
     " is not possible on a tensor inside vmap\n"
     "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
@@ -189,7 +189,7 @@ def test_examples_cannot_be_written_into_what_they_share(write: Any) -> None:
     shared = turnout.zeros(3)
     error = error_of(lambda: vmap(lambda x: write(shared, x))(matrix()))
     assert isinstance(error, VmapError)
-    assert "is not batched by this vmap, but what would be written into it is" in str(error)
+    assert "is not batched by this vmap, but the values to be written are" in str(error)
     assert shared.tolist() == [0.0, 0.0, 0.0]
     inner = error_of(lambda: vmap(lambda x: vmap(lambda y: write(x, y))(turnout.stack([x, x])))(matrix()))
     assert isinstance(inner, VmapError)
@@ -375,7 +375,7 @@ def test_a_loop_is_counted_once_for_each_call_and_differentiates() -> None:
 
 
 def test_an_output_of_another_shape_is_refused() -> None:
-    text = "aten::add.Scalar_out: inside vmap 'out' must have the result's shape [3] already, it has [2]"
+    text = "aten::add.Scalar_out: inside vmap 'out' must have the result's shape [3] already; it has [2]"
     assert str(error_of(lambda: vmap(lambda x: turnout.add(x, 1, out=x.new_empty((2,))))(matrix()))) == text
     assert untouched()
 

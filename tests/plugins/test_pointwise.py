@@ -48,7 +48,7 @@ def test_a_bool_alpha_is_for_bools():
         (lambda: F.hardtanh(X, 1, 0), ArgumentError, "hardtanh: min_val must not be above max_val, got 1 and 0"),
         (lambda: F.softshrink(X, -1), ArgumentError, "softshrink: lambd must not be negative, got -1"),
         (lambda: F.celu(X, 0), ArgumentError, "celu: alpha must not be 0"),
-        (lambda: F.rrelu(X, 0.5, 0.1), ArgumentError, "rrelu: lower must not be above upper, got 0.5 and 0.1"),
+        (lambda: F.rrelu(X, 0.5, 0.1), ArgumentError, "rrelu: lower must not be greater than upper, got 0.5 and 0.1"),
         (lambda: F.glu(X), ShapeError, "glu: the length along dim -1 must be even, got 3 of shape [3]"),
         (
             lambda: F.prelu(turnout.ones(2, 3), turnout.ones(2)),
@@ -96,7 +96,8 @@ def test_a_bool_alpha_is_for_bools():
         (
             lambda: turnout.tensor([1 + 1j]).abs_(),
             DTypeError,
-            "aten::abs_: the result is real; a complex tensor does not become real in place",
+            ("aten::abs_: the result is real, but self is complex and cannot become real in place; "
+             "call the variant that returns a new tensor"),
         ),
         (
             lambda: turnout.complex(X.half(), X.half()),
@@ -104,7 +105,7 @@ def test_a_bool_alpha_is_for_bools():
             "real must be a float32 or float64 tensor, got float16",
         ),
         (lambda: X.contiguous(memory_format="channels_last"), turnout.TurnoutError,
-         "channels_last is for 4 dimensions, this shape is [3]"),
+         "channels_last needs 4 dimensions, got shape [3]"),
     ],
 )  # fmt: skip
 def test_the_error_says_what_is_wrong(call, kind, text):

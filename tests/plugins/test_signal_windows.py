@@ -92,8 +92,8 @@ def test_einsum_takes_labels_as_numbers() -> None:
         ("i", "einsum: 'i' of 'i' does not fit an operand of 2 dimensions"),
         ("ij->k", "einsum: the result of 'ij->k' has 'k' and no operand has it"),
         ("ij->ii", "einsum: the result of 'ij->ii' has 'i' twice"),
-        ("ii", "einsum: 'i' of 'ii' stands for 2 and 3 in one operand"),
-        ("i$", "einsum: '$' in 'i$' is no label; labels are letters and one '...' for each operand"),
+        ("ii", "einsum: 'i' of 'ii' has two lengths in one operand, 2 and 3"),
+        ("i$", "einsum: '$' in 'i$' is not a label; use letters, and one '...' per operand"),
     ],
 )
 def test_einsum_says_what_does_not_fit(equation: str, text: str) -> None:

@@ -55,4 +55,4 @@ def test_only_numbers_and_tensors_are_looked_for_in_a_tensor():
     assert (2 in x, 3.0 in x, turnout.tensor(1.0) in x) == (True, False, True)
     with pytest.raises(ArgumentError) as caught:
         assert "a" in x
-    assert str(caught.value) == "a tensor holds numbers, and can be asked for a number or a tensor; got str"
+    assert str(caught.value) == "'value in tensor' needs a number or a tensor, got str"

@@ -122,7 +122,7 @@ def test_data_is_not_exchanged_between_inference_tensors_and_others():
     with pytest.raises(AliasError) as caught:
         x.data = inference
     assert str(caught.value) == (
-        "data can be set from an inference tensor to an inference tensor only; clone() it outside of the mode"
+        "data: normal tensors and inference tensors cannot take over each other's memory; clone() outside inference_mode"
     )
 
 

@@ -37,7 +37,7 @@ def test_from_numpy_keeps_strides() -> None:
         (
             np.arange(2.0)[::-1],
             DTypeError,
-            "from_numpy: strides (-8,) are negative or no multiples of the element size; copy the array first",
+            "from_numpy: strides (-8,) are negative or not multiples of the element size; copy the array first",
         ),
     ],
 )
@@ -111,7 +111,7 @@ def test_numbers_come_back_in_every_dtype(name: str) -> None:
 def test_item_of_several_elements_is_refused() -> None:
     with pytest.raises(ArgumentError) as caught:
         turnout.ones(2).item()
-    assert str(caught.value) == "item: a tensor with 2 elements is not one number"
+    assert str(caught.value) == "item: expected a tensor with one element, got 2 elements; use tolist()"
 
 
 def test_tolist_keeps_empty_dims() -> None:
@@ -180,10 +180,10 @@ def test_tensor_converts() -> None:
         ),
         ("text", None, "tensor: expected numbers in nested sequences of one shape, got str as a number"),
         ([None], None, "tensor: expected numbers in nested sequences of one shape, got NoneType as a number"),
-        ([300], turnout.uint8, "300 is no uint8: it holds 0 to 255"),
-        ([-1], turnout.uint64, "-1 is no uint64: it holds 0 to 18446744073709551615"),
-        ([1j], turnout.float32, "1j is complex and has no value as float32"),
-        ([float("nan")], turnout.int64, "nan has no value as int64"),
+        ([300], turnout.uint8, "300 does not fit in uint8 (0 to 255)"),
+        ([-1], turnout.uint64, "-1 does not fit in uint64 (0 to 18446744073709551615)"),
+        ([1j], turnout.float32, "1j is complex and cannot be converted to float32"),
+        ([float("nan")], turnout.int64, "nan cannot be converted to int64"),
     ],
 )
 def test_tensor_refuses_what_is_no_data(data: object, dtype: turnout.DType | None, text: str) -> None:

@@ -60,7 +60,7 @@ def test_wrong_seeds_and_states_are_refused() -> None:
     assert str(caught.value) == "manual_seed: argument 'seed' must be an int, got float"
     with pytest.raises(CallError) as caught:
         turnout.Generator().set_state((1,))
-    assert str(caught.value) == "set_state: expected what get_state() returns, two ints of 64 bits, got (1,)"
+    assert str(caught.value) == "set_state: expected a state from get_state(), two ints of 64 bits; got (1,)"
 
 
 def test_uniform_numbers_are_uniform() -> None:

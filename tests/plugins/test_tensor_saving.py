@@ -128,7 +128,7 @@ def test_files_hold_no_instances_of_subclasses() -> None:
     with pytest.raises(CallError) as caught:
         saved({"w": turnout.as_subclass(turnout.ones(1), Named)})
     assert str(caught.value) == (
-        "save: obj['w'] is a Named; files hold data, no classes\n"
+        "save: obj['w'] is a Named; files hold data, not classes\n"
         "  to fix  save turnout.as_subclass(t, turnout.Tensor), or use pickle"
     )
 
@@ -226,7 +226,7 @@ PREFIX = "load: the file was not written by turnout.save, or is damaged: "
         (lambda h, d: (h, d[:4]), PREFIX + "storages/0 has 4 bytes, expected 8"),
         (lambda h, d: (h, None), PREFIX + "the data of a storage on cpu is missing"),
         (beyond, PREFIX + "a tensor reaches beyond its storage"),
-        (lambda h, d: ({"format": "other"}, d), PREFIX + "its data.json does not say so"),
+        (lambda h, d: ({"format": "other"}, d), PREFIX + "its data.json names another format"),
         (lambda h, d: (h | {"version": 2}, d), "load: the file has format version 2, this Turnout reads version 1"),
         (lambda h, d: (h | {"object": {"call": "os.system"}}, d), PREFIX + "it holds an object of kind 'call'"),
         (lambda h, d: (h | {"storages": []}, d), PREFIX + "IndexError: list index out of range"),

@@ -289,7 +289,7 @@ def test_a_write_into_a_tensor_from_outside_is_an_error(write):
         turnout.trace(lambda x: write(outside, x))(numbers(2))
     assert str(raised.value).endswith(
         "the traced function writes into 'self', a tensor from outside that is not among its inputs\n"
-        "  as a constant of the graph it would be written in each replay, and nobody would see it\n"
+        "  each replay would write into the graph's own copy, and the program would not see it\n"
         "  to fix  make it an argument of the function (a gradient in .grad: set it to None first)"
     )
     assert outside.tolist() == [1.0, 2.0]
@@ -302,7 +302,7 @@ def test_a_view_of_an_input_from_outside_is_an_error():
     with pytest.raises(graphs.TraceError) as raised:
         turnout.trace(lambda x: x.mul_(2) + view)(x)
     assert str(raised.value) == (
-        "trace: a tensor from outside shares its memory with an input, or with a view of one, and a replay could not know that\n"
+        "trace: a tensor from outside shares its memory with an input, or with a view of one; a replay cannot reproduce that\n"
         "  to fix  make the view inside the traced function"
     )
 
@@ -358,9 +358,9 @@ def test_arguments_that_are_nested_otherwise_are_errors():
     nested = "scaled: the arguments must be nested as they were when the graph was traced\n"
     nested += "  traced  args[0], args[1], args[2]['a'], args[2]['b']\n  got     "
     for args, text in [
-        ((x, 3, {"a": x, "b": None}), "scaled: args[1] must be 2 as it was when the graph was traced, got 3"),
-        ((5, 2, {"a": x, "b": None}), "scaled: args[0] must be a tensor as it was when the graph was traced, got int"),
-        ((x, x, {"a": x, "b": None}), "scaled: args[1] must be 2 as it was when the graph was traced, got Tensor"),
+        ((x, 3, {"a": x, "b": None}), "scaled: args[1] must be 2, as when the graph was traced; got 3"),
+        ((5, 2, {"a": x, "b": None}), "scaled: args[0] must be a tensor, as when the graph was traced; got int"),
+        ((x, x, {"a": x, "b": None}), "scaled: args[1] must be 2, as when the graph was traced; got Tensor"),
         ((x, 2), nested + "args[0], args[1]"),
         ((x, 2, x), nested + "args[0], args[1], args[2]"),
     ]:
@@ -510,7 +510,10 @@ def test_a_saved_graph_comes_back_whole(tmp_path):
     [
         ("[", "is not a saved graph: "),
         ("[1]", "is not a saved graph: it does not say format 'turnout.graph'"),
-        ('{"format": "turnout.graph", "version": 9}', "has version 9 of the format, this turnout-tracer reads up to 1"),
+        (
+            '{"format": "turnout.graph", "version": 9}',
+            "has version 9 of the format; this turnout-tracer reads versions up to 1",
+        ),
         ('{"format": "turnout.graph", "version": 1}', "is not a saved graph: KeyError: 'generators'"),
     ],
 )

@@ -163,11 +163,11 @@ def test_the_function_runs_once_for_a_forward_jacobian() -> None:
 
 
 SHARED = (
-    "{0}: 'self' is not batched by this vmap, but what would be written into it is: every example has a value of its own for it\n"
+    "{0}: 'self' is not batched by this vmap, but the values to be written are: each example has a value of its own\n"
     "  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
 )
 INPUT = (
-    "aten::mul_.Scalar: self is an input of a gradient transform, or a view of one, which cannot be changed in place\n"
+    "aten::mul_.Scalar: self is an input of a gradient transform, or a view of one; it cannot be changed in place\n"
     "  to fix  write into a clone()"
 )
 SAVED = (
@@ -188,7 +188,7 @@ TEXTS = {
     "43 an input of a gradient written into": INPUT,
     "43 a view of an input written into": INPUT,
     "43 a leaf written into by its examples": (
-        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient, which cannot be changed in place\n"
+        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient; it cannot be changed in place\n"
         "  to fix  write under turnout.no_grad(), or into a clone()"
     ),
     "44 a saved tensor written into, gradient": SAVED.format("[3]"),
@@ -207,7 +207,7 @@ TEXTS = {
     "53 a Python condition on an example": NO_VALUE.format("bool()"),
     "53 batches of different sizes": "vmap: the mapped dims have different lengths: argument [0] has 2, argument [1] has 3",
     "53 the gradient of something that is not one number": (
-        "grad: the function must return one tensor without dimensions, it returned float64 [3]\n"
+        "grad: the function must return one tensor without dimensions; it returned float64 [3]\n"
         "  to fix  return a sum, or use jacrev"
     ),
     "53 no out_dims for a batched result": "vmap: out_dims says None for the result, but its values differ between examples",
@@ -219,7 +219,7 @@ TEXTS = {
     "54 an example used in the next vmap": ESCAPED,
     "54 an example used in another thread": ESCAPED,
     "55 random numbers that nobody asked for": (
-        "aten::rand: random numbers inside vmap need to know whether all examples share them\n"
+        "aten::rand: inside vmap it must be known whether all examples share the random numbers\n"
         "  to fix  vmap(..., randomness='same') or randomness='different'"
     ),
     "55 random numbers that differ, for a shared tensor": (
@@ -242,21 +242,21 @@ def test_what_cannot_be_right_is_a_clear_error(name: str) -> None:
     [
         (
             lambda x: func.grad(lambda a: a * 2)(x),
-            "grad: the function must return one tensor without dimensions, it returned float64 [2]\n"
+            "grad: the function must return one tensor without dimensions; it returned float64 [2]\n"
             "  to fix  return a sum, or use jacrev",
         ),
         (
             lambda x: func.grad(lambda a: (a.sum(), a.sum()))(x),
-            "grad: the function must return one tensor without dimensions, it returned 2 tensors in a tuple, list or dict\n"
+            "grad: the function must return one tensor without dimensions; it returned 2 tensors in a tuple, list or dict\n"
             "  to fix  return a sum, or use jacrev",
         ),
-        (lambda x: func.grad(lambda a: a.argmax())(x), "grad: the function must return a floating-point number, it returned int64 []"),
+        (lambda x: func.grad(lambda a: a.argmax())(x), "grad: the function must return a floating-point number; it returned int64 []"),
         (lambda x: func.grad(lambda a: 3)(x), "grad: a result must be a tensor, or nested tuples, lists and dicts of tensors; got int"),
         (lambda x: func.grad(lambda a: a)(3.0), "grad: an argument must be a tensor, or nested tuples, lists and dicts of tensors; got float"),
-        (lambda x: func.grad(lambda a: a, 1)(x), "grad: argnums is 1, and there are 1 positional arguments"),
-        (lambda x: func.grad(lambda a: a, has_aux=True)(x), "grad: with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"),
+        (lambda x: func.grad(lambda a: a, 1)(x), "grad: argnums is 1, but there are 1 positional arguments"),
+        (lambda x: func.grad(lambda a: a, has_aux=True)(x), "grad: with has_aux=True the function must return a tuple of two values: the one to differentiate, and any other"),
         (lambda x: func.vjp(lambda a: a, x)[1]((x, x)), "vjp: the cotangents do not have the structure of the result"),
-        (lambda x: func.vjp(lambda a: a, x)[1](x[0]), "vjp: cotangent 0 has shape [], it belongs to a tensor float64 [2]"),
+        (lambda x: func.vjp(lambda a: a, x)[1](x[0]), "vjp: cotangent 0 has shape []; it belongs to a tensor float64 [2]"),
         (lambda x: func.jvp(lambda a: a, (x,), (x, x)), "jvp: the tangents do not have the structure of the arguments"),
         (lambda x: func.jvp(lambda a: a, x, x), "jvp: primals and tangents must be tuples"),
     ],
@@ -280,8 +280,8 @@ def test_a_pullback_is_refused_where_its_vmap_is_over() -> None:
     with pytest.raises(autograd.GradientError) as caught:
         kept[0](Transforms.tensor([1.0]))
     assert str(caught.value) == (
-        "vjp: the function it returned is called outside of a vmap that it was made in\n"
-        "  to fix  call it inside of the mapped function"
+        "vjp: the function that it returned was made inside a vmap and is called outside it\n"
+        "  to fix  call it inside the mapped function"
     )
 
 
@@ -291,7 +291,7 @@ SUMMED = (
     "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
 )
 BACKWARD = (
-    "backward: not possible on tensors inside vmap, where .grad would be shared by all examples\n"
+    "backward: it cannot run on tensors inside vmap, because all examples would share one .grad\n"
     "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
 )
 
@@ -305,8 +305,8 @@ BACKWARD = (
         (lambda x, w: func.vmap(lambda y: autograd.grad((x * y).sum(), x)[0])(turnout.stack([w, w])), SUMMED),
         (lambda x, w: autograd.backward((x * w).sum()), BACKWARD),
         (lambda x, w: autograd.backward(w.sum(), inputs=x), BACKWARD),
-        (lambda x, w: autograd.grad(x * w, x), "backward: only for a tensor of one element can the gradient be left out, this one is float64 [2]"),
-        (lambda x, w: x.register_post_accumulate_grad_hook(print), "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"),
+        (lambda x, w: autograd.grad(x * w, x), "backward: the gradient can be omitted only for a tensor of one element; this one is float64 [2]"),
+        (lambda x, w: x.register_post_accumulate_grad_hook(print), "register_post_accumulate_grad_hook: the tensor is not a leaf, and only leaves accumulate; use register_hook"),
         (lambda x, w: autograd.grad(x * w, x, (w, w)), "2 gradients were given for 1 outputs"),
     ],
 )  # fmt: skip
@@ -320,16 +320,16 @@ def test_imperative_gradients_that_are_not_those_of_examples_are_refused(call: A
 
 
 LEAF = (
-    "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+    "requires_grad_: a running functional transform tracks this tensor, so it cannot become a leaf\n"
     "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
 )
 NO_LEAF = (
-    "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+    "backward: only a functional transform that is running tracks the tensor, so no leaf has a .grad to add to\n"
     "  to fix  use turnout.func.grad or vjp inside of the transformed function"
 )
 RETAINED = (
-    "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
-    "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+    "retain_grad: a functional transform that is running tracks this tensor, and its gradients are not stored in a .grad\n"
+    "  to fix  read the gradient with register_hook, or differentiate with respect to the tensor"
 )
 TRANSFORMS = {
     "grad": lambda function, x: func.grad(function)(x),

@@ -16,28 +16,28 @@ from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD, LEVELS
 
 NESTED = "must be a tensor, or nested tuples, lists and dicts of tensors; got"
-AUX = "with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"
+AUX = "with has_aux=True the function must return a tuple of two values: the one to differentiate, and any other"
 NUMBERS = "must be floating-point or complex to be differentiated; got int64"
 TWO_WAYS = (
-    "is complex (complex128 [2]), and there are two derivatives to choose from\n"
-    "  to fix  differentiate a function between real tensors, with view_as_complex and view_as_real inside of it"
+    "is complex (complex128 [2]), so its derivative is not unique\n"
+    "  to fix  differentiate a function between real tensors, with view_as_complex and view_as_real inside it"
 )
 STRICT = "with strict=True"
-ONE = "the function must return one tensor without dimensions, it returned"
+ONE = "the function must return one tensor without dimensions; it returned"
 SUM = "\n  to fix  return a sum, or use jacrev"
 ELEMENT = "the function must return a tensor of one element, not in a tuple; it returned float64"
 
 # fmt: off
 TEXTS = {
-    "argnums too large": "grad: argnums is 2, and there are 2 positional arguments",
-    "argnums too small": "grad: argnums is -3, and there are 2 positional arguments",
+    "argnums too large": "grad: argnums is 2, but there are 2 positional arguments",
+    "argnums too small": "grad: argnums is -3, but there are 2 positional arguments",
     "argnums twice": "grad: argnums names an argument twice: (0, 0)",
     "argnums twice, from both ends": "jacrev: argnums names an argument twice: (0, -2)",
     "argnums none": "grad: argnums must be an int or a tuple of at least one int, got ()",
     "argnums no number": "jacfwd: argnums must be an int or a tuple of at least one int, got 1.0",
     "argnums a name": "hessian: argnums must be an int or a tuple of at least one int, got 'a'",
-    "keyword arguments alone": "grad: argnums is 0, and there are 0 positional arguments",
-    "no arguments": "grad: argnums is 0, and there are 0 positional arguments",
+    "keyword arguments alone": "grad: argnums is 0, but there are 0 positional arguments",
+    "no arguments": "grad: argnums is 0, but there are 0 positional arguments",
     "a number": f"grad: an argument {NESTED} float",
     "a number beside a tensor": f"grad: an argument {NESTED} int",
     "None beside a tensor": f"vjp: an argument {NESTED} NoneType",
@@ -54,7 +54,7 @@ TEXTS = {
     "grad of a number": f"grad: a result {NESTED} float",
     "grad of one element": f"grad: {ONE} float64 [1]{SUM}",
     "grad of a tuple": f"grad: {ONE} 1 tensors in a tuple, list or dict{SUM}",
-    "grad of a complex number": "grad: the function must return a floating-point number, it returned complex128 []",
+    "grad of a complex number": "grad: the function must return a floating-point number; it returned complex128 []",
     "aux that is missing": f"grad: {AUX}",
     "aux in a list": f"grad: {AUX}",
     "aux twice": f"vjp: {AUX}",
@@ -68,8 +68,8 @@ TEXTS = {
     "pullback of a number": f"vjp: a result {NESTED} float",
     "pullback of integers": f"vjp: a result {NUMBERS} []",
     "pullback of two with one": "vjp: the cotangents do not have the structure of the result",
-    "pullback with a wrong shape": "vjp: cotangent 0 has shape [1], it belongs to a tensor float64 [2]",
-    "pullback with complex numbers": "vjp: cotangent 0 is complex128, it belongs to a real tensor, float64 [2]",
+    "pullback with a wrong shape": "vjp: cotangent 0 has shape [1]; it belongs to a tensor float64 [2]",
+    "pullback with complex numbers": "vjp: cotangent 0 is complex128; it belongs to a real tensor, float64 [2]",
     "pullback with None": f"vjp: a cotangent {NESTED} NoneType",
     "pullback with numbers": f"vjp: a cotangent {NESTED} float",
     "tangents in another order": "jvp: the tangents do not have the structure of the arguments",
@@ -78,11 +78,11 @@ TEXTS = {
     "tangents that do not fit, before the function runs": "jvp: the tangents do not have the structure of the arguments",
     "tangents that are no tuple": "jvp: primals and tangents must be tuples",
     "tangents that are missing": "jvp: primals and tangents must be tuples",
-    "tangents of nothing": "jvp: primals hold no tensor",
+    "tangents of nothing": "jvp: primals contain no tensor",
     "tangents that are too many": "jvp: the tangents do not have the structure of the arguments",
-    "tangents of a wrong shape": "jvp: tangent 0 has shape [1], it belongs to a tensor float64 [2]",
+    "tangents of a wrong shape": "jvp: tangent 0 has shape [1]; it belongs to a tensor float64 [2]",
     "tangents of a number": f"jvp: a result {NESTED} float",
-    "linearized with a wrong shape": "linearize: tangent 0 has shape [1], it belongs to a tensor float64 [2]",
+    "linearized with a wrong shape": "linearize: tangent 0 has shape [1]; it belongs to a tensor float64 [2]",
     "linearized with too many": "linearize: the tangents do not have the structure of the arguments",
     "rows two at a time, whose backward reads values": "item(): inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n  to fix  use turnout.where for a choice, or do this outside of vmap",
     "rows none at a time, not called": "jacrev: chunk_size must be a positive int or None, got 0",
@@ -101,31 +101,31 @@ OLD_TEXTS = {
     "jacobian by a number": "jacobian: inputs must be a tensor or a tuple of tensors, got float",
     "jacobian by integers": f"jacobian: an argument {NUMBERS} [2]",
     "jacobian of complex numbers": f"jacobian: a result {TWO_WAYS}",
-    "jacobian of a constant, strictly": f"jacobian: {STRICT} every result must depend on the inputs, and result 0 does not",
-    "jacobian of a part, strictly": f"jacobian: {STRICT} the results must depend on every input, and one does not depend on input 1",
-    "jacobian of a linear function, strictly": f"jacobian: {STRICT} and create_graph=True the derivatives must depend on the inputs, and that of input 0 does not",
+    "jacobian of a constant, strictly": f"jacobian: {STRICT} every result must depend on the inputs, but result 0 does not",
+    "jacobian of a part, strictly": f"jacobian: {STRICT} the results must depend on every input, but one does not depend on input 1",
+    "jacobian of a linear function, strictly": f"jacobian: {STRICT} and create_graph=True the derivatives must depend on the inputs, but that of input 0 does not",
     "jacobian strictly and at once": "jacobian: strict=True and vectorize=True do not go together",
     "jacobian by columns, one by one": "jacobian: strategy='forward-mode' and vectorize=False do not go together",
     "jacobian by columns, recorded": "jacobian: strategy='forward-mode' and create_graph=True do not go together",
     "hessian by complex numbers": f"hessian: a result {TWO_WAYS}",
     "hessian of several elements": f"hessian: {ELEMENT} [2]",
     "hessian of a tuple": f"hessian: {ELEMENT} []",
-    "hessian of a linear function, strictly": f"hessian: {STRICT} the gradients must depend on the inputs, and that of input 0 does not: the function is linear in it",
-    "hessian of separate parts, strictly": f"hessian: {STRICT} the results must depend on every input, and one does not depend on input 1",
+    "hessian of a linear function, strictly": f"hessian: {STRICT} the gradients must depend on the inputs, but that of input 0 does not: the function is linear in it",
+    "hessian of separate parts, strictly": f"hessian: {STRICT} the results must depend on every input, but one does not depend on input 1",
     "hessian by an unknown strategy": "hessian: the strategy must be 'reverse-mode' or 'forward-mode', got 'x'",
-    "vjp without v": "vjp: 'v' can be left out only where the function returns one tensor of one element",
-    "vjp with v of a wrong shape": "vjp: tensor 0 of 'v' has shape [1], it belongs to a tensor float64 [2]",
-    "vjp with complex v": "vjp: tensor 0 of 'v' is complex128, it belongs to a real tensor, float64 [2]",
-    "vjp with two v": "vjp: 'v' holds 2 tensors, 1 are needed",
+    "vjp without v": "vjp: 'v' can be omitted only where the function returns one tensor of one element",
+    "vjp with v of a wrong shape": "vjp: tensor 0 of 'v' has shape [1]; it belongs to a tensor float64 [2]",
+    "vjp with complex v": "vjp: tensor 0 of 'v' is complex128; it belongs to a real tensor, float64 [2]",
+    "vjp with two v": "vjp: 'v' has 2 tensors; expected 1",
     "vjp with a list": "vjp: v must be a tensor or a tuple of tensors, got list",
-    "vjp of a part, strictly": f"vjp: {STRICT} the results must depend on every input, and one does not depend on input 1",
-    "jvp of a constant, strictly": f"jvp: {STRICT} every result must depend on the inputs, and result 0 does not",
-    "jvp of a part, strictly": f"jvp: {STRICT} the results must depend on every input, and one does not depend on input 1",
-    "jvp of a linear function, strictly": f"jvp: {STRICT} and create_graph=True the derivatives must depend on the inputs, and that of input 0 does not",
-    "jvp without v": "jvp: 'v' can be left out only where it takes one tensor of one element",
-    "vhp of a linear function, strictly": f"vhp: {STRICT} the gradients must depend on the inputs, and that of input 1 does not: the function is linear in it",
+    "vjp of a part, strictly": f"vjp: {STRICT} the results must depend on every input, but one does not depend on input 1",
+    "jvp of a constant, strictly": f"jvp: {STRICT} every result must depend on the inputs, but result 0 does not",
+    "jvp of a part, strictly": f"jvp: {STRICT} the results must depend on every input, but one does not depend on input 1",
+    "jvp of a linear function, strictly": f"jvp: {STRICT} and create_graph=True the derivatives must depend on the inputs, but that of input 0 does not",
+    "jvp without v": "jvp: 'v' can be omitted only where it takes one tensor of one element",
+    "vhp of a linear function, strictly": f"vhp: {STRICT} the gradients must depend on the inputs, but that of input 1 does not: the function is linear in it",
     "hvp of several elements": f"hvp: {ELEMENT} [2]",
-    "vhp without v": "vhp: 'v' can be left out only where it takes one tensor of one element",
+    "vhp without v": "vhp: 'v' can be omitted only where it takes one tensor of one element",
 }
 # fmt: on
 

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import ast
 import shutil
-import sys
 import tomllib
-from collections.abc import Collection, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import iter_modules
-from types import ModuleType
 from typing import Any
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent.parent
@@ -26,12 +23,13 @@ STUBS = HERE / "src" / "turnout-stubs"
 HEADER = "# Made by the build from the manifests of the plugins.\n"
 
 
-def write_stubs() -> None:
-    """Write every stub into the source tree, from which wheels, sdists and editable installs take it."""
-    for old in STUBS.iterdir() if STUBS.exists() else ():
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
-    STUBS.mkdir(parents=True, exist_ok=True)
-    (STUBS / "py.typed").write_text("partial\n", encoding="utf-8")
+def write_stubs(folder: Path = STUBS) -> None:
+    """Write every stub, into the source tree unless told otherwise: wheels, sdists and editable installs take it from there."""
+    for old in folder.iterdir():
+        if old.is_dir():
+            shutil.rmtree(old)
+        elif old.suffix == ".pyi":
+            old.unlink()
     lines = [HEADER, *core_lines()]
     for path in sorted(WORKSPACE.glob("plugins/*/src/*/plugin.toml")):
         provides = tomllib.loads(path.read_text(encoding="utf-8")).get("provides", {})
@@ -39,8 +37,8 @@ def write_stubs() -> None:
             lines += [f"from {module} import {name} as {name}" for name in names(path, listed)]
         for name, module in provides.get("modules", {}).items():
             lines.append(f"from . import {name} as {name}")
-            write_module(STUBS / name, module)
-    (STUBS / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            write_module(folder / name, module)
+    (folder / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def core_lines() -> Iterator[str]:
@@ -55,6 +53,8 @@ def core_lines() -> Iterator[str]:
                     yield f"from {statement.module} import {alias.name} as {alias.asname}"
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
             yield ast.unparse(statement)
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__version__":
+            yield "__version__: str"
 
 
 def names(manifest: Path, listed: Any) -> list[str]:
@@ -69,26 +69,63 @@ def names(manifest: Path, listed: Any) -> list[str]:
 
 def write_module(target: Path, module: str) -> None:
     """The stub of `import turnout.nn`, and of the modules inside it: everything that the plugin's own module has."""
-    loaded = import_module(module)
-    if not hasattr(loaded, "__path__"):
-        target.with_suffix(".pyi").write_text(HEADER + imports(loaded), encoding="utf-8")
+    file = source(module)
+    if file.name != "__init__.py":
+        target.with_suffix(".pyi").write_text(HEADER + imports(module), encoding="utf-8")
         return
     target.mkdir(parents=True)
-    inner = sorted(found.name for found in iter_modules(loaded.__path__) if not found.name.startswith("_"))
-    again = "".join(f"from . import {name} as {name}\n" for name in inner)
-    (target / "__init__.pyi").write_text(HEADER + imports(loaded, set(inner)) + again, encoding="utf-8")
-    for name in inner:
-        text = HEADER + imports(import_module(f"{module}.{name}"))
-        (target / f"{name}.pyi").write_text(text, encoding="utf-8")
+    (target / "__init__.pyi").write_text(HEADER + imports(module), encoding="utf-8")
+    for name in sorted(path.stem for path in file.parent.glob("*.py") if not path.stem.startswith("_")):
+        (target / f"{name}.pyi").write_text(HEADER + imports(f"{module}.{name}"), encoding="utf-8")
 
 
-def imports(module: ModuleType, hidden: Collection[str] = ()) -> str:
-    """Import statements for the public names of a module."""
-    listed = getattr(module, "__all__", None)
-    if listed is None:
-        listed = [n for n, value in vars(module).items() if not n.startswith("_") and not isinstance(value, ModuleType)]
-    names = sorted(set(listed) - {"TYPE_CHECKING", "annotations", *hidden})
-    return "".join(f"from {module.__name__} import {name} as {name}\n" for name in names)
+def imports(module: str) -> str:
+    """Import statements for the public names of a module.
+
+    Read, not run: while a workspace is installed, what the plugins import may not be there yet.
+    """
+    statements = list(ast.parse(source(module).read_text(encoding="utf-8")).body)
+    names: set[str] = set()
+    modules: dict[str, str] = {}
+    exported: list[str] | None = None
+    lines: list[str] = []
+    for statement in statements:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
+            statements += [each for each in statement.body if not isinstance(each, ast.Assign)]  # names of types
+        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            names.add(statement.name)
+        elif isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                modules[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
+                if alias.name == "*":
+                    lines.append(f"from {statement.module} import *\n")
+                elif alias.asname == alias.name:
+                    names.add(alias.name)
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            exported = list(ast.literal_eval(statement.value))
+        elif isinstance(statement, ast.AugAssign) and ast.unparse(statement.target) == "__all__":
+            lines.append(imports(modules[ast.unparse(statement.value).removesuffix(".__all__")]))
+        elif isinstance(statement, ast.Assign):
+            names |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    if exported is None:
+        exported = sorted(name for name in names if not name.startswith("_") and name != "TYPE_CHECKING")
+    else:
+        lines = [line for line in lines if not line.endswith("*\n")]  # what they bring that is public, __all__ names
+    for name in exported:
+        # A module inside has its own stub: of a module itself, a type checker would see the `__getattr__`.
+        inside = modules.get(name) == f"{module}.{name}" and source(module).with_name(f"{name}.py").exists()
+        lines.append(f"from {'.' if inside else module} import {name} as {name}\n")
+    return "".join(lines)
+
+
+def source(module: str) -> Path:
+    """The file of a module of the workspace."""
+    relative = Path(*module.split("."))
+    for root in WORKSPACE.glob("plugins/*/src"):
+        for path in (root / relative / "__init__.py", root / relative.with_suffix(".py")):
+            if path.exists():
+                return path
+    raise FileNotFoundError(f"no plugin of the workspace has the module {module}, which a manifest names")
 
 
 class BuildPy(build_py):
@@ -96,10 +133,18 @@ class BuildPy(build_py):
 
     def run(self) -> None:
         if CORE.exists():
-            sys.path[:0] = [str(path) for path in (WORKSPACE / "core" / "src", *WORKSPACE.glob("plugins/*/src"))]
             write_stubs()
         super().run()
 
 
-STUBS.mkdir(parents=True, exist_ok=True)  # setuptools asks for the folder before anything is built
-setup(cmdclass={"build_py": BuildPy})
+class Sdist(sdist):
+    """Makes the stubs first."""
+
+    def run(self) -> None:
+        if CORE.exists():
+            write_stubs()
+        super().run()
+
+
+if __name__ == "__main__":
+    setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})

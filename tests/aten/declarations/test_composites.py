@@ -29,7 +29,7 @@ def test_arange_counts_with_exact_integers_or_in_the_default_dtype():
     assert lists(turnout.arange(5, 0, -2, device="pure")) == [5, 3, 1]
     made_floats = turnout.arange(0, 1, 0.25, device="pure")
     assert (lists(made_floats), made_floats.dtype) == ([0, 0.25, 0.5, 0.75], turnout.float32)
-    with pytest.raises(ArgumentError, match="arange: step -1 leads away from end, from 0 to 3"):
+    with pytest.raises(ArgumentError, match="arange: step -1 leads away from end: start is 0, end is 3"):
         turnout.arange(0, 3, -1, device="pure")
 
 
@@ -96,7 +96,7 @@ def test_masked_fill_keeps_the_dtype():
 
 def test_one_number_is_read_and_more_are_refused():
     assert call("_local_scalar_dense", made([[2.5]])) == 2.5
-    with pytest.raises(ArgumentError, match=r"a tensor of shape \[2\] is not one number"):
+    with pytest.raises(ArgumentError, match=r"expected a tensor with one element, got shape \[2\]"):
         call("_local_scalar_dense", made([1, 2]))
 
 

@@ -106,7 +106,7 @@ def test_historic_fields_are_accepted_with_a_note():
     assert dict(functions["h"].dispatch) == {"CompositeExplicitAutograd": "h_default"}
     assert functions.notes == [
         "old.yaml:2: f: use_c10_dispatcher is historic and has no effect: every operator can be called both ways",
-        "old.yaml:2: f: matches_jit_signature is historic and has no effect: there is one schema language",
+        "old.yaml:2: f: matches_jit_signature is historic and has no effect: only one schema language exists",
         "old.yaml:2: f: `dispatch: f_impl` is historic: read as `dispatch: {CompositeImplicitAutograd: f_impl}`",
         "old.yaml:6: g: the dispatch key Math is historic: read as CompositeImplicitAutograd",
         "old.yaml:9: h: the dispatch key DefaultBackend is historic: read as CompositeExplicitAutograd",
@@ -135,7 +135,7 @@ def test_historic_fields_are_accepted_with_a_note():
         ),
         (
             "dispatch: {CompositeExplicitAutograd: f, CompositeImplicitAutograd: g}",
-            "dispatch has CompositeExplicitAutograd and CompositeImplicitAutograd: one would hide the other; keep one",
+            "dispatch has CompositeExplicitAutograd and CompositeImplicitAutograd, and one hides the other; keep one",
         ),
         ("structured_delegate: aten::f.out", "structured_delegate: the namespace is the entry's own; write 'f.out'"),
         ("cpp_no_default_args: [dims]", "cpp_no_default_args: no argument 'dims' with a default; did you mean 'dim'?"),
@@ -186,7 +186,10 @@ def test_text_that_is_not_yaml_and_keys_given_twice():
     [
         ("[dims -> int a]", "precomputed: no argument 'dims'; did you mean 'dim'?; there are self, dim"),
         ("[dim -> inty a]", "precomputed: 'inty a' must be arguments such as `int dim, bool flag`"),
-        ("[int a, dim -> int b]", "precomputed: 'int a' has no arrow; only the last line may add without replacing"),
+        (
+            "[int a, dim -> int b]",
+            "precomputed: 'int a' has no arrow; only the last line can add arguments",
+        ),
         ("[dim -> int a, dim -> int b]", "precomputed: 'dim' is replaced twice"),
         ("[dim -> int self]", "precomputed: the kernel would have two arguments 'self'"),
     ],

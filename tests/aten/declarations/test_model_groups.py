@@ -50,7 +50,7 @@ def test_delegating_to_an_operator_with_other_arguments_is_a_problem(entry, expe
 
 def test_two_functions_with_the_same_arguments_are_a_problem():
     assert problems(STRUCTURED + "- func: f.too(Tensor self, Tensor other) -> Tensor") == [
-        "f.yaml:5: f.too: has the same arguments as f in line 1: a call could not choose"
+        "f.yaml:5: f.too: has the same arguments as f in line 1, so calls would be ambiguous"
     ]
 
 
@@ -82,7 +82,7 @@ def test_all_variants_of_a_structured_operator_delegate():
 def test_a_delegating_operator_has_no_kernels_of_its_own():
     delegate = "  structured_delegate: f.out\n"
     text = STRUCTURED.replace(delegate, delegate + "  dispatch: {CPU: k, SparseCPU: s}\n")
-    assert problems(text) == ["f.yaml:3: f: dispatch: kernels for CPU are those of f.out"]
+    assert problems(text) == ["f.yaml:3: f: dispatch: kernels for CPU come from f.out; drop this key"]
 
 
 def test_methods_need_self_and_are_no_out_variants():
@@ -174,10 +174,10 @@ def test_generated_variants_carry_the_tag_and_join_the_group():
 
 def test_autogen_of_what_cannot_be_made_is_a_problem():
     assert problems("- func: f(Tensor self) -> Tensor\n  autogen: f.uot") == [
-        "f.yaml:1: f: autogen: cannot make f.uot; did you mean 'f.out'?; from this one can be made: f.out"
+        "f.yaml:1: f: autogen: cannot make f.uot; did you mean 'f.out'?; this entry can make f.out"
     ]
     assert problems("- func: f(Tensor self) -> bool\n  autogen: f.out") == [
-        "f.yaml:1: f: autogen: cannot make f.out; nothing can be made from this one"
+        "f.yaml:1: f: autogen: cannot make f.out; this entry cannot make any variant"
     ]
 
 
@@ -199,7 +199,7 @@ def test_an_out_variant_with_names_of_its_own_may_have_the_kernel_that_autogen_m
 def test_the_kernel_of_an_out_variant_needs_a_functional_one_and_stands_alone():
     out = "- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    {}: autogen:out"
     assert problems(out.format("CompositeExplicitAutograd")) == [
-        "f.yaml:1: f.out: dispatch: autogen:out is for an out variant, and there is no functional one with the same arguments"
+        "f.yaml:1: f.out: dispatch: autogen:out needs an out variant with a functional variant of the same arguments"
     ]
     entry = "- func: f(Tensor self) -> Tensor\n"
     assert problems(entry + out.format("CPU")) == [

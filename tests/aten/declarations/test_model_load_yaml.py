@@ -90,7 +90,7 @@ def test_all_wrong_names_are_reported_together_and_nothing_stays(tmp_path, modul
     assert str(caught.value) == (
         "2 problems\n"
         f"  {path}:2: twice: dispatch: CompositeImplicitAutograd: thirdparty_kernels has no function 'twice'\n"
-        f"  {path}:3: shift: dispatch: Zeta: thirdparty_kernels.kernels.shift_zeta is no function: 3"
+        f"  {path}:3: shift: dispatch: Zeta: thirdparty_kernels.kernels.shift_zeta is not a function: 3"
     )
     assert not [name for name in REGISTRY.operators if name.startswith("third::")]
     assert library.provided() == set()
@@ -124,8 +124,8 @@ def test_a_structured_operator_needs_a_shape_function(tmp_path, module, library)
     with pytest.raises(DeclarationError) as caught:
         load_yaml(written(tmp_path, text), module=module, library=library)
     assert str(caught.value) == (
-        f"{tmp_path / 'ops.yaml'}:4: f.out: structured: there is no shape function; name it as `dispatch: Meta: f`, "
-        "or give it in shapes="
+        f"{tmp_path / 'ops.yaml'}:4: f.out: structured: the shape function is missing; name it as `dispatch: Meta: f`, "
+        "or pass it in shapes="
     )
 
 

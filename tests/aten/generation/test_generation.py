@@ -15,7 +15,7 @@ import turnout
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.declarations import tables
 from turnout_aten.declarations.reading import load, parse
-from turnout_aten.functions import compiled, lookup
+from turnout_aten.functions import compilation, lookup
 from turnout_aten.generated import groups, rows
 from turnout_aten.generation import catalogue, files
 from turnout_aten.generation.__main__ import main
@@ -403,14 +403,14 @@ def test_functions_that_would_share_a_name_are_refused():
     assert str(caught.value) == "two public functions would be called f"
     with pytest.raises(ValueError) as caught:
         check_names(["as_int"])
-    assert str(caught.value) == "the public function as_int would hide what functions use; rename the operator"
+    assert str(caught.value) == "the public function as_int would hide a name that functions use; rename the operator"
 
 
 def test_every_variable_of_the_texts_is_bound():
     made = tables.standard()
     functions = [lookup.function("turnout", name) for name in lookup.names("turnout")]
     methods = [
-        compiled.make_method(made, name)
+        compilation.make_method(made, name)
         for name in ("softmax", "where", "__add__", "__rtruediv__", "__rfloordiv__", "max")
     ]
     for function in [*functions, *methods]:

@@ -10,7 +10,7 @@ from turnout.config.lines import Lines
 from turnout.config.settings import SETTINGS
 from turnout.config.values import show
 from turnout.plugins import PLUGIN_API, discovery
-from turnout.plugins.manifest import parse
+from turnout.plugins.manifest import _BACKEND, _KEY, _PROVIDES, parse
 from turnout.plugins.records import STATES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -35,6 +35,8 @@ def test_every_field_state_and_the_api_are_in_the_documentation():
     assert f'PLUGIN_API` is `"{PLUGIN_API}"`' in text
     for field in ("name", "distribution", "kind", "api", "module", "summary", "requires_plugins", "needs"):
         assert f"| `{field}` |" in text
+    for field in (*_BACKEND, *_KEY, *(f"provides.{name}" for name in _PROVIDES)):
+        assert f"`{field}`" in text
 
 
 def test_every_setting_is_in_the_documentation_with_its_default():
@@ -50,5 +52,6 @@ def test_the_configuration_of_the_documentation_has_only_settings_that_exist():
     assert plugins.keys() == {"disable", "enable", "choose"}
     assert table.pop("keys").keys() == {"disable"}
     assert table.pop("kernels").keys() == {"choose"}
+    assert table.pop("names").keys() == {"choose"}
     assert table.pop("plugin").keys() == {"acme"}
     assert table.keys() == {"default_device", "strict"}

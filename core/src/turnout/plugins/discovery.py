@@ -61,14 +61,23 @@ def find(api: str) -> list[Found]:
     found: list[Found] = []
     seen = set()
     for distribution in importlib_metadata.distributions():
+        text = distribution.read_text("entry_points.txt")
+        if not text or GROUP not in text:
+            continue  # names are read for plugins alone: parsing all metadata of an environment takes longer than the rest
         name = _name(distribution)
-        if name is None or normal(name) in seen:
+        if name is None or normal(name) in seen or not _is_first(distribution, name):
             continue  # the one in an earlier folder of sys.path is imported
         seen.add(normal(name))
-        text = distribution.read_text("entry_points.txt")
-        if text and GROUP in text:
-            found += _plugins_of(distribution, name, api)
+        found += _plugins_of(distribution, name, api)
     return sorted(found, key=lambda f: (f.name, normal(f.distribution)))
+
+
+def _is_first(distribution: Distribution, name: str) -> bool:
+    """Whether no earlier folder of sys.path has a distribution of that name."""
+    for other in importlib_metadata.distributions(name=name):
+        if _name(other) is not None:
+            return other.locate_file("") == distribution.locate_file("")
+    return True
 
 
 def _name(distribution: Distribution) -> str | None:

@@ -1,9 +1,8 @@
 """The kernel library of the NumPy-like backends, parameterised by the array module.
 
-Start with `kernels(xp)`: the table from operator to function, put together from one module per concern (`pointwise`,
-`elementary`, `activations`, `polynomials`, `reductions`, `linalg`, `indexing`, `losses`, `random`, ...). `ArrayBackend`
-(`backend`) is the class such a backend derives from. Nothing here imports an array module: the plugin that does hands it in
-as `xp`.
+Start with `kernels(xp)`: the table from operator to function, combined from one module per concern (`pointwise`, `elementary`,
+`activations`, `polynomials`, `reductions`, `decompositions`, `indexing`, `losses`, `random`, ...). A backend derives from
+`ArrayBackend` (in `backend`). Nothing here imports an array module: the plugin imports it and passes it as `xp`.
 """
 
 from __future__ import annotations

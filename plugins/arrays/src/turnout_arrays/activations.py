@@ -1,4 +1,4 @@
-"""Activation functions, and the backwards that are operators of their own."""
+"""Activation functions, and those backward passes that are separate operators."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from turnout_arrays.numbers import number_as, store, widen
 from turnout_arrays.pointwise import Table, row
 from turnout_aten.kernels.wrapping import SAME, Row
 
-# Elements of which relu takes the maximum with zeros: NumPy vectorises that of two arrays, not that of an array and a number, and
-# takes half the time. More would double the memory that a large relu needs.
+# Up to this many elements, relu is the maximum with an array of zeros: NumPy vectorises the maximum of two arrays, but not of an
+# array and a number, which takes twice the time. For more elements, the zeros would double the memory of relu.
 _ZEROS_UP_TO = 1 << 20
 
 
@@ -81,7 +81,7 @@ def kernels(xp: Any) -> Table:
         bits = words.get(grad_output.dtype.itemsize)
         if bits is None or grad_output.dtype.kind not in "fV" or self.shape != grad_output.shape:
             return store(xp, out, xp.where(self <= threshold, xp.zeros((), grad_output.dtype), grad_output))
-        # All bits kept or none: 6 us for 16,384 elements, not the 18 of `where`, which branches at every element.
+        # Masks all bits or none: 6 us for 16,384 elements. `where` takes 18 us because it branches at every element.
         kept = (self <= threshold).view(byte)
         kept -= 1
         kept = kept.astype(bits)
@@ -116,7 +116,7 @@ def kernels(xp: Any) -> Table:
 
 
 def piecewise(xp: Any) -> Table:
-    """Activation functions of straight pieces."""
+    """Piecewise linear activation functions."""
 
     def leaky_relu(self: Any, negative_slope: Any, out: Any) -> Any:
         x = widen(xp, self)

@@ -1,7 +1,7 @@
-"""`ArrayBackend`: a `Backend` over an array module with NumPy's interface. Deriving one takes a dozen lines.
+"""`ArrayBackend`: a backend over an array module with NumPy's interface. A derived class takes a dozen lines.
 
-Its arrays are the module's own. A tensor's storage is its root array's memory: `strided` makes views of it by element
-strides and offset, so core's view operators need nothing else.
+Its arrays are those of the module. A tensor's storage is the memory of its root array. `strided` makes views of it from strides
+and offset in elements, and the view operators need nothing else.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class ArrayBackend(TensorBackend):
         register_kernels(library, backend, turnout_arrays.kernels(numpy))
 
     xp         the array module
-    bfloat16   the module's scalar type of that dtype, where it has one (`ml_dtypes.bfloat16` for NumPy)
+    bfloat16   the scalar type for that dtype, if the module has one (`ml_dtypes.bfloat16` for NumPy)
     """
 
-    # The generated wrappers say they are this module, so that a warnings filter can tell them from user code.
+    # The module name of the generated wrappers, so that a warnings filter can distinguish them from user code.
     wrapper_module = "turnout_arrays.wrapped"
 
     def __init__(self, xp: Any, bfloat16: Any = None) -> None:
@@ -53,7 +53,7 @@ class ArrayBackend(TensorBackend):
     # ---- dtypes
 
     def native_dtype(self, dtype: DType) -> Any:
-        """The array module's dtype. Raises DTypeError for one that it does not have."""
+        """The array module's dtype. Raises DTypeError if the module does not have it."""
         found = self.native.get(dtype)
         if found is None:
             raise DTypeError(f"backend {self.name} has no arrays of dtype {dtype.name}")
@@ -63,22 +63,22 @@ class ArrayBackend(TensorBackend):
         return self._dtypes[array.dtype]
 
     def registered(self, library: Registrations) -> None:
-        """Drop the floating-point warnings that kernels give on the fast path.
+        """Suppress the floating-point warnings of kernels on the fast path.
 
-        Entering `errstate` there costs more than adding four floats. The array module warns from a frame of this package,
-        of the generated wrappers or of the backend's own package, and the filter is for exactly those modules.
+        Entering `errstate` costs more than adding four floats. The array module issues these warnings from a frame of this
+        package, of the generated wrappers or of the backend's package, and the filter matches exactly these modules.
         """
         own = type(self).__module__.partition(".")[0]
         module = rf"(turnout_arrays|{own})\."
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=module)
-        # Of those, one is about a wrong result: an imaginary part that was cut off. The general path says which argument had it.
+        # One of these warnings is about a wrong result: a discarded imaginary part. The general path names the argument.
         cut_off = getattr(self.xp.exceptions, "ComplexWarning", None)
         if cut_off is not None:
             warnings.filterwarnings("error", category=cut_off, module=module)
         added = warnings.filters[: 1 + (cut_off is not None)]
 
         def undo() -> None:
-            # Absent when a `catch_warnings` block that was open at activation has ended since.
+            # Absent if a `catch_warnings` block that was open at activation has ended.
             for each in added:
                 if each in warnings.filters:
                     warnings.filters.remove(each)  # type: ignore[attr-defined]
@@ -101,14 +101,14 @@ class ArrayBackend(TensorBackend):
     def _memory(self, shape: Ints | int, native: Any) -> Any:
         try:
             return self.xp.empty(shape, native)
-        except ValueError as error:  # too many dims, or more bytes than an address can tell apart
+        except ValueError as error:  # too many dims, or more bytes than addresses
             said = list(shape) if isinstance(shape, tuple) else [shape]
             raise ShapeError(f"no memory on {self.device_type} can have shape {said}: {error}") from None
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.itemsize
         steps = tuple([s * itemsize for s in strides])
-        try:  # nearly always: asking root's flags first would cost 100 ns of 600
+        try:  # succeeds nearly always; reading root's flags first would cost 100 ns of 600
             return self.xp.ndarray(shape, root.dtype, root, offset * itemsize, steps)
         except (BufferError, TypeError, ValueError):
             return self._strided_otherwise(root, shape, strides, offset)
@@ -125,11 +125,11 @@ class ArrayBackend(TensorBackend):
         steps = tuple([s * dtype.itemsize for s in strides])
         if dtype.kind != "V":
             return self.xp.ndarray(shape, dtype, memory, offset * dtype.itemsize, steps)
-        # The same bytes as integers.
+        # Kind V (bfloat16): view the memory through integers of the same size.
         return self.xp.ndarray(shape, "u2", memory.view("u2"), offset * dtype.itemsize, steps).view(dtype)
 
     def strided_anywhere(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
-        """`strided` for a root whose own elements are not contiguous: through the address of its first one."""
+        """`strided` for a root that is not contiguous: through the address of its first element."""
         itemsize = root.dtype.itemsize
         interface = dict(root.__array_interface__)
         address, read_only = interface["data"]
@@ -168,7 +168,7 @@ class ArrayBackend(TensorBackend):
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
-        if source.dtype == target.dtype:  # nothing can overflow: spares entering errstate, 700 ns, and copyto, 600 ns
+        if source.dtype == target.dtype:  # nothing can overflow: saves errstate (700 ns) and copyto (600 ns)
             target[...] = source
             return
         if source.dtype.kind == "c" and target.dtype.kind not in "cb":
@@ -211,7 +211,7 @@ class ArrayBackend(TensorBackend):
         return value
 
     def adopt(self, value: Any) -> Any:
-        """The array itself when its dtype, byte order and strides can be a tensor's, else None."""
+        """The array if a tensor can have its dtype, byte order and strides, else None."""
         if not isinstance(value, self.xp.ndarray) or value.dtype not in self._dtypes or not value.dtype.isnative:
             return None
         itemsize = value.dtype.itemsize
@@ -229,7 +229,7 @@ class ArrayBackend(TensorBackend):
     # ---- interop
 
     def numpy(self, array: Any) -> Any:
-        """A NumPy array over the same memory; bfloat16 keeps its own dtype."""
+        """A NumPy array over the same memory; bfloat16 keeps the module's dtype."""
         return array
 
     def dlpack(self, array: Any, options: dict[str, Any]) -> Any:

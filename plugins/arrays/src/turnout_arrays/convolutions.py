@@ -1,7 +1,7 @@
-"""Convolutions as products of matrices, and the columns that their windows make.
+"""Convolutions as matrix products, and conversions between images and columns of windows.
 
-The windows of a padded image are a strided view [*K, *P] of it: kernel dims, then positions. Copied out, a block of them is one
-matrix beside the weights. Blocks are kept small, so that one is still in the cache when it is multiplied.
+The windows of a padded image are a strided view [*K, *P] of it: kernel dims, then positions. A copied block of windows is a
+matrix to multiply with the weights. Blocks are small, so that a block is still in the cache when it is multiplied.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def kernels(xp: Any) -> Table:
 
 
 def spread(value: Any, ndim: int) -> Ints:
-    """One number per dim; one stands for all."""
+    """One number per dim; a single number is used for all dims."""
     return tuple(value) if len(value) == ndim else tuple(value) * ndim
 
 
 def padded(xp: Any, x: Any, before: Ints, after: Ints, fill: Any = 0) -> Any:
-    """The array with its last dims longer; itself where nothing is added."""
+    """The array with its last dims padded; the array itself if nothing is added."""
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
@@ -53,7 +53,7 @@ def windows(xp: Any, x: Any, kernel: Ints, counts: Ints, stride: Ints, dilation:
 
 
 def places(offset: Ints, counts: Ints, stride: Ints, dilation: Ints) -> tuple[Any, ...]:
-    """The index of the elements that one place of the kernel meets, over all positions."""
+    """The index of the elements under one kernel element, over all positions."""
     starts = [o * d for o, d in zip(offset, dilation, strict=True)]
     ends = [s + (n - 1) * t + 1 for s, n, t in zip(starts, counts, stride, strict=True)]
     return (..., *[slice(s, e, t) for s, e, t in zip(starts, ends, stride, strict=True)])
@@ -93,7 +93,7 @@ def convolution(xp: Any) -> Any:
                 xp.matmul(rows, columns, out=target[image, :, :, first * line : last * line])
 
     def depthwise(x: Any, weight: Any, made: Any, stride: Ints, dilation: Ints) -> None:
-        """One channel per group: one product and one sum for each place of the kernel."""
+        """One channel per group: a product and a sum for each kernel element."""
         made.fill(0)
         scale = weight.reshape(weight.shape[0], -1)
         last = (1,) * (x.ndim - 2)

@@ -1,6 +1,6 @@
-"""Decompositions that array modules have for batches of matrices, and what is put together from their results.
+"""Decompositions of batches of matrices: those of the array module, and others composed of them.
 
-`LinAlgError` of an array module becomes Turnout's. `info` is LAPACK's: 0, or which leading minor or pivot failed, from 1.
+An array module's `LinAlgError` becomes Turnout's. `info` is as in LAPACK: 0, or the leading minor or pivot that failed, from 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
     def cholesky(self: Any, upper: bool, check_errors: bool, L: Any, info: Any) -> None:
-        # Only one triangle is read, the other one may hold anything.
+        # Only one triangle is read; the other one may hold any values.
         given = self.conj().swapaxes(-1, -2) if upper else self
         try:
             found = xp.linalg.cholesky(given)
@@ -38,7 +38,7 @@ def kernels(xp: Any) -> Table:
         store(xp, L, found.conj().swapaxes(-1, -2) if upper else found)
 
     def partial_cholesky(given: Any, info: Any) -> Any:
-        """Matrix by matrix; of one that is not positive-definite the factor of the largest leading block that is."""
+        """Factor matrix by matrix. If one is not positive-definite, factor its largest leading block that is."""
         found = xp.zeros_like(given)
         for at in xp.ndindex(*given.shape[:-2]):
             matrix, n = given[at], given.shape[-1]
@@ -63,7 +63,7 @@ def kernels(xp: Any) -> Table:
             store(xp, P, xp.arange(LU.shape[-2])[:, None] == rows[..., None, :])
 
     def permuted_rows(pivots: Any, m: int) -> Any:
-        """Which row each row of L U is of the matrix: pivot i says what row i was exchanged with in step i."""
+        """The row of the matrix that each row of L U is. Pivot i is the row with which row i was exchanged in step i."""
         rows = xp.broadcast_to(xp.arange(m), (*pivots.shape[:-1], m)).copy()
         if not rows.size:
             return rows
@@ -84,7 +84,7 @@ def kernels(xp: Any) -> Table:
         if not compute_uv:
             store(xp, S, converged("linalg.svd", xp.linalg.svd, A, compute_uv=False))
             return
-        if not xp.isfinite(A).all():  # LAPACK does not always come back from an infinite one
+        if not xp.isfinite(A).all():  # LAPACK may not return for infinite elements
             raise LinAlgError("linalg.svd: the input has infinite or NaN elements")
         found = converged("linalg.svd", xp.linalg.svd, A, full_matrices)
         for target, value in zip((U, S, Vh), found, strict=True):

@@ -16,7 +16,7 @@ def kernels(xp: Any) -> Table:
 
 
 def functions(xp: Any) -> Table:
-    """One argument; the array module's own where it has them."""
+    """Functions of one argument. The array module's function is used if it exists."""
 
     def scaled(factor: float) -> Any:
         def kernel(self: Any, out: Any = None) -> Any:
@@ -30,7 +30,7 @@ def functions(xp: Any) -> Table:
         return store(xp, out, xp.where(zero, 1, xp.sin(angle) / xp.where(zero, 1, angle)), self.dtype)
 
     def logit(self: Any, eps: float | None, out: Any) -> Any:
-        # Two-byte floats are rounded after every step, as PyTorch does: the result is that of the rounded odds.
+        # As in PyTorch, two-byte floats are rounded after every step, so the logarithm is taken of the rounded odds.
         one = xp.ones((), self.dtype)
         x = self
         if eps is not None:
@@ -66,7 +66,7 @@ def functions(xp: Any) -> Table:
 
 
 def float_parts(xp: Any) -> Table:
-    """What a floating point number is made of, and its special values."""
+    """The parts of a floating-point number, and tests for special values."""
 
     def frac(self: Any, out: Any = None) -> Any:
         x = widen(xp, self)
@@ -122,7 +122,7 @@ def float_parts(xp: Any) -> Table:
 
 
 def complex_parts(xp: Any) -> Table:
-    """Complex numbers from real ones and back; real numbers are complex ones without an imaginary part."""
+    """Complex numbers from real ones and back. A real number counts as complex with imaginary part 0."""
 
     def angle(self: Any, out: Any) -> Any:
         if self.dtype.kind == "c":
@@ -177,7 +177,7 @@ def pairs(xp: Any) -> Table:
             return xp.logaddexp(self, other)
         first = self.real >= other.real
         larger, smaller = xp.where(first, self, other), xp.where(first, other, self)
-        # Two equal infinities have no difference; their sum is the larger one.
+        # Two equal infinities have no difference; the result is that infinity.
         gap = xp.where(larger == smaller, 0, smaller - larger)
         return larger + xp.log(1 + xp.exp(gap))
 
@@ -204,7 +204,7 @@ def pairs(xp: Any) -> Table:
 
 
 def integers(xp: Any) -> Table:
-    """Divisors and shifts. A shift by a negative number, or by all the bits there are, leaves nothing but the sign."""
+    """Divisors and shifts. A shift by a negative number, or by at least the number of bits, leaves only the sign."""
 
     def bits(dtype: Any) -> int:
         return int(8 * dtype.itemsize)
@@ -235,7 +235,7 @@ def integers(xp: Any) -> Table:
 
 
 def products(xp: Any) -> Table:
-    """x log(y): 0 where x is, whatever y is, but for NaN."""
+    """x log(y), and 0 where x is 0, unless y is NaN."""
 
     def product(log: Any) -> Any:
         def kernel(self: Any, other: Any, out: Any) -> Any:

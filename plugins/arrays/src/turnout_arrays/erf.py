@@ -1,7 +1,7 @@
 """The error function on arrays, to full double precision, from exponentials and rational functions only.
 
 Source: W. J. Cody, "Rational Chebyshev Approximations for the Error Function", Mathematics of Computation 23 (1969),
-three intervals. Array modules have no erf of their own, and calling `math.erf` per element is a hundred times slower.
+three intervals. Array modules have no erf, and calling `math.erf` per element is a hundred times slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms by the array module's `fft`, whose directions and scalings are named otherwise.
+"""Discrete Fourier transforms by the array module's `fft`, which has other names for directions and scalings.
 
 `normalization` is 0 for no scaling, 1 for 1/sqrt(n) and 2 for 1/n, in either direction.
 """

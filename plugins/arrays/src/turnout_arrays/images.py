@@ -1,7 +1,7 @@
 """Padding and interpolation of images.
 
-Interpolation is separable: along each dim every result is a weighted sum of a few elements, the *taps*, whose indices and weights
-depend on the position alone. Coordinates are computed in the dtype that torch computes them in, so that rounding agrees.
+Interpolation is separable: along each dim, every result is a weighted sum of a few elements, the *taps*. Their indices and
+weights depend only on the position. Coordinates are computed in the same dtype as in torch, so that rounding agrees.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def taps(xp: Any, mode: str, dtype: Any, length: int, count: int, align_corners:
 
 
 def _smooth_taps(xp: Any, mode: str, dtype: Any, length: int, at: Any, step: Any) -> tuple[Any, Any]:
-    """Filters as wide as the step, so that all elements count when an image shrinks; their weights add up to 1."""
+    """Filters as wide as the step, so that all elements contribute when an image shrinks. The weights add up to 1."""
     half = {SMOOTH_LINEAR: 1.0, SMOOTH_CUBIC: 2.0, SMOOTH_LANCZOS: 3.0}[mode]
     stretch = step if step >= 1 else dtype(1)
     support = dtype(half) * stretch

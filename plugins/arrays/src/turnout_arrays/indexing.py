@@ -1,7 +1,6 @@
 """Kernels that move elements: indexing and gathering, sorting, joining, triangles.
 
-An index along a dim becomes the array module's full index tuple with `along`: an open grid, the index array in its
-place.
+`along` turns an index along a dim into the array module's full index tuple: an open grid with the index array in one dim.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
 
 
 def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The optional index tensors of `index`: None is a whole dim. Raises IndexError where the array module would wrap around."""
+    """The optional index tensors of `index`; None is a whole dim. Raises IndexError where the array module would wrap around."""
     if getattr(xp, "wraps_indices", False):
         for index, length in zip(indices, shape, strict=False):
             if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
@@ -40,7 +39,7 @@ def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def in_range(xp: Any, name: str, index: Any, length: int) -> None:
-    """Raise DimError unless all of `index` is in 0..length-1: array modules count negative ones from the end."""
+    """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
     if index.size and bool(xp.any((index < 0) | (index >= length))):
         low, high = int(xp.min(index)), int(xp.max(index))
         wrong = low if low < 0 else high
@@ -51,7 +50,7 @@ def selecting(xp: Any) -> Table:
     """Reading by index."""
 
     def index(self: Any, indices: Any, out: Any) -> Any:
-        if not out.size:  # nothing is read, so no place is wrong
+        if not out.size:  # nothing is read, so no index is wrong
             return out
         return store(xp, out, self[tuple_of(xp, indices, self.shape)])
 
@@ -87,7 +86,7 @@ def shaping(xp: Any) -> Table:
     """Joining, reversing, triangles."""
 
     def cat(tensors: Any, dim: int, out: Any) -> Any:
-        # An empty tensor of one dim is left out, whatever the others' shapes.
+        # An empty tensor of one dim is omitted, whatever the shapes of the others.
         arrays = [a for a in tensors if a.shape != (0,)] or tensors
         return xp.concatenate(arrays, dim, out=out, casting="unsafe")
 

@@ -1,4 +1,4 @@
-"""Softmax, losses, and their backwards. A reduction is 0 for none, 1 for mean, 2 for sum."""
+"""Softmax, losses, and their backward passes. A reduction is 0 for none, 1 for mean, 2 for sum."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def kernels(xp: Any) -> Table:
 
 
 def softmaxes(xp: Any) -> Table:
-    """Softmax and its logarithm; the maximum is taken off first, so that nothing overflows."""
+    """Softmax and its logarithm. The maximum is subtracted first, so that nothing overflows."""
 
     natives = {name: xp.dtype(name) for name in ("float32", "float64")}
 
     def shifted(self: Any, dim: int, out: Any) -> Any:
-        """The input less its maxima, in `out` where that has its dtype."""
+        """The input minus its maxima, computed in `out` if that has the same dtype."""
         x = widen(xp, self)
         if not x.shape or not x.size:
             return x - x
@@ -65,7 +65,7 @@ def softmaxes(xp: Any) -> Table:
         return store(xp, out, xp.subtract(grad, product, product if y.shape else None), grad_output.dtype)
 
     def check_dtype(grad: Any, input_dtype: Any, out: Any) -> None:
-        """Without `out` the result has the gradient's dtype; half precision that was widened goes the general way."""
+        """Without `out`, the result has the gradient's dtype; widened half precision takes the general path."""
         if out is None and natives.get(input_dtype.name) != grad.dtype:
             raise TypeError("another dtype than the gradient's")
 
@@ -80,15 +80,15 @@ def softmaxes(xp: Any) -> Table:
 
 
 def likelihood(xp: Any) -> Table:
-    """Negative log likelihood of (N, C) or (C,) log probabilities, with class weights and one target to leave out."""
+    """Negative log-likelihood of (N, C) or (C,) log-probabilities, with class weights and one target to ignore."""
     unsigned = xp.dtype("uint64")
 
     def all_count(self: Any, target: Any, weight: Any, ignore_index: int) -> bool:
-        """Whether every row counts, with weight 1, which is the usual case and takes half the time."""
+        """Whether every row counts with weight 1: the usual case, which takes half the time."""
         classes = self.shape[-1]
         if weight is not None or len(target.shape) != 1 or not target.size or 0 <= ignore_index < classes:
             return False
-        # As unsigned numbers, those below 0 are out of range at the upper end.
+        # As unsigned numbers, negative indices are too large, so one comparison suffices.
         return int(xp.maximum.reduce(target.view(unsigned) if target.dtype.kind == "i" else target)) < classes
 
     def chosen(self: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any, Any]:

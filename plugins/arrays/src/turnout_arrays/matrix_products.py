@@ -1,6 +1,6 @@
-"""Matrix products. Two-byte floats are multiplied in float32: array modules have no fast product for them.
+"""Matrix products. Two-byte floats are multiplied in float32, because array modules have no fast product for them.
 
-Bool and integer matrices are multiplied by the array module's own loops.
+Bool and integer matrices are multiplied by the array module's loops.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def kernels(xp: Any) -> Table:
 
     def batched(self: Any, other: Any, out: Any = None) -> Any:
         if out is None and len(self) != len(other):
-            raise ValueError("as many matrices are multiplied by as many: a batch of one is not spread")
+            raise ValueError("both batches must have the same length: a batch of one does not broadcast")
         return matmul(self, other, out)
 
     def dot(self: Any, tensor: Any, out: Any = None) -> Any:
@@ -33,9 +33,9 @@ def kernels(xp: Any) -> Table:
         return matmul(self.conj() if self.dtype.kind == "c" else self, other, out)
 
     def wide_by_rows(first: Any, second: Any) -> bool:
-        """Whether OpenBLAS takes x W^T, W of many rows, faster as (W x^T)^T: 0.55 to 0.85 of the time, bias included.
+        """Whether OpenBLAS computes x W^T, for W with many rows, faster as (W x^T)^T: 0.55 to 0.85 of the time, with bias.
 
-        The result's memory order is then the other one, so it is for products that are read once more anyway.
+        The result then has the other memory order, so this is for products that are read once more anyway.
         """
         return bool(
             len(first.shape) == 2
@@ -57,7 +57,7 @@ def kernels(xp: Any) -> Table:
             shape = value.shape
             if alpha != 1:
                 value = xp.multiply(value, number_as(xp, alpha, value.dtype))
-            if beta == 0:  # leaves `self` out, NaN included
+            if beta == 0:  # ignores `self`, even NaN
                 shape = self.shape if out is None else shape
             else:
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))

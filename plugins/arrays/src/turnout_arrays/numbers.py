@@ -1,7 +1,7 @@
-"""How kernels treat Python numbers and two-byte floats: the two places where array modules differ from Turnout's rules.
+"""Python numbers and two-byte floats: the two cases in which array modules differ from Turnout's rules.
 
-A Python number takes the dtype of the array beside it, wrapping around where an integer does not fit. Two-byte floats
-(float16, and bfloat16 of kind "V") are computed with in float32 and rounded once.
+A Python number takes the dtype of the other operand; an integer that does not fit wraps around. Two-byte floats (float16, and
+bfloat16 of kind "V") are computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def is_half(array: Any) -> bool:
 
 
 def widen(xp: Any, array: Any) -> Any:
-    """The array itself, or as float32 when its elements are two-byte floats."""
+    """The array, converted to float32 if its elements are two-byte floats."""
     return array.astype(xp.float32) if is_half(array) else array
 
 
 def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
     """A kernel's last step: `value` written into `out` with any conversion.
 
-    Without `out`, `value` itself, rounded to `dtype` where that is a two-byte float that was widened.
+    Without `out`, returns `value`, rounded to `dtype` if that is a two-byte float that was widened.
     """
     if out is not None:
         if getattr(value, "dtype", None) == out.dtype:
@@ -40,16 +40,16 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
 
 
 def number_as(xp: Any, value: Any, dtype: Any) -> Any:
-    """A Python number as a 0-dim array of a dtype, integers wrapped around; arrays as they are."""
+    """A Python number as a 0-dim array of a dtype; integers wrap around. Arrays are returned as they are."""
     if hasattr(value, "dtype"):
         return value
     return xp.asarray(value).astype(dtype)
 
 
 def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
-    """A two-argument ufunc as a row. It also takes Python numbers that the array's dtype cannot hold.
+    """A two-argument ufunc as a row. It also accepts Python numbers that do not fit in the array's dtype.
 
-    Without `out` such a number raises: the caller's general path then comes back with one.
+    Without `out` such a number raises; the caller's general path then calls again with `out`.
     """
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
@@ -65,6 +65,6 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:
-    """`ufunc` of arrays and Python numbers, all of them converted to `out`'s dtype first."""
+    """`ufunc` of arrays and Python numbers, all converted to the dtype of `out` first."""
     dtype = out.dtype
     return store(xp, out, ufunc(*[xp.asarray(value).astype(dtype, copy=False) for value in (self, other)]))

@@ -1,7 +1,7 @@
-"""Element-wise kernels. A ufunc that means what the operator means is the row; the others are functions beside it.
+"""Elementwise kernels. If a ufunc has the meaning of the operator, it is the row; the others are functions.
 
-Every one takes an optional `out` last and returns the result; rows that opt in with ALWAYS or SAME may be called
-without. Two-byte floats are widened only where an operator takes several steps: a ufunc rounds once by itself.
+Every kernel takes an optional `out` last and returns the result. Rows that opt in with ALWAYS or SAME may be called without
+`out`. Two-byte floats are widened only if an operator takes several steps; a single ufunc already rounds once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Table = dict[str, Any]
 
 
 def row(fn: Any, allocates: str = "", refuses: str = "") -> Row:
-    """The row of a kernel whose output may be the very array of an input."""
+    """The row of a kernel whose output may be the same array as an input."""
     return Row(fn, allocates, pointwise=True, refuses=refuses)
 
 
@@ -25,7 +25,7 @@ def kernels(xp: Any) -> Table:
 
 
 def ordered(ufunc: Any) -> Any:
-    """A ufunc that compares. Array modules put complex numbers into an order; here they have none."""
+    """A comparison ufunc that refuses complex numbers, which array modules would order."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.kind == "c" or other.__class__ is complex:
@@ -38,13 +38,13 @@ def ordered(ufunc: Any) -> Any:
 
 
 def comparison(ufunc: Any) -> Any:
-    """A ufunc that compares with a number that was converted to the array's dtype, which the general path does."""
+    """A comparison with a number. The general path converts the number to the array's dtype first."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if out is None and other.__class__ is int and not 0 <= other <= 127:
             dtype = self.dtype
             if dtype.kind == "u" or dtype.itemsize < 4:
-                raise OverflowError("a number that the dtype may not hold")
+                raise OverflowError("the number may not fit in the dtype")
         return ufunc(self, other, out=out)
 
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
@@ -52,7 +52,7 @@ def comparison(ufunc: Any) -> Any:
 
 
 def unary(xp: Any) -> Table:
-    """One argument in, one value out."""
+    """Functions of one argument."""
 
     def real(self: Any) -> None:
         if self.dtype.kind == "c":
@@ -70,7 +70,7 @@ def unary(xp: Any) -> Table:
         return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else xp.rint(self, out)
 
     def sign(self: Any, out: Any = None) -> Any:
-        # Not the array module's: of NaN it says NaN, and for complex numbers it means something else.
+        # Not the array module's sign, which gives NaN for NaN and means something else for complex numbers.
         real(self)
         if self.dtype.kind == "b":
             return store(xp, out, self)
@@ -186,7 +186,7 @@ def arithmetic(xp: Any) -> Table:
 
 
 def division(xp: Any) -> Table:
-    """Quotients and remainders. An integer division by zero raises: there is no value that could stand for it."""
+    """Quotients and remainders. An integer division by zero raises because no integer can represent the result."""
 
     def check_divisor(self: Any, other: Any) -> None:
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
@@ -245,7 +245,7 @@ def powers(xp: Any) -> Table:
         return with_numbers(xp, integer_power if _integers(self, exponent) else xp.power, self, exponent, out)
 
     def integer_power(self: Any, exponent: Any) -> Any:
-        # A negative exponent gives the reciprocal rounded to zero: 0 but for bases 1 and -1.
+        # A negative exponent gives the reciprocal rounded to zero: 0, except for bases 1 and -1.
         negative = exponent < 0
         value = xp.power(self, xp.where(negative, 0, exponent).astype(self.dtype))
         odd = xp.bitwise_and(exponent, 1) == 1
@@ -300,7 +300,7 @@ def selection(xp: Any) -> Table:
         return store(xp, out, xp.where(condition != 0, number_as(xp, self, dtype), number_as(xp, other, dtype)))
 
     def bound(value: Any, dtype: Any) -> Any:
-        # differs from torch: a bound outside an integer dtype's range does not wrap around; it bounds nothing.
+        # differs from torch: a bound outside an integer dtype's range does not wrap around; it has no effect.
         if hasattr(value, "dtype") or dtype.kind not in "iu" or isinstance(value, float):
             return value
         info = xp.iinfo(dtype)

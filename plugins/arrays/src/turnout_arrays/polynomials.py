@@ -1,8 +1,8 @@
 """Orthogonal polynomials, by their three-term recurrences.
 
-The degree `n` is a number for each element, cut to an integer; polynomials of negative degree are 0. Source: Abramowitz and
-Stegun, Handbook of Mathematical Functions, table 22.7. Computed in float64: cancellation
-leaves few digits of float32.
+The degree `n` is a number for each element, truncated to an integer; polynomials of negative degree are 0. Everything is
+computed in float64, because cancellation leaves few digits of float32. Source: Abramowitz and Stegun, Handbook of
+Mathematical Functions, table 22.7.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pooling: the largest element or the mean of each window.
 
-One step per place of the kernel, over all windows at once: a strided slice of the padded image meets the result. Indices count in
-the flattened spatial dims of the unpadded image. NaN is the largest of all.
+There is one step per kernel element, for all windows at once: it combines a strided slice of the padded image with the result.
+Indices count in the flattened spatial dims of the unpadded image. NaN counts as the largest value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _geometry(ndim: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[I
 
 
 def _behind(lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
-    """How far the last windows reach over the end of the image."""
+    """The distance by which the last windows reach past the end of the image."""
     reach = [(n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
     return tuple(max(r - p - n, 0) for r, p, n in zip(reach, padding, lengths, strict=True))
 
@@ -73,7 +73,7 @@ def max_pool(xp: Any, ndim: int) -> Any:
         lowest = -xp.inf if floating else xp.iinfo(x.dtype).min
         x = padded(xp, x, pads, _behind(lengths, size, counts, steps, pads, gaps), lowest)
         starts = [xp.arange(n) * s - p for n, s, p in zip(counts, steps, pads, strict=True)]
-        # The first place inside the image is the answer where nothing is larger than the lowest value.
+        # If no element exceeds the lowest value, the first index inside the image is the result.
         first = [s + d * ((-s + d - 1) // d * (s < 0)) for s, d in zip(starts, gaps, strict=True)]
         best = xp.empty(out.shape, x.dtype)
         best.fill(lowest)
@@ -102,7 +102,7 @@ def _divisors(
     count_include_pad: bool,
     override: Any,
 ) -> Any:
-    """What each window's sum is divided by: a number, or an array over the positions."""
+    """The divisor of each window's sum: a number, or an array over the positions."""
     if override is not None:
         return override
     found: Any = 1
@@ -189,7 +189,7 @@ def adaptive_avg_pool(xp: Any, ndim: int) -> Any:
 
 
 def adaptive_avg_pool_backward(xp: Any, ndim: int) -> Any:
-    """The kernel for an array module and a number of dims: every mean shared out along one dim after the other."""
+    """The kernel for an array module and a number of dims: distributes each mean, one dim after the other."""
 
     def kernel(grad_output: Any, self: Any, out: Any) -> Any:
         value = widen(xp, grad_output)

@@ -1,4 +1,4 @@
-"""Reductions. A dim is an int, a list of them, or None or [] for all; the result is accumulated in `out`'s dtype.
+"""Reductions. A dim is an int or a list of ints; None or [] means all. The result is accumulated in the dtype of `out`.
 
 Two-byte floats are accumulated in float32 and rounded once at the end.
 """
@@ -32,7 +32,7 @@ def axes(self: Any, dim: Any) -> Any:
 
 
 def _count(self: Any, axis: Any) -> int:
-    """How many elements each result stands for."""
+    """The number of elements behind each result."""
     count = 1
     for i in range(len(self.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis:
         count *= self.shape[i]
@@ -40,17 +40,17 @@ def _count(self: Any, axis: Any) -> int:
 
 
 def row_major(xp: Any, value: Any) -> Any:
-    """A reduction's new result: array modules order its memory as the input's, Turnout's results are row-major."""
+    """A new result in row-major order; array modules keep the memory order of the input."""
     return value if len(value.shape) < 2 or value.flags.c_contiguous else xp.ascontiguousarray(value)
 
 
 def _keep(xp: Any, value: Any, self: Any, keepdim: bool) -> Any:
-    """The result of a reduction over all dims with all of them kept as 1."""
+    """The result of a reduction over all dims, with every dim kept as length 1."""
     return value.reshape((1,) * len(self.shape)) if keepdim else value
 
 
 def sums(xp: Any) -> Table:
-    """Sums, products, means. Without `out` only the case where nothing is converted."""
+    """Sums, products, means. Without `out`, only calls without a dtype conversion are handled."""
 
     def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         if out is None and dtype is not None:
@@ -105,10 +105,10 @@ def sums(xp: Any) -> Table:
 
 
 def extremes(xp: Any) -> Table:
-    """Largest and smallest, and where they are. NaN counts as both; of equal elements the first is meant."""
+    """The largest and smallest elements, and their indices. NaN counts as both; among equal elements the first one wins."""
 
     def real(self: Any) -> None:
-        if self.dtype.kind == "c":  # array modules order these; the shape function says that they have no order
+        if self.dtype.kind == "c":  # array modules order complex numbers; the shape function refuses them
             raise NotImplementedError("complex numbers have no order")
 
     def amax(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
@@ -174,7 +174,7 @@ def extremes(xp: Any) -> Table:
 
 
 def truths(xp: Any) -> Table:
-    """`any` and `all`: of no elements, False and True."""
+    """`any` and `all`. Without elements they are False and True."""
 
     def over_all(ufunc: Any) -> Any:
         def kernel(self: Any, out: Any) -> Any:
@@ -203,7 +203,7 @@ def truths(xp: Any) -> Table:
 
 
 def moments(xp: Any) -> Table:
-    """Variance and standard deviation, in two passes; `correction` is what is taken from the count, 1 by default."""
+    """Variance and standard deviation, in two passes. `correction` is subtracted from the count; 1 by default."""
 
     def variance(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
         x = widen(xp, self)
@@ -226,7 +226,7 @@ def moments(xp: Any) -> Table:
 
 
 def norms(xp: Any) -> Table:
-    """(sum of |x| ** ord) ** (1 / ord); the largest and smallest |x| for inf and -inf, and how many are not 0 for 0."""
+    """(sum of |x| ** ord) ** (1 / ord). inf and -inf give the largest and smallest |x|, 0 counts the nonzero elements."""
 
     def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         x = widen(xp, self)

@@ -15,7 +15,7 @@ _UFUNCS = {
 
 
 def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
-    """What a reduction starts from where self takes no part in it."""
+    """The start value of a reduction that does not include self."""
     if reduce in ("sum", "mean", "prod"):
         return dtype.type(reduce == "prod")
     lowest = reduce == "amax"
@@ -41,18 +41,18 @@ def kernels(xp: Any) -> Table:
         return out
 
     def start(name: str, self: Any, dim: int, index: Any, out: Any) -> tuple[Any, tuple[Any, ...]]:
-        """`out` filled from `self`, with at least one dim, and the places that `index` means in it."""
+        """`out` filled from `self`, with at least one dim, and the index tuple for `index`."""
         if out is not self:
             store(xp, out, self)
         target = out.reshape(1) if not out.shape else out
         index = xp.reshape(index, (-1,)) if not index.shape else index
-        if not index.size:  # its other dims may be anything
+        if not index.size:  # its other dims are unchecked
             return target, ()
         in_range(xp, name, index, target.shape[dim])
         return target, along(xp, index.shape, dim, index)
 
     def part(src: Any, index: Any) -> Any:
-        """The elements of `src` that `index` has a place for."""
+        """The part of `src` that `index` covers."""
         if not src.shape or not index.shape:
             return src.reshape(-1)[: max(index.size, 0)]
         return src[tuple(slice(0, length) for length in index.shape)]

@@ -21,7 +21,7 @@ def ordering(xp: Any) -> Table:
     def order(self: Any, dim: int, descending: bool) -> Any:
         if not descending:
             return xp.argsort(self, axis=dim, kind="stable")
-        # Reversed twice, so that equal elements keep their order.
+        # Reverse twice, so that equal elements keep their order.
         backwards = xp.argsort(xp.flip(self, dim), axis=dim, kind="stable")
         return xp.flip(self.shape[dim] - 1 - backwards, dim)
 
@@ -57,7 +57,7 @@ def ordering(xp: Any) -> Table:
 
 
 def searching(xp: Any) -> Table:
-    """Positions in sorted sequences; positions of what is not 0."""
+    """Positions in sorted sequences; positions of nonzero elements."""
 
     def searchsorted(
         sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any, out: Any
@@ -90,13 +90,13 @@ def searching(xp: Any) -> Table:
 
 
 def counting(xp: Any) -> Table:
-    """Distinct values and how often each occurs; nan differs from itself."""
+    """Distinct values and their counts. Every nan is distinct."""
 
     def nothing() -> Any:
         return xp.empty(0, xp.int64)
 
     def distinct(rows: Any, order: Any, want_inverse: bool, want_counts: bool) -> tuple[Any, Any, Any]:
-        """(places of the first of each run, inverse, counts) of rows (N, M) taken in an order, None for their own."""
+        """(index of the first element of each run, inverse, counts) of rows (N, M) in an order; None keeps their order."""
         ordered = rows if order is None else rows[order]
         new = xp.ones(len(rows), bool)
         new[1:] = xp.any(ordered[1:] != ordered[:-1], 1)
@@ -110,13 +110,13 @@ def counting(xp: Any) -> Table:
         return (starts if order is None else order[starts]), inverse, counts
 
     def by_rows(self: Any, dim: int) -> tuple[Any, Any]:
-        """The array with `dim` in front, and its slices as rows."""
+        """The array with `dim` first, and its slices as rows."""
         first = xp.moveaxis(self, dim, 0)
         size = 1
         for n in first.shape[1:]:
             size *= n
         if not size and self.shape[dim]:
-            raise ValueError("unique: there is no element to tell slices of an empty array apart")
+            raise ValueError("unique: slices of an empty array cannot be compared")
         return first, first.reshape(first.shape[0], size)
 
     def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
@@ -137,7 +137,7 @@ def counting(xp: Any) -> Table:
     def unique_dim(
         self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
     ) -> tuple[Any, Any, Any]:
-        """Along a dim, inverse and counts are always given."""
+        """The kernel along a dim. It always returns inverse and counts."""
         first, rows = by_rows(self, dim)
         wide = widen(xp, rows)
         order = xp.lexsort(wide.T[::-1]) if rows.shape[1] else xp.arange(len(rows))

@@ -67,7 +67,7 @@ def cumulative(xp: Any) -> Table:
 
 
 def picking(xp: Any) -> Table:
-    """One element along a dim, and where it is: of equal ones the first, for `mode` the last."""
+    """One element along a dim, and its index. Among equal elements the first one wins; for `mode` the last."""
 
     def missing(self: Any) -> Any:
         return self != self

@@ -1,8 +1,8 @@
-"""`turnout.masked`: reductions and softmaxes of the elements that a mask lets through.
+"""`turnout.masked`: reductions and softmaxes of the elements that a mask selects.
 
-A mask is a bool tensor that broadcasts to the input; True lets an element through, None lets all. What it holds back is
-replaced by the value that does not change the result, so that a result of no elements is that value. Everything here is
-written in operators.
+A mask is a bool tensor that broadcasts to the input. True selects an element; a mask of None selects all. Other elements are
+replaced by the neutral value of the reduction, so a result without selected elements is that value. Everything here is written
+in operators.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _expanded(input: Tensor, mask: Tensor) -> Tensor:
         raise DTypeError(f"masked: the mask must be a bool tensor, got {mask.dtype.name}")
     if mask.ndim > input.ndim:
         raise ShapeError(
-            f"masked: a mask of shape {list(mask.shape)} has more dims than the input, {list(input.shape)}"
+            f"masked: a mask of shape {list(mask.shape)} has more dims than the input of shape {list(input.shape)}"
         )
     return _operators.expand(mask, input.shape)  # type: ignore[no-any-return]
 
 
 def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """Dims counted from 0, all of them for None and ()."""
+    """Dims counted from 0; None and () mean all dims."""
     if dim is None or (not isinstance(dim, int) and not len(dim)):
         return tuple(range(ndim))
     return tuple([wrap_dim(d, ndim) for d in ([dim] if isinstance(dim, int) else dim)])
@@ -52,7 +52,7 @@ def _summed_dtype(input: Tensor, dtype: DType | None) -> DType:
 
 
 def _lowest(dtype: DType) -> Any:
-    """The value below or equal to all of a dtype."""
+    """The smallest value of a dtype."""
     if dtype.category >= FLOAT:
         return float("-inf")
     return False if dtype.category == BOOL else -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
@@ -74,7 +74,7 @@ def _as(x: Tensor, dtype: DType | None) -> Tensor:
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The sum over some dims; integers and bools in int64."""
+    """The sum over some dims; for integers and bools in int64."""
     kept = _masked(_as(input, _summed_dtype(input, dtype)), mask, 0)
     return _functions.sum(kept, _dims(dim, input.ndim), keepdim)
 
@@ -82,7 +82,7 @@ def sum(
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The product over some dims; integers and bools in int64."""
+    """The product over some dims; for integers and bools in int64."""
     made = _masked(_as(input, _summed_dtype(input, dtype)), mask, 1)
     for d in sorted(_dims(dim, input.ndim), reverse=True):
         made = _functions.prod(made, d, keepdim)
@@ -109,7 +109,7 @@ def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Where the largest element is: in the flattened tensor for None; as a number of the input's dtype."""
+    """The index of the largest element, in the input's dtype. With dim=None: in the flattened tensor."""
     x = _as(input, dtype)
     return _as(_functions.argmax(_masked(x, mask, _lowest(x.dtype)), dim, keepdim), x.dtype)
 
@@ -118,13 +118,13 @@ def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Where the smallest element is."""
+    """The index of the smallest element. See `argmax`."""
     x = _as(input, dtype)
     return _as(_functions.argmin(_masked(x, mask, _highest(x.dtype)), dim, keepdim), x.dtype)
 
 
 def _count(input: Tensor, mask: Tensor | None, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """How many elements each result stands for: a number without a mask."""
+    """The number of elements behind each result; a Python number without a mask."""
     if mask is not None:
         return _functions.sum(_expanded(input, mask), dims, keepdim)
     count = 1
@@ -136,7 +136,7 @@ def _count(input: Tensor, mask: Tensor | None, dims: tuple[int, ...], keepdim: b
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The mean over some dims; nan where there are no elements. Raises DTypeError for bools."""
+    """The mean over some dims; nan where no elements are selected. Raises DTypeError for bools."""
     dtype = dtype or input.dtype
     if dtype.category == BOOL:
         raise DTypeError("masked.mean is not defined for bool tensors")
@@ -148,7 +148,7 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median along a dim, the lower of two; floats, nan where there are no elements."""
+    """The median along a dim, the lower of two; nan where no elements are selected. Raises DTypeError for non-float tensors."""
     if input.dtype.category != FLOAT:
         raise DTypeError(f"masked.median needs a float tensor, got {input.dtype.name}")
     kept = _masked(_as(input, dtype), mask, float("nan"))
@@ -170,7 +170,7 @@ def var(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The variance over some dims; `correction` is what is taken from the count, 1 by default, 0 for unbiased=False."""
+    """The variance over some dims. `correction` is subtracted from the count: 1 by default, 0 for unbiased=False."""
     taken = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     dtype = dtype or (input.dtype if input.dtype.category >= FLOAT else get_default_dtype())
     x = _as(input, dtype)
@@ -235,7 +235,7 @@ def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The input over its vector norm along a dim, which counts as at least `eps`; 0 where the mask is False."""
+    """The input divided by its vector norm along a dim, or by `eps` if that is larger; 0 where the mask is False."""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     x = _masked(_as(input, dtype), mask, 0)
     return _functions.div(x, _functions.clamp(size, eps))
@@ -245,7 +245,7 @@ def logaddexp(
     input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """log(exp(input) + exp(other)), elements without a mask's leave counting as exp(-inf)."""
+    """log(exp(input) + exp(other)); an element that its mask does not select counts as -inf."""
     a, b = _as(input, dtype), _as(other, dtype)
     made: Tensor = _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
     return made

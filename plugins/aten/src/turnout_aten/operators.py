@@ -1,7 +1,7 @@
-"""The call stubs of the standard operators by name: `add__Tensor` is that of aten::add.Tensor.
+"""The call stubs of the standard operators by name: `add__Tensor` is the stub of aten::add.Tensor.
 
-What is written in operators calls them here: `aten.add__Tensor(x, y)`. A stub is compiled when it is first asked for; then it
-is a name in this module like any other.
+Code that is written in operators calls them: `aten.add__Tensor(x, y)`. The first look-up compiles a stub; after that it is an
+ordinary name in this module.
 """
 
 from __future__ import annotations

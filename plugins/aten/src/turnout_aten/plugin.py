@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
-    """Say where the operators are, and register the fallbacks."""
+    """Tell the registry where the operators are, and register the fallbacks."""
     from turnout_aten.declarations.standard import StandardOperators
     from turnout_aten.tensor.grad_mode import context_note
 

@@ -1,7 +1,6 @@
 """`turnout.special`: special functions.
 
-The operators of python_module special, without the `special_` of their names. A function defined here stands in for the operator
-of that name.
+The operators of python_module special, without the prefix `special_`. A function defined here replaces the operator of that name.
 """
 
 from __future__ import annotations
@@ -10,6 +9,6 @@ from turnout_aten.functions.lookup import functions_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from turnout_aten.generated.special import *  # noqa: F403 - what `functions_of` finds, with its types
+    from turnout_aten.generated.special import *  # noqa: F403 - the types of the functions that `functions_of` finds
 
 __getattr__, __dir__ = functions_of(globals(), "turnout.special")

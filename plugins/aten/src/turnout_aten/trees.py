@@ -1,7 +1,7 @@
-"""Nested tuples, lists and dicts of tensors: flat, and put together again. What `turnout.func` takes and returns.
+"""Nested tuples, lists and dicts of tensors: flattened, and put together again. `turnout.func` takes and returns them.
 
-A leaf is anything else that `register` does not say how to take apart. Named tuples, deques, ordered dicts and defaultdicts are
-kept as what they are. A *prefix* of a tree has a leaf where the tree may have a whole branch.
+A leaf is any object whose class is neither built in as a node nor registered with `register`. Named tuples, deques, ordered dicts
+and defaultdicts keep their class. A *prefix* of a tree may have a leaf where the tree has a branch.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from turnout.errors import ArgumentError
 
 LEAF = None  # the structure of a leaf
 _DICTS = (dict, OrderedDict, defaultdict)
-# A kind of node -> how it is taken apart, and how it is made.
+# Kind of node -> (the function that flattens it, the function that makes it).
 _REGISTERED: dict[type, tuple[Callable[[Any], tuple[Iterable[Any], Any]], Callable[[list[Any], Any], Any]]] = {}
 
 
 def register(
     kind: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[list[Any], Any], Any]
 ) -> Callable[[], None]:
-    """Instances of this very class are nodes from now on; returns the undo.
+    """Treat instances of exactly this class as nodes from now on; returns the undo.
 
-    flatten    value -> (its branches, anything else that it holds, which is compared by ==)
-    unflatten  (as many branches, what else it held) -> a value
+    flatten    value -> (branches, the rest of its state, which is compared by ==)
+    unflatten  (branches, the rest of the state) -> value
 
-    Raises ArgumentError for a class that is a node already.
+    Raises ArgumentError for a class that already is a kind of node.
     """
     if kind in _REGISTERED or kind in (*_DICTS, tuple, list) or _is_named(kind):
-        raise ArgumentError(f"trees.register: {kind.__qualname__} is a kind of node already")
+        raise ArgumentError(f"trees.register: {kind.__qualname__} already is a kind of node")
     _REGISTERED[kind] = flatten, unflatten
 
     def undo() -> None:
@@ -39,7 +39,7 @@ def register(
 
 
 class Structure:
-    """The shape of a tree: the kind of node, its branches, and what else the node holds; LEAF for a leaf."""
+    """The structure of a tree: the kind of node, its branches, and the rest of the node's state; LEAF for a leaf."""
 
     __slots__ = ("branches", "held", "keys", "kind")
 
@@ -62,7 +62,7 @@ def _is_named(kind: type) -> bool:
 
 
 def _node(value: Any) -> tuple[Sequence[Any], Sequence[Any], Any] | None:
-    """The keys and branches of a node and what else it holds, None for a leaf. Dicts are taken in the order of their keys."""
+    """The keys, branches and remaining state of a node; None for a leaf. Dicts are read in the order of their keys."""
     kind = type(value)
     if kind in _DICTS:
         return tuple(value), tuple(value.values()), value.default_factory if kind is defaultdict else None
@@ -76,7 +76,7 @@ def _node(value: Any) -> tuple[Sequence[Any], Sequence[Any], Any] | None:
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves in order, and the structure that `unflatten` puts them back into."""
+    """The leaves in order, and the structure that `unflatten` needs to rebuild the tree."""
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves)
 
@@ -90,7 +90,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> Any:
 
 
 def unflatten(structure: Any, leaves: list[Any]) -> Any:
-    """A tree of this structure with these leaves."""
+    """A tree with this structure and these leaves."""
     rest = iter(leaves)
     return _build(structure, lambda: next(rest))
 
@@ -116,7 +116,7 @@ def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
 
 
 def spread(prefix: Any, structure: Any) -> list[Any] | None:
-    """The leaves of a prefix, each repeated for the branch that it stands for; None where it is no prefix of the structure."""
+    """The leaves of a prefix, each repeated for the leaves of its branch; None if it is not a prefix of the structure."""
     node = _node(prefix)
     if node is None:
         return [prefix] * _count(structure)
@@ -143,7 +143,7 @@ def _count(structure: Any) -> int:
 
 
 def paths(structure: Any, place: str = "") -> list[str]:
-    """What each leaf is called, from `place` on: "[0]['w']"."""
+    """The name of each leaf, starting with `place`: "[0]['w']"."""
     if structure is LEAF:
         return [place]
     names = []

@@ -41,7 +41,7 @@ SETTINGS: ContextVar[Settings] = ContextVar("turnout_autocast.settings", default
 
 
 def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Callable[[], None]:
-    """Switch casting on for one device type; returns the undo. Raises DTypeError for a dtype that is no lower precision."""
+    """Switch casting on for one device type; returns the undo. Raises DTypeError for a dtype that is not a lower precision."""
     backend = device(device_type).backend.name  # activates it
     outer = SETTINGS.get()
     lower = get_autocast_dtype(device_type) if dtype is None else dtype

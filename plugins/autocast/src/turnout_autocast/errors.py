@@ -12,7 +12,7 @@ class ScalingError(TurnoutError, RuntimeError):
 
 
 def not_lower(device_type: str, dtype: Any) -> str:
-    """autocast() with a dtype that is no lower precision."""
+    """autocast() with a dtype that is not a lower precision."""
     shown = getattr(dtype, "name", repr(dtype))
     return (
         f"autocast: {shown} is not a lower precision for {device_type!r}\n"
@@ -26,14 +26,14 @@ def not_floating(what: str, dtype: Any) -> str:
 
 
 def not_castable(value: object) -> str:
-    """cached_cast() of something that is no tensor."""
+    """cached_cast() of a value that is not a tensor."""
     return f"cached_cast: expected a tensor, None, or a list or tuple of them, got {type(value).__name__}"
 
 
 def refused(operator: str, device_type: str) -> str:
     """An operator that has no safe dtype inside autocast."""
     return (
-        f"{operator}: not inside autocast for {device_type!r}: its argument may be 0 or 1 in the lower precision, "
+        f"{operator}: it cannot run inside autocast for {device_type!r}: its argument may be 0 or 1 in the lower precision, "
         "where the logarithm overflows\n"
         "  to fix  use binary_cross_entropy_with_logits, which takes the argument before the sigmoid"
     )
@@ -50,7 +50,7 @@ def factors(growth: float, backoff: float) -> str:
 
 
 def not_outputs(value: object) -> str:
-    """scale() of something that is no tensor."""
+    """scale() of a value that is not a tensor."""
     return f"GradScaler.scale: expected a tensor or an iterable of them, got {type(value).__name__}"
 
 

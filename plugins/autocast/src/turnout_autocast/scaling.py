@@ -1,4 +1,4 @@
-"""`GradScaler`: losses are scaled up so that small gradients survive float16; steps with gradients that overflowed are left out.
+"""`GradScaler`: losses are scaled up so that small gradients survive float16; a step whose gradients overflowed is skipped.
 
 The scale follows what training shows: it shrinks after a step that overflowed and grows after `growth_interval` that did not.
 """

@@ -20,10 +20,10 @@ Call = Callable[..., Any]
 
 
 def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any:
-    """A tensor in `dtype` when autocast may cast it, from the cache when it is there; else the tensor itself.
+    """A tensor cast to `dtype` if autocast may cast it, from the cache if it is there; otherwise the tensor itself.
 
     value        a tensor, None, or a list or tuple of them (which gives a list)
-    device_type  only tensors on such devices are cast; each tensor's own if left out
+    device_type  only tensors on such devices are cast; by default each tensor's own device type
 
     Eligible are floating tensors other than float64. For the kernels of operators at Autocast<B>, which call it with their
     own key excluded. Raises DTypeError when `dtype` is not floating, CallError for other values.

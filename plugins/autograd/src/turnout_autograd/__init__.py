@@ -2,6 +2,7 @@
 
 | room | holds |
 |---|---|
+| `errors` | the error classes, and every error text, a module per room that raises them |
 | `declarations` | a yaml file of gradients per family of operators, and their reader |
 | `generation` | from declarations to `generated`, the kernels and nodes of the standard operators; the build runs it |
 | `formulas` | functions that the yaml files call, a family a file |
@@ -16,6 +17,6 @@
 | `drawing` | the graph as a drawing |
 | `public` | `turnout.autograd` and `turnout.func`: names from the rooms above |
 
-`service.py` is what other plugins ask for, `errors.py` every error text, `plugin.py` the activation. The gradient of `mm` is in
+`service.py` is what other plugins ask for, `plugin.py` the activation. The gradient of `mm` is in
 `declarations/matrix_products.yaml` and `formulas/matrix_products.py`; its node is in `generated/matrix_products.py`.
 """

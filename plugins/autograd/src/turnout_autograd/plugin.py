@@ -12,7 +12,7 @@ from turnout.plugins import hookimpl
 
 @hookimpl
 def turnout_available() -> str | None:
-    """Why it cannot work here, or None."""
+    """Why the plugin cannot work here, or None."""
     generated = find_spec("turnout_autograd.generated")
     if generated is None or generated.origin is None:  # without an origin: a folder that holds no package
         return "its kernels are not generated; run `python -m turnout_autograd.generation`"

@@ -1,4 +1,4 @@
-"""What other plugins ask of this one: `turnout.plugins.service("Autograd")`. What users call is in `public`."""
+"""What other plugins call in this one: `turnout.plugins.service("Autograd")`. What users call is in `public`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every error of vmap: the class, and the texts of all of them."""
+"""Every error of vmap: the classes and all texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class VmapError(TurnoutError, RuntimeError):
-    """A call that cannot be made inside of vmap, or a function that cannot be mapped as asked."""
+    """A call that cannot be made inside vmap, or a function that cannot be mapped as requested."""
 
 
 class VmapArgumentError(TurnoutError, ValueError):
@@ -44,15 +44,16 @@ def no_value(what: str) -> str:
 
 def no_memory(what: str) -> str:
     return (
-        f"{what}: a tensor inside vmap is no array of its own\n"
+        f"{what}: a tensor inside vmap does not have an array of its own\n"
         "  to fix  return it from the mapped function, and convert the result"
     )
 
 
 def captured_write(name: str, argument: str) -> str:
     return (
-        f"{name}: '{argument}' is not batched by this vmap, but what would be written into it is: every example has a value of "
-        "its own for it\n  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
+        f"{name}: '{argument}' is not batched by this vmap, but the values to be written are: each example has "
+        "a value of its own\n"
+        "  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
     )
 
 
@@ -76,15 +77,15 @@ def slow_loop(op: Operator) -> str:
 
 
 def empty_loop(op: Operator) -> str:
-    return f"{op.qualified_name} has no batching rule, and without examples there is nothing to run it on"
+    return f"{op.qualified_name} has no batching rule and would run once per example, but there are no examples"
 
 
 def no_tensors(op: Operator) -> str:
-    return unmappable(op.qualified_name, "it returns something that is no tensor")
+    return unmappable(op.qualified_name, "it returns a value that is not a tensor")
 
 
 def out_shape(name: str, have: tuple[int, ...], wanted: tuple[int, ...]) -> str:
-    return f"{name}: inside vmap 'out' must have the result's shape {list(wanted)} already, it has {list(have)}"
+    return f"{name}: inside vmap 'out' must have the result's shape {list(wanted)} already; it has {list(have)}"
 
 
 # ---- random numbers
@@ -92,7 +93,7 @@ def out_shape(name: str, have: tuple[int, ...], wanted: tuple[int, ...]) -> str:
 
 def random_refused(name: str) -> str:
     return (
-        f"{name}: random numbers inside vmap need to know whether all examples share them\n"
+        f"{name}: inside vmap it must be known whether all examples share the random numbers\n"
         "  to fix  vmap(..., randomness='same') or randomness='different'"
     )
 
@@ -132,7 +133,7 @@ def dim_kind(what: str, place: str, dim: Any) -> str:
 
 
 def dim_of_other(place: str, dim: int, value: Any) -> str:
-    return f"vmap: in_dims says {dim} for {place}, which is no tensor but {type(value).__name__}; use None for it"
+    return f"vmap: in_dims says {dim} for {place}, which has type {type(value).__name__} and is not a tensor; use None for it"
 
 
 def dim_range(what: str, place: str, dim: int, ndim: int) -> str:
@@ -148,7 +149,7 @@ def sizes_differ(sizes: list[tuple[str, int]]) -> str:
 
 
 def output_kind(place: str, value: Any) -> str:
-    return f"vmap: the mapped function must return tensors, {place} is {type(value).__name__}"
+    return f"vmap: the mapped function must return tensors; {place} is {type(value).__name__}"
 
 
 def output_batched(place: str) -> str:
@@ -163,8 +164,8 @@ def chunk(size: Any) -> str:
 
 
 def bad_rule(name: str, found: Any) -> str:
-    return f"{name}: its vmap rule must return a tuple (result, out_dims), it returned {type(found).__name__}"
+    return f"{name}: its vmap rule must return a tuple (result, out_dims); it returned {type(found).__name__}"
 
 
 def bad_out_dims(name: str, bdims: Any) -> str:
-    return f"{name}: the out_dims of its vmap rule do not fit the result, they are {bdims!r}"
+    return f"{name}: the out_dims of its vmap rule do not fit the result; they are {bdims!r}"

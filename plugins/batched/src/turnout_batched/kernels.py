@@ -1,4 +1,4 @@
-"""What stands at Batched for each operator: its rule, a decomposition, or a loop over the examples.
+"""What runs at Batched for each operator: its rule, a decomposition, or a loop over the examples.
 
 `decide` goes in this order: a row of the tables in `rules`, or the rule of the operator's class; in-place and out variants by
 their functional operator; a kernel that is written in operators, called with the batched tensors; a loop, which warns once.

@@ -102,7 +102,7 @@ def lower(tensor: Tensor, levels: Levels) -> Tensor:
 
 
 def raise_(tensor: Tensor, levels: Levels) -> Tensor:
-    """The inverse: the leading dims become the batch dims of `levels`."""
+    """The inverse of `lower`: the leading dims become the batch dims of `levels`."""
     if not levels:
         return tensor
     last = levels[-1]

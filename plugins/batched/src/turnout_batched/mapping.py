@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout_aten import operators as aten
@@ -14,23 +14,32 @@ from turnout_batched import errors
 from turnout_batched.levels import Level, check_active, moved
 from turnout_batched.values import BATCHED, batched_tensor
 
-Function = Callable[..., Any]
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 
 def vmap(
-    func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> Function:
-    """A function that does for a batch what `func` does for one example.
+    func: Callable[P, R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[P, R]:
+    """Return a function that does for a batch what `func` does for one example.
 
-    in_dims     which dim of each argument is the batch, None for arguments that all examples share; an int or None for all
+    in_dims     which dim of each argument is the batch; None for an argument that all examples share. An int or None for all
                 arguments, or a tuple with one entry for each, which may be nested as the argument is
-    out_dims    where the batch dim goes in each result, in the same way; None for a result that is the same for all
+    out_dims    where the batch dim goes in each result, written likewise; None for a result that is the same for all
     randomness  "error" refuses random operators, "same" draws once for all examples, "different" for each
     chunk_size  how many examples at a time; None for all at once
 
     Keyword arguments are passed on as they are. Raises VmapArgumentError for dims that do not fit the arguments, and
-    VmapError for what a batch cannot do: `item()`, Python conditions on values, writing an example's values into a tensor
-    that all share.
+    VmapError for what a batch cannot do: `item()`, Python conditions on values, and writes of one example's values into a
+    tensor that all examples share.
     """
     plugins.require_functionality("Batched")
     if not callable(func):
@@ -108,8 +117,8 @@ def _size(leaves: list[Any], dims: list[int | None], names: list[str]) -> int:
 
 
 def _run(
-    func: Function, leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any], size: int, out_dims: Any,
-    randomness: str,
+    func: Callable[..., Any], leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any],
+    size: int, out_dims: Any, randomness: str,
 ) -> Any:  # fmt: skip
     level = Level(size, randomness)
     with level:

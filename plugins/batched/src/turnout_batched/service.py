@@ -1,4 +1,4 @@
-"""What core's public functions use while this plugin is active, and what it counts."""
+"""What core's public functions call while this plugin is active, and the counts that it keeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from turnout_batched.mapping import vmap
 
 
 def loop_counts() -> dict[str, int]:
-    """How many calls ran once per example for want of a batching rule, by operator."""
+    """How many calls ran once per example because the operator has no batching rule, by operator."""
     return dict(LOOPS)
 
 

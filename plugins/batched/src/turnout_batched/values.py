@@ -34,7 +34,7 @@ class BatchedValue:
 
 
 class BatchedTensor(Tensor):
-    """A tensor of one example, as the mapped function sees it. What needs memory or history asks the value, or is an error."""
+    """A tensor of one example, as the mapped function sees it. What needs memory or history goes to the value, or is an error."""
 
     __slots__ = ()
 
@@ -79,12 +79,12 @@ class BatchedTensor(Tensor):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Refused: the value is shared by all examples."""
+        """Refused, because all examples share the value."""
         raise errors.VmapError(errors.imperative("requires_grad_()"))
 
     @property
-    def grad(self) -> Tensor | None:
-        return None
+    def grad(self) -> Tensor:
+        return None  # type: ignore[return-value]  # as `Tensor.grad` has it
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

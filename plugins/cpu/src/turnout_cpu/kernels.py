@@ -34,7 +34,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
 
 
 def negative(self: Any, out: Any = None) -> Any:
-    """-self; into an array with gaps by way of a new one: at every eighth float64 NumPy 2.4 takes wrong elements there."""
+    """-self; for an output with gaps through a new array, because NumPy 2.4 then reads wrong elements at every eighth float64."""
     if out is None or out.flags.c_contiguous:
         return np.negative(self, out)
     np.copyto(out, np.negative(self))

@@ -110,7 +110,7 @@ def solve_triangular(self: Any, B: Any, upper: bool, left: bool, unitriangular: 
     A = np.broadcast_to(self, (*out.shape[:-2], *self.shape[-2:]))
     B = np.broadcast_to(B, out.shape)
     for at in _batch(out.shape):
-        # The transposed system, for BLAS wants columns one after the other.
+        # The transposed system, because BLAS wants columns one after the other.
         out[at] = trsm(1, A[at].T, B[at].T, side=int(left), lower=int(upper), diag=int(unitriangular)).T
 
 

@@ -34,10 +34,10 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
 
 
 def keep_freed_memory() -> None:
-    """Free one block of 32 MiB that was never touched: from then on glibc keeps up to 64 MiB of what is freed.
+    """Free one untouched block of 32 MiB: from then on glibc keeps up to 64 MiB of freed memory.
 
-    Otherwise it may give every large temporary back to the system, and each one costs its page faults again: 360 of them in a
-    training step of a small network, 0.7 ms of 1.6. Elsewhere than on glibc this does nothing.
+    Otherwise it may return every large temporary to the system, and each new one costs its page faults again: 360 of them in a
+    training step of a small network, 0.7 ms of 1.6. Without glibc this does nothing.
     """
     numpy.empty(_ADAPTED, numpy.uint8)
 

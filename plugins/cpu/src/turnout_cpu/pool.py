@@ -23,7 +23,7 @@ LARGE = 1 << 19
 
 
 class Pool:
-    """Runs work on several threads. `threads()` says how many: 0 is one per core, 1 none but the caller's."""
+    """Runs work on several threads. `threads()` says how many: 0 means one per core, 1 only the caller's own."""
 
     def __init__(self, threads: Callable[[], int]) -> None:
         self._threads = threads
@@ -43,7 +43,7 @@ class Pool:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def apply(self, ufunc: Any, inputs: tuple[Any, ...], out: Any) -> Any:
-        """`ufunc(*inputs, out)` in pieces, or None where the arrays are no equal blocks of flat memory.
+        """`ufunc(*inputs, out)` in pieces, or None where the arrays are not equal blocks of flat memory.
 
         Inputs are arrays of one shape, and Python numbers or 0-dim arrays. Without `out` the result is a new array.
         """

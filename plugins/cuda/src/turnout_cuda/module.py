@@ -1,7 +1,7 @@
-"""`CuPyModule`: CuPy under NumPy's names, with the few that the shared kernel library uses and CuPy has not.
+"""`CuPyModule`: CuPy under NumPy's names, with the few that the shared kernel library uses and CuPy lacks.
 
 CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, accumulates sums and products only, and adds at
-repeated indices for some dtypes only. It multiplies at none: those operators are left out (`WITHOUT`).
+repeated indices for some dtypes only. It multiplies at repeated indices for no dtype, so those operators are omitted (`WITHOUT`).
 Everything else is CuPy's own, looked up when it is asked for.
 
 Where CuPy differs from NumPy in what a name does, kernels ask: `wraps_indices` says that an index out of range gives an element

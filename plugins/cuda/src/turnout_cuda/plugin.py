@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def turnout_available() -> str | None:
-    """Why it cannot work here, or None."""
+    """Why the plugin cannot work here, or None."""
     try:
         import cupy
     except Exception as error:  # noqa: BLE001 - a CuPy built for other drivers fails in any way

@@ -45,7 +45,7 @@ class MetaArray:
 
 
 class MetaBackend(TensorBackend):
-    """No memory, no values: kernels have nothing to do, and reading a value raises NoDataError."""
+    """It has no memory and no values: kernels do nothing, and reading a value raises NoDataError."""
 
     name = "Meta"
     device_type = "meta"
@@ -123,7 +123,7 @@ def row_major(shape: Ints) -> Ints:
 
 
 def _layout(array: MetaArray) -> tuple[Any, ...]:
-    """What makes two arrays of one root the same elements in the same order."""
+    """The key by which two arrays of one root have the same elements in the same order."""
     kept = tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1)
     return (array.offset, kept)
 

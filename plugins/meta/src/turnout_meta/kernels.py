@@ -1,6 +1,6 @@
 """The Meta table. Core's shape functions do all the work, so every structured operator has the same kernel: nothing.
 
-Operators whose output shape depends on values cannot run here, and say so.
+Operators whose output shape depends on values cannot run here: they raise an error.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def broadcast_strides(array: ClArray, shape: Ints) -> Ints:
 
 
 def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None = None) -> ClArray:
-    """An uninitialised array in memory of its own."""
+    """An uninitialised array with its own memory."""
     if strides is None:
         strides = row_major(shape)
     reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))

@@ -66,7 +66,7 @@ def nan_to_num(self: ClArray, nan: float | None, posinf: float | None, neginf: f
 
 
 def sgn(self: ClArray, out: ClArray) -> None:
-    """Of real numbers the sign."""
+    """The sign: OpenCL kernels have real numbers only."""
     sign(self, out)
 
 

@@ -122,7 +122,7 @@ class ClDevice:
 
 
 def found_devices(platform: str = "") -> list[cl.Device]:
-    """The OpenCL devices of the platforms whose name contains a text, in the driver's order. Empty where there is no driver."""
+    """The OpenCL devices of the platforms whose name contains a text, in the driver's order. Empty without a driver."""
     try:
         platforms = cl.get_platforms()
     except cl.Error:

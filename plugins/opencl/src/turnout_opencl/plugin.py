@@ -20,7 +20,7 @@ _ACTIVE: list[OpenCLBackend] = []
 
 @hookimpl
 def turnout_available() -> str | None:
-    """Why it cannot work here, or None."""
+    """Why the plugin cannot work here, or None."""
     if not found_devices():
         return (
             "no OpenCL device was found; install a driver, or `pip install pocl-binary-distribution` for one on the CPU"

@@ -21,7 +21,7 @@ Kernel = Callable[..., Any]
 
 
 def operands(out: ClArray, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[int], list[Any]]:
-    """Buffers, strides, offsets of the operands broadcast to `out`, and the numbers in place of those that are no arrays."""
+    """Buffers, strides and offsets of the operands broadcast to `out`, and the numbers in place of those that are not arrays."""
     buffers, strides, bases, numbers = [], [], [], []
     nowhere = (0,) * len(out.shape)
     for value in given:
@@ -51,7 +51,7 @@ def run_map(name: str, out: ClArray, x: Any, y: Any = None, z: Any = None, w: An
 
 
 def run_test(name: str, out: ClArray, x: Any, y: Any = None) -> ClArray:
-    """Queue a question about operands of one dtype into `out`, whose elements are bytes."""
+    """Queue a comparison or test of operands of one dtype into `out`, whose elements are bytes."""
     place = out.place
     dtype = (x if isinstance(x, ClArray) else y).dtype
     kind = TYPES[dtype]
@@ -209,7 +209,7 @@ def addcmul(self: ClArray, tensor1: ClArray, tensor2: ClArray, value: Any, out: 
 
 
 def absolute(self: ClArray, out: ClArray) -> None:
-    """Of unsigned numbers the number."""
+    """The absolute value; of an unsigned number, the number itself."""
     run_map("abs", out, self)
 
 

@@ -1,6 +1,6 @@
-"""A graph as JSON: operators by name, arguments as data, constants as their bytes. Reading a file runs nothing of it.
+"""A graph as JSON: operators by name, arguments as data, constants as their bytes. Reading a file runs none of it.
 
-A value that JSON has no word for is an object with one key that says what it is: {"ref": 3}, {"dtype": "float32"},
+A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"dtype": "float32"},
 {"device": "cpu"}, {"tuple": [...]}, {"float": "inf"}, {"complex": ["0.0", "1.0"]}, {"generator": 0}.
 """
 
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
-from turnout.devices import Device, device
+from turnout.devices import Device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import FileFormatError, TurnoutError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 from turnout_aten.functions import return_types
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_aten.trees import LEAF, Structure
@@ -39,7 +40,7 @@ FORMAT, VERSION = "turnout.graph", 1
 
 
 def save(graph: Graph, path: str | os.PathLike[str]) -> None:
-    """Write a graph into a file; nothing is written when a value of it is no data."""
+    """Write a graph into a file; nothing is written when one of its values cannot be saved."""
     text = json.dumps(to_data(graph), indent=1, allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -207,7 +208,7 @@ def _read_structure(data: Any) -> Any:
 
 
 def _read_constant(data: dict[str, Any], target: Device | None) -> Constant:
-    at = device(data["device"]) if target is None else target
+    at = device(data["device"] if target is None else target)
     at = at.backend.resolve_device(at)
     array = at.backend.from_host(b64decode(data["data"]), tuple(data["shape"]), dtype_named(data["dtype"]), at)
     tensor: Tensor = wrap(array, at)

@@ -8,11 +8,11 @@ from turnout.errors import TurnoutError
 
 
 class TraceError(TurnoutError, RuntimeError):
-    """A function that cannot be traced, or a graph that cannot be called as it was."""
+    """A function that cannot be traced, or a graph that cannot be called with these arguments."""
 
 
 class TraceWarning(UserWarning):
-    """Something of a traced function became a constant of its graph."""
+    """A value that a traced function computed became a constant of its graph."""
 
 
 def inside_vmap() -> str:
@@ -37,7 +37,7 @@ def captured_written(op: str, argument: str) -> str:
     """A write into a tensor from outside."""
     return (
         f"{op}: the traced function writes into {argument!r}, a tensor from outside that is not among its inputs\n"
-        "  as a constant of the graph it would be written in each replay, and nobody would see it\n"
+        "  each replay would write into the graph's own copy, and the program would not see it\n"
         "  to fix  make it an argument of the function (a gradient in .grad: set it to None first)"
     )
 
@@ -45,7 +45,7 @@ def captured_written(op: str, argument: str) -> str:
 def captured_view() -> str:
     """A tensor from outside that shares memory with a value of the graph."""
     return (
-        "trace: a tensor from outside shares its memory with an input, or with a view of one, and a replay could not know that\n"
+        "trace: a tensor from outside shares its memory with an input, or with a view of one; a replay cannot reproduce that\n"
         "  to fix  make the view inside the traced function"
     )
 
@@ -56,7 +56,7 @@ def became_number(op: str, value: object) -> str:
 
 
 def wrong_structure(name: str, expected: list[str], found: list[str]) -> str:
-    """A graph called with arguments that are nested otherwise than those it was traced with."""
+    """A graph called with arguments that are nested differently from those it was traced with."""
     return (
         f"{name}: the arguments must be nested as they were when the graph was traced\n"
         f"  traced  {', '.join(expected)}\n  got     {', '.join(found)}"
@@ -64,8 +64,8 @@ def wrong_structure(name: str, expected: list[str], found: list[str]) -> str:
 
 
 def wrong_leaf(name: str, where: str, expected: str, found: str) -> str:
-    """A graph called with another constant than the one it was traced with."""
-    return f"{name}: {where} must be {expected} as it was when the graph was traced, got {found}"
+    """A graph called with a constant that differs from the one it was traced with."""
+    return f"{name}: {where} must be {expected}, as when the graph was traced; got {found}"
 
 
 def not_an_output(value: Any) -> str:
@@ -77,20 +77,20 @@ def not_an_output(value: Any) -> str:
 
 
 def not_saved(what: str, value: object) -> str:
-    """A value in a graph that is no data."""
-    return f"save: {what} is a {type(value).__name__}, which is no data that a file can hold"
+    """A value in a graph that cannot be saved."""
+    return f"save: {what} has type {type(value).__name__}, which a file cannot hold"
 
 
 def not_a_graph(path: str, why: str) -> str:
-    """A file that is no saved graph."""
+    """A file that is not a saved graph."""
     return f"load: {path} is not a saved graph: {why}"
 
 
 def other_arguments(path: str, op: str, found: int, expected: int) -> str:
-    """A file with a call that the operator as it is now does not take."""
-    return f"load: {path} calls {op} with {found} arguments, the operator that is installed takes {expected}"
+    """A file with a call that the installed operator does not accept."""
+    return f"load: {path} calls {op} with {found} arguments, but the installed operator takes {expected}"
 
 
 def newer(path: str, version: object, known: int) -> str:
     """A file of a later format."""
-    return f"load: {path} has version {version} of the format, this turnout-tracer reads up to {known}"
+    return f"load: {path} has version {version} of the format; this turnout-tracer reads versions up to {known}"

@@ -18,7 +18,7 @@ from turnout_tracer.structures import Nested
 
 
 class Graph:
-    """What a function did to its inputs: call it with others, print it, `save` it. Made by `turnout.trace(f)(*inputs)`.
+    """The operators that a function called, to run on other inputs, print or `save`. `turnout.trace(f)(*inputs)` makes it.
 
     name        the function's
     inputs      the names of the tensors it takes, in order
@@ -41,10 +41,10 @@ class Graph:
         self._count: int | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the operators on other inputs, nested as those that were traced; the result is nested as the function's was.
+        """Run the operators on other inputs, nested as the traced ones were; the result is nested as the function's result was.
 
-        They are ordinary calls: they are differentiated, cast, batched and traced like any. Sizes and numbers that the
-        function computed in Python are constants. Raises TraceError when the arguments are nested otherwise.
+        These are ordinary calls: they are differentiated, cast, batched and traced like any other. Sizes and numbers that the
+        function computed in Python are constants. Raises TraceError when the arguments are nested differently.
         """
         given = self.signature.values_of([args, kwargs], self.name)
         values: list[Any] = [None] * self.count()
@@ -101,7 +101,7 @@ class Graph:
         return f"<Graph {self.name}({', '.join(self.inputs)}): {len(self.nodes)} calls>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a JSON file, constants included. Raises TraceError for a value that is no data."""
+        """Write it into a JSON file, constants included. Raises TraceError for a value that cannot be saved."""
         data.save(self, path)
 
     @staticmethod

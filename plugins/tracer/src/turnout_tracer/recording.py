@@ -28,7 +28,11 @@ from turnout_tracer.nodes import Constant, Node, Ref
 from turnout_tracer.structures import VALUE, Nested, places_in, take_apart
 
 if TYPE_CHECKING:
+    from typing import ParamSpec
+
     from turnout.operators import Operator
+
+    P = ParamSpec("P")
 
 TRACER = KEYS.bit("Tracer")
 ABOVE = KEYS.bit("Autograd") | KEYS.bit("AutogradOther")
@@ -223,7 +227,7 @@ def is_tracing() -> bool:
     return RECORDING.get() is not None
 
 
-def trace(function: Callable[..., Any]) -> Callable[..., Graph]:
+def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
     """`trace(f)(*inputs)` runs f once and returns the graph of the operators that it called.
 
     Those of backward are included, and custom ones. Inputs and results are tensors (and generators), nested in lists, tuples

@@ -1,4 +1,4 @@
-"""Activates what can be activated: questions about kernels are about all installed plugins, not only those in use."""
+"""Activates every usable plugin, because questions about kernels concern all installed plugins and not only those in use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ BROKEN = ("failed", "incompatible", "conflict", "blocked")
 
 
 def activate_all() -> list[PluginRecord]:
-    """Activate every plugin that can be; all records, with the states in which that left them."""
+    """Activate every plugin that can be activated; return all records, with their states afterwards."""
     from turnout import plugins
     from turnout.errors import ConfigError
 
-    with contextlib.suppress(ConfigError):  # what would be disabled is not known: nothing is activated
+    with contextlib.suppress(ConfigError):  # it is not known what would be disabled, so nothing is activated
         plugins.activate_all()
     return plugins.all_plugins()
 
@@ -26,7 +26,7 @@ def activate_all() -> list[PluginRecord]:
 def activate_with_note() -> list[PluginRecord]:
     """The same, with a line on the standard error when some are broken.
 
-    Raises ConfigError for a configuration that cannot be read: what it would disable is not known.
+    Raises ConfigError for a configuration that cannot be read, because it is not known what it would disable.
     """
     from turnout import config
 

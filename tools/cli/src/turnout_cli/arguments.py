@@ -24,7 +24,7 @@ _CONSTANTS = {"none": None, "true": True, "false": False, "inf": float("inf"), "
 
 
 def read(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments. Raises click.BadParameter for what is none of the forms above.
+    """Positional and keyword arguments. Raises click.BadParameter for any other form.
 
     Tensors activate the backend of their device, `:grad` activates Autograd; their elements are not set.
     """
@@ -62,7 +62,7 @@ def value(text: str) -> Any:
     if dtype is not None:
         return dtype
     if re.fullmatch(r"[a-z_]+(:[0-9]+)?", text):
-        return text  # a device, a layout, a mode of rounding: texts without blanks need no quotes
+        return text  # a device, a layout or a rounding mode: texts without blanks need no quotes
     raise click.BadParameter(
         f"{text!r} is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], true, none "
         "or 'text'"
@@ -70,7 +70,7 @@ def value(text: str) -> Any:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
+    """The parts between the commas that are outside of brackets."""
     parts, depth, start = [], 0, 0
     for i, character in enumerate(text):
         depth += (character in "[(") - (character in "])")
@@ -89,17 +89,17 @@ def _dtype(name: str) -> Any:
 
 def _tensor(dtype_name: str | None, shape: str, rest: str, text: str) -> Any:
     import turnout
-    from turnout.devices import default_device
+    from turnout_aten.tensor.devices import default_device, device
     from turnout_aten.tensor.tensor import wrap
 
     dtype = turnout.get_default_dtype() if dtype_name is None else _dtype(dtype_name)
     if dtype is None:
         raise click.BadParameter(
-            f"{text!r}: there is no dtype {dtype_name!r}; turnout has float32, int64, bool and others"
+            f"{text!r}: {dtype_name!r} is not a dtype; turnout has float32, int64, bool and others"
         )
     options = _REST.findall(rest)
     places = [option[1:] for option in options if option.startswith("@")]
-    place = turnout.device(places[-1]) if places else default_device()
+    place = device(places[-1]) if places else default_device()
     backend = place.backend
     place = backend.resolve_device(place)
     sizes = tuple(int(size) for size in shape.replace(" ", "").split(",") if size)

@@ -1,6 +1,6 @@
-"""`coverage`: the matrix of operators by keys, in the terminal, as JSON or as a page that people can filter.
+"""`coverage`: the matrix of operators by keys, in the terminal, as JSON, or as a page that readers can filter.
 
-An entry of an operator's computed table is of one of four kinds: a kernel of its own, a composite (a kernel for an alias key), a
+An entry of an operator's computed table has one of four kinds: a kernel of its own, a composite (a kernel for an alias key), a
 fallback (one kernel for every operator of a key), or missing.
 """
 
@@ -39,14 +39,17 @@ Matrix = dict[str, dict[str, "Entry"]]
 
 @click.command
 @click.argument("pattern", default="*")
-@click.option("--key", "wanted", multiple=True, help="Show this key only; may be repeated.")
+@click.option("--key", "wanted", multiple=True, help="Show only this key; may be repeated.")
 @click.option("--missing", is_flag=True, help="Only operators that lack a kernel for one of the keys shown.")
 @click.option(
-    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to filter in a browser."
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page that can be filtered in a browser.",
 )
 @facts
 def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
-    """Print operators by keys, those whose names match PATTERN (such as '*_backward'): what serves each, from where."""
+    """Print what serves each operator at each key. PATTERN, such as '*_backward', selects operators by name."""
     from turnout.registry import REGISTRY
 
     activate_with_note()
@@ -70,7 +73,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _served(op: Operator) -> dict[str, Entry]:
-    """The entries that run something: fallthroughs and keys that nothing serves are left out."""
+    """The entries that run something: fallthroughs and keys without a kernel are omitted."""
     return {
         k: e for k, e in op.table().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)
     }
@@ -113,7 +116,7 @@ def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
 
 
 def _page(matrix: Matrix, keys: list[str]) -> str:
-    """The page: a template of this package with the matrix as data in it. Equal entries are written once."""
+    """The page: a template of this package with the matrix as data in it. Equal entries are stored once."""
     from turnout.registry import REGISTRY
 
     entries: list[dict[str, str]] = []

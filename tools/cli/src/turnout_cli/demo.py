@@ -26,14 +26,12 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     show_default=True,
     help="One hidden layer, or two convolutions and a linear layer.",
 )
+@click.option("--device", default=None, help="Where to train, such as cpu or cuda:0; by default the configured device.")
 @click.option(
-    "--device", default=None, help="Where to train, such as cpu or cuda:0; the configured default if left out."
+    "--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs."
 )
 @click.option(
-    "--epochs", type=click.IntRange(min=1), help="Passes over the training images; what the model needs if left out."
-)
-@click.option(
-    "--seed", default=0, show_default=True, help="Of the split, the initial weights and the order of batches."
+    "--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches."
 )
 @click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
 @click.option(
@@ -110,7 +108,7 @@ def train(
     with turnout.trace_dispatch():
         digits.train_step(
             model, optimiser, *batch, scaler
-        )  # operators resolve anew in a trace: that is not what a step costs
+        )  # in a trace operators resolve anew, which is not part of the cost of a step
         with turnout.trace_dispatch() as log:
             digits.train_step(model, optimiser, *batch, scaler)
     explained, explanation = model.explain(data.images)
@@ -172,7 +170,7 @@ def _print(found: dict[str, Any]) -> None:
     print_lines("what ran in one step, by key and kernel")
     print_table(("key", "kernel", "calls", "us, own"), rows)
     if found["hosted"]:
-        print_lines("", "what had no kernel there, and ran on another device and was copied back")
+        print_lines("", "what had no kernel there: it ran on another device, and its results were copied back")
         print_table(
             ("operator", "on", "ran on", "calls"),
             [(h["operator"], h["device"], h["host"], h["calls"]) for h in found["hosted"]],

@@ -69,7 +69,7 @@ def plugins(as_json: bool) -> None:
         print_lines("no plugin is installed: pip install turnout-cpu")
     problem = config.problem()
     if problem is not None:
-        note(f"as if nothing were configured, for the configuration cannot be read:\n{problem}")
+        note(f"the configuration cannot be read, so this is what holds without one:\n{problem}")
 
 
 @click.command
@@ -133,7 +133,7 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
         if with_traceback and each["traceback"]:
             print_lines(_indented("\n".join(each["traceback"])))
     for name in found["dangling"]:
-        print_lines(f"operator {name}: has kernels, but nobody defines it")
+        print_lines(f"operator {name}: has kernels, but no plugin defines it")
     print_lines("", "healthy" if found["healthy"] else "something is broken: see above")
 
 
@@ -159,7 +159,7 @@ def config(name: str | None, as_json: bool) -> None:
 
     values = configuration.describe()
     if name is not None:
-        configuration.origin(name)  # an unknown name is an error that says what is near
+        configuration.origin(name)  # an unknown name is an error that lists similar names
         values = [value for value in values if value.name == name] or [configuration.current_store().value(name)]
     if as_json:
         print_json(

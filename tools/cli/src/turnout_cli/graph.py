@@ -31,15 +31,20 @@ _MODULE = "program_of_the_graph"  # the name of the file as a module: its own co
 
 
 class ProgramError(TurnoutError, RuntimeError):
-    """The program raised; what it raised is the cause."""
+    """The user's program raised an error, which is the cause of this one."""
 
 
 @click.command
 @click.argument("target", metavar=_TARGET)
-@click.option("--format", "format_", type=click.Choice(["dot", "svg"]), help="That of the suffix of -o, else dot.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["dot", "svg"]),
+    help="The format; by default that of the suffix of -o, else dot.",
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write into this file.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="How many nodes and leaves are drawn, nearest to the results."
+    "--limit", type=click.IntRange(min=1), help="Draw at most this many nodes and leaves, those nearest to the results."
 )
 @traceback_option
 def graph(target: str, format_: str | None, output: Path | None, limit: int | None) -> None:
@@ -81,7 +86,7 @@ def _loaded(path: Path) -> Iterator[ModuleType]:
     from importlib.util import module_from_spec, spec_from_file_location
 
     if not path.is_file():
-        raise Problem(f"there is no file {path}")
+        raise Problem(f"the file {path} does not exist")
     spec = spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise Problem(f"{path} is not a Python file")
@@ -117,7 +122,7 @@ def _function(program: ModuleType, path: Path, name: str) -> Callable[[], Any]:
             "  to fix  name a function that makes its inputs itself, and calls this one"
         ) from None
     except ValueError:
-        pass  # a callable without a signature: the call will tell
+        pass  # a callable without a signature: the call itself will show
     return found
 
 
@@ -135,7 +140,7 @@ def _called(function: Callable[[], Any], target: str) -> tuple[Any, dict[str, An
 
 @contextmanager
 def _keeping_variables(code: CodeType | None, into: dict[str, Any]) -> Iterator[None]:
-    """Put the variables of the code into a dict when it returns; the last time counts."""
+    """Put the variables of the code into a dict when it returns; the last return counts."""
 
     def profile(frame: Any, event: str, _arg: Any) -> None:
         if event == "return" and frame.f_code is code:
@@ -185,7 +190,7 @@ def _tracked(result: Any, target: str) -> list[Tensor]:
     tracked = [tensor for tensor in tensors if tensor.requires_grad]
     if not tracked:
         raise Problem(
-            f"{target} returned no tensor that requires a gradient: there is no graph behind them\n"
+            f"{target} returned no tensor that requires a gradient, so there is no graph to draw\n"
             "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
         )
     if len(tracked) < len(tensors):

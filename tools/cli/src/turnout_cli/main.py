@@ -1,4 +1,4 @@
-"""The group of commands and what all of them share: short errors, exit codes, `--json` and `--traceback`.
+"""The group of commands, and what they all share: short errors, exit codes, `--json` and `--traceback`.
 
 Exit codes: 0 fine; 1 an error, or `doctor` found something broken, or `diff` a difference; 2 a wrong command line.
 """
@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """Commands by name, loaded late; whatever they raise becomes a short message, unless --traceback is given."""
+    """Commands by name, loaded at first use; any error becomes a short message unless --traceback is given."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -47,7 +47,7 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except Exception as error:  # whatever it is: one message
+        except Exception as error:  # any error becomes one message
             if ctx.meta.get("turnout.traceback"):
                 raise
             raise Problem(_message(error)) from error

@@ -42,7 +42,7 @@ def operators_named(name: str) -> list[Operator]:
 
 @click.command
 @click.argument("operator")
-@click.option("--all", "everything", is_flag=True, help="List keys without a kernel and fallthroughs, too.")
+@click.option("--all", "everything", is_flag=True, help="List keys without a kernel and fallthroughs too.")
 @facts
 def table(operator: str, everything: bool, as_json: bool) -> None:
     """Print the computed table of OPERATOR, such as add, add.Tensor or mylib::scale: which kernel serves each key."""
@@ -82,7 +82,7 @@ def _short(source: str) -> str:
 @click.argument("arguments", nargs=-1)
 @facts
 def explain(operator: str, arguments: tuple[str, ...], as_json: bool) -> None:
-    """Say why OPERATOR with ARGUMENTS would run the kernel it would run.
+    """Say which kernel OPERATOR would run with ARGUMENTS, and why.
 
     Arguments are written like float32[2,3], float32[2,3]:grad@cpu, ones(2,3), 3, 2.5, [1,2], true, none, 'text',
     alpha=2.

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-WIDE = 200  # columns where the output is no terminal: nothing is cut off in a file or a pipe
+WIDE = 200  # columns where the output is not a terminal: in a file or a pipe nothing is cut off
 
 
 def console(*, stderr: bool = False) -> Any:
@@ -22,14 +22,14 @@ def console(*, stderr: bool = False) -> Any:
 
 
 def print_json(facts: Any) -> None:
-    """Facts as JSON on the standard output."""
+    """Print facts as JSON to standard output."""
     click.echo(json.dumps(facts, indent=2, default=str))
 
 
 def print_table(
     titles: Sequence[str], rows: Iterable[Sequence[object]], *, styles: dict[str, str] | None = None
 ) -> None:
-    """A table without frames; a cell whose text is a key of `styles` is coloured."""
+    """Print a table without frames; a cell whose text is a key of `styles` is coloured."""
     from rich.table import Table
     from rich.text import Text
 
@@ -55,5 +55,5 @@ def print_lines(*lines: str) -> None:
 
 
 def note(line: str) -> None:
-    """A line beside the facts, on the standard error."""
+    """Print a line about the facts to standard error."""
     click.echo(line, err=True)

@@ -23,7 +23,7 @@ SECTIONS = ("versions", "plugins", "fallbacks", "slots")
 def locked() -> dict[str, Any]:
     """The state of this process with all usable plugins active: versions, plugins, and what serves each slot.
 
-    A slot is `[kernel, reason, distribution and version]`. Left out are slots that fall through or that nothing serves,
+    A slot is `[kernel, reason, distribution and version]`. Omitted are slots that fall through or have no kernel,
     and those that a fallback serves as it serves all operators: it stands under `fallbacks`.
     """
     import platform
@@ -81,13 +81,13 @@ def lock(output: Path | None, as_json: bool) -> None:
 
 
 class WrongFile(Problem):
-    """A file that is no lock."""
+    """A file that is not a lock file."""
 
     exit_code = 2
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A lock file. Raises WrongFile with the reason when it is none."""
+    """A lock file. Raises WrongFile with the reason for any other file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -3,13 +3,13 @@
 `x.__array_namespace__()` is this module, for code that takes arrays of any library. Its functions are written with
 Turnout's own, so devices, gradients and transforms work through them. `linalg` and `fft` are the standard's extensions.
 
-A tensor is the standard's array object, except for what is PyTorch's in it:
-# differs from the standard: `x.size` is a method, for that is what PyTorch has; `turnout.array_api` itself never uses it.
+A tensor is the standard's array object, except where PyTorch differs:
+# differs from the standard: `x.size` is a method, as in PyTorch; `turnout.array_api` never uses it.
 # differs from the standard: operators (x + y) promote as in PyTorch; functions (add(x, y)) as in the standard.
 # differs from the standard: slices have positive steps only; `flip` reverses.
 Source: https://data-apis.org/array-api/2024.12/
 """
-# ruff: noqa: I001 - the names of each module stand in rows
+# ruff: noqa: I001 - the names of each module are laid out in rows
 
 from __future__ import annotations
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from turnout.devices import Device, default_device
-from turnout.devices import device as device_named
+from turnout.devices import Device
 from turnout.dtypes import DType, get_default_dtype, int64
 from turnout.errors import ArgumentError
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.generated import functions as fn
 from turnout_aten.tensor import creation as factories
 from turnout_aten.tensor import interop
+from turnout_aten.tensor.devices import default_device
+from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -30,9 +31,9 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, copy: bool | None = None) -> Tensor:
     """An array from an array, a Python number, nested sequences, or another library's array.
 
-    copy  True: always new memory; None: shared where dtype and device allow it; False: ValueError where they do not
+    copy  True: always new memory. None: shared memory if dtype and device allow it. False: ValueError if they do not
 
-    Raises OverflowError for a Python int that no dtype in use holds, otherwise as `turnout.tensor` does.
+    Raises OverflowError for a Python int that does not fit in the dtype; otherwise as `turnout.tensor` does.
     """
     place = None if device is None else device_named(device)
     if isinstance(obj, Tensor):
@@ -48,19 +49,19 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, co
                 f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids"
             )
     if isinstance(obj, int) and dtype is None and not -(2**63) <= obj < 2**63:
-        raise OverflowError(f"asarray: {obj} is no int64, the default integer dtype")
+        raise OverflowError(f"asarray: {obj} does not fit in int64, the default integer dtype")
     return factories.tensor(obj, dtype=dtype, device=place) if copy else factories.as_tensor(obj, dtype, place)
 
 
 def _moved(x: Tensor, dtype: DType | None, place: Device | None, copy: bool) -> Tensor:
-    """The tensor in a dtype on a device; its history goes on."""
+    """The tensor in a dtype, on a device. It keeps its history."""
     return x.to(dtype=dtype or x.dtype, device=place or x.device, copy=copy)
 
 
 def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) -> Tensor:
-    """An array over the memory of an object with `__dlpack__`; copied for another `device`, or with copy=True.
+    """An array that shares the memory of an object with `__dlpack__`. It is a copy for another `device` or with copy=True.
 
-    Raises ArgumentError where copy=False forbids that, otherwise as `turnout.from_dlpack` does.
+    Raises ArgumentError if a copy is needed but copy=False; otherwise as `turnout.from_dlpack` does.
     """
     made = interop.from_dlpack(x)
     return asarray(made, device=device, copy=copy)
@@ -75,7 +76,7 @@ def arange(
     dtype: DType | None = None,
     device: Place = None,
 ) -> Tensor:
-    """start, start + step, ... up to but without `stop`; from 0 to `start` where only that is given; empty where none fits."""
+    """start, start + step, ... up to `stop`, which is excluded. With one argument, counts from 0 to it. May be empty."""
     if stop is None:
         start, stop = 0, start
     if dtype is None:
@@ -95,7 +96,7 @@ def linspace(
     device: Place = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` evenly spaced numbers, the last of them `stop`, or one step before it without `endpoint`."""
+    """`num` evenly spaced numbers. The last is `stop`; without `endpoint` it is one step before `stop`."""
     if endpoint:
         return fn.linspace(start, stop, num, dtype=dtype, device=device)
     return fn.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
@@ -113,7 +114,7 @@ def eye(
 
 
 def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """An array whose elements are whatever was in memory."""
+    """An array with unspecified contents."""
     return fn.empty(_sizes(shape), dtype=dtype, device=device)
 
 
@@ -128,7 +129,7 @@ def ones(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> T
 
 
 def full(shape: Shape, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """An array of one number, in the default dtype of the number's kind unless `dtype` says another."""
+    """An array filled with one number. The dtype defaults to the default dtype of the number's kind."""
     return fn.full(_sizes(shape), fill_value, dtype=dtype, device=device)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from turnout.devices import Device
 
-# The categories that a kind names.
+# Kind -> categories.
 KINDS = {
     "bool": (BOOL,),
     "signed integer": (INT,),
@@ -33,17 +33,17 @@ def _dtype(value: DType | Tensor) -> DType:
 
 
 def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
-    """x in another dtype, on another device; with copy=False x itself where nothing is to be converted.
+    """x in another dtype or on another device. With copy=False, x itself if nothing changes.
 
-    Raises DTypeError from complex to real, where a part would be lost: use `real` or `abs`.
+    Raises DTypeError for complex to real because the imaginary part would be lost; use `real` or `abs`.
     """
     if x.dtype.category == COMPLEX != dtype.category:
-        raise DTypeError(f"astype: {x.dtype.name} is not converted to {dtype.name}; take real, imag or abs first")
+        raise DTypeError(f"astype: cannot convert {x.dtype.name} to {dtype.name}; take real, imag or abs first")
     return x.to(dtype=dtype, device=x.device if device is None else device, copy=copy)
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
-    """Whether the dtype `to` holds all of another one, by the promotion of the standard: kinds are not crossed."""
+    """Whether the standard's promotion converts a dtype to `to`. It never crosses kinds."""
     source = _dtype(from_)
     if source is to:
         return True
@@ -56,7 +56,7 @@ def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
 
 
 def finfo(type: DType | Tensor, /) -> limits.finfo:
-    """The limits of a floating-point dtype, or of the parts of a complex one. Raises DTypeError for others."""
+    """The limits of a floating-point dtype, or of the parts of a complex dtype. Raises DTypeError for others."""
     return limits.finfo(_dtype(type))
 
 
@@ -66,16 +66,16 @@ def iinfo(type: DType | Tensor, /) -> limits.iinfo:
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
-    """Whether a dtype is another one, or of a kind, or of any of several.
+    """Whether a dtype equals a dtype, belongs to a kind, or matches any of several of these.
 
-    Raises ArgumentError for a kind that does not exist, CallError for anything else.
+    Raises ArgumentError for an unknown kind, CallError for any other object.
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
         return dtype is kind
     if not isinstance(kind, str):
-        raise CallError(f"isdtype: kind is a dtype, a word or a tuple of them, got {kind!r}")
+        raise CallError(f"isdtype: kind must be a dtype, a string or a tuple of them, got {kind!r}")
     if kind not in KINDS:
         raise ArgumentError(f"isdtype: kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if dtype.category not in KINDS[kind]:
@@ -84,9 +84,9 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The common dtype of arrays and dtypes by the standard's tables; Python numbers give way.
+    """The common dtype of arrays and dtypes by the standard's tables. Python numbers adapt to it.
 
-    Raises CallError without an array or dtype, or for anything else, DTypeError where there is none.
+    Raises CallError without an array or dtype or for any other object, DTypeError if there is no common dtype.
     """
     numbers = [each for each in arrays_and_dtypes if isinstance(each, (bool, int, float, complex))]
     others = [_dtype(each) for each in arrays_and_dtypes if not isinstance(each, (bool, int, float, complex))]

@@ -1,4 +1,4 @@
-"""Functions of each element: operators of the same meaning, given the standard's signatures and promotion."""
+"""Elementwise functions: operators with the standard's signatures and promotion."""
 
 from __future__ import annotations
 
@@ -117,15 +117,15 @@ def round(x: Tensor, /) -> Tensor:
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1 as the elements are negative, 0 or positive, x / abs(x) for complex ones; NaN for NaN, not 0 as in `sgn`."""
+    """-1, 0 or 1 for negative, zero and positive elements; x / abs(x) for complex ones. NaN stays NaN, unlike in `sgn`."""
     found = fn.sgn(x)
     return found if x.dtype.category <= INT else fn.where(fn.isnan(x), x, found)
 
 
 def clip(x: Tensor, /, min: Real | None = None, max: Real | None = None) -> Tensor:
-    """Each element, or the bound that it passes; in the dtype of x. NaN stays, and a NaN as a bound gives NaN.
+    """Each element limited to the bounds, in the dtype of x. NaN stays NaN, and a NaN bound gives NaN.
 
-    Raises DTypeError for bounds that the dtype of x does not hold.
+    Raises DTypeError for bounds that do not fit in the dtype of x.
     """
     dtype = common("clip", x, *[bound for bound in (min, max) if bound is not None])
     if dtype is not x.dtype:

@@ -1,6 +1,6 @@
-"""The extension fft: transforms along an axis (`n` numbers of it) or several (`s` of each), and their frequencies.
+"""The extension fft: transforms along one axis (length `n`) or several (lengths `s`), and their frequencies.
 
-`norm` says where the factor 1/n goes: "backward", to the inverse transforms, "forward" or "ortho", half to each.
+`norm` places the factor 1/n: "backward" in the inverse transforms, "forward" in the forward ones, "ortho" half in each.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: s
 
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """Frequency 0 moved to the middle of some axes, all of them for None."""
+    """Frequency 0 moved to the middle of some axes; None means all axes."""
     return operators.fftshift(x, axes)
 
 

@@ -1,4 +1,4 @@
-"""`__array_namespace_info__`: what the namespace can do."""
+"""`__array_namespace_info__`: the capabilities of the namespace."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _STANDARD = (
 
 
 class Info:
-    """What the namespace can do; the same for every device."""
+    """The capabilities of the namespace. They are the same for every device."""
 
     __slots__ = ()
 
     def capabilities(self) -> dict[str, bool | int]:
-        """Masks select elements, shapes may depend on values, and NumPy's arrays set the limit of dimensions."""
+        """Masks can select elements, and shapes may depend on values. NumPy sets the maximum number of dimensions."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where arrays are made when nothing says where: the setting `default_device`."""
+        """The device of new arrays unless one is given: the setting `default_device`."""
         place = devices.default_device()
         return place.backend.resolve_device(place)
 
     def devices(self) -> list[Device]:
-        """The default device and those of all active backends; naming a device activates the package that provides it."""
+        """The default device and the devices of all active backends. Naming a device activates the package that provides it."""
         first = self.default_device()
         found = [first]
         for device_type in devices.active_device_types():
@@ -55,10 +55,10 @@ class Info:
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
-        """The standard's dtypes by name, those of a kind where one is given. Raises ArgumentError for an unknown kind."""
+        """The standard's dtypes by name, or only those of a kind. Raises ArgumentError for an unknown kind."""
         return {name: DTYPES[name] for name in _STANDARD if kind is None or isdtype(DTYPES[name], kind)}
 
 
 def __array_namespace_info__() -> Info:
-    """What the namespace can do."""
+    """The capabilities of the namespace."""
     return Info()

@@ -68,12 +68,12 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 
 
 def eigh(x: Tensor, /) -> EighResult:
-    """Eigenvalues, rising, and eigenvectors as columns, of symmetric or Hermitian matrices, whose lower triangles are read."""
+    """Eigenvalues in ascending order, and eigenvectors as columns, of Hermitian matrices. Only lower triangles are read."""
     return EighResult(*operators.eigh(x))
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The eigenvalues alone."""
+    """Only the eigenvalues of `eigh`."""
     return operators.eigvalsh(x)
 
 
@@ -88,17 +88,17 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
-    """Products of n copies, of inverses for a negative n."""
+    """Each matrix to the n-th power; a negative n uses the inverse."""
     return operators.matrix_power(x, n)
 
 
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """How many singular values exceed `rtol` times the largest one: max(M, N) * eps where it is left out."""
+    """The number of singular values above `rtol` times the largest one. `rtol` defaults to max(M, N) * eps."""
     return operators.matrix_rank(x, rtol=rtol)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Products of each element of one vector with each of another. Raises ShapeError for anything but vectors."""
+    """The products of each element of one vector with each element of another. Raises ShapeError for other shapes."""
     left, right = pair("outer", x1, x2)
     if left.ndim != 1 or right.ndim != 1:
         raise ShapeError(f"outer: needs two vectors, got shapes {list(left.shape)} and {list(right.shape)}")
@@ -106,7 +106,7 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """Pseudoinverses; singular values up to `rtol` times the largest one count as 0, max(M, N) * eps where it is left out."""
+    """Pseudoinverses. Singular values up to `rtol` times the largest count as 0; `rtol` defaults to max(M, N) * eps."""
     return operators.pinv(x, rtol=rtol)
 
 
@@ -123,7 +123,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """The y with x1 y = x2. Only an x2 of 1 dimension is a vector, others are matrices. Raises LinAlgError if x1 is singular."""
+    """The y with x1 y = x2. An x2 of 1 dimension is a vector; others are matrices. Raises LinAlgError if x1 is singular."""
     left, right = pair("solve", x1, x2)
     if right.ndim > 1:
         return operators.solve(left, right.broadcast_to(_batch(left, right) + tuple(right.shape[-2:])))
@@ -131,27 +131,27 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def _batch(x1: Tensor, x2: Tensor) -> tuple[int, ...]:
-    # A stack of matrices that has as many dims as x1, so that the operator does not take it for one of vectors.
+    # Give x2 as many dims as x1: with one dim fewer, the operator would read it as a batch of vectors.
     return broadcast(x1.shape[:-2], x2.shape[:-2])
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """U, S and Vh with U diag(S) Vh = x, the singular values S falling."""
+    """U, S and Vh with U diag(S) Vh = x. The singular values S are in descending order."""
     return SVDResult(*operators.svd(x, full_matrices))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """The singular values alone, falling."""
+    """The singular values, in descending order."""
     return operators.svdvals(x)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
-    """Sums of the diagonals, of integers as int64 or uint64 unless `dtype` says another."""
+    """Sums of the diagonals. Integers are summed as int64 or uint64 unless `dtype` is given."""
     return fn.sum(diagonal(x, offset=offset), -1, dtype=dtype or widened(x.dtype))
 
 
 def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor:
-    """Norms of the elements along some axes as vectors, all of them for None; `ord` is any number, inf or -inf."""
+    """Vector norms along some axes; None means all axes. `ord` is any number, inf or -inf."""
     axes = axes_of("vector_norm", x, axis)
     if axes:
         return operators.vector_norm(x, ord, axes, keepdims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.errors import DimError, ShapeError
 from turnout_aten.array_api.promotion import pair
-from turnout_aten.functions import matrices
+from turnout_aten.functions import linear_algebra
 from turnout_aten.generated import functions as fn
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Products of matrices, in batches that broadcast; a vector counts as a row on the left, as a column on the right."""
+    """Matrix products; batch dims broadcast. A vector on the left is a row, a vector on the right is a column."""
     return fn.matmul(*pair("matmul", x1, x2))
 
 
@@ -26,18 +26,18 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
-    """Sums of products along the last axes of x1 with the first of x2, so many, or along two lists of axes."""
-    return matrices.tensordot(*pair("tensordot", x1, x2), dims=axes)
+    """Sums of products over the last n axes of x1 and the first n of x2, or over two lists of axes."""
+    return linear_algebra.tensordot(*pair("tensordot", x1, x2), dims=axes)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Sums of the products conj(x1) * x2 along an axis of both, counted from the end; the other axes broadcast."""
+    """Sums of conj(x1) * x2 along an axis, counted from the end; the other axes broadcast."""
     left, right = pair("vecdot", x1, x2)
     place = axis if axis < 0 else axis - min(left.ndim, right.ndim)
     if not -min(left.ndim, right.ndim) <= place < 0:
-        raise DimError(f"vecdot: axis {axis} is not one of both shapes {list(left.shape)} and {list(right.shape)}")
+        raise DimError(f"vecdot: both arrays need axis {axis}, got shapes {list(left.shape)} and {list(right.shape)}")
     if left.shape[place] != right.shape[place]:
         raise ShapeError(
-            f"vecdot: axis {axis} must be equally long in both, got shapes {list(left.shape)} and {list(right.shape)}"
+            f"vecdot: axis {axis} must have the same length in both, got shapes {list(left.shape)} and {list(right.shape)}"
         )
     return fn.sum(fn.mul(fn.conj(left), right), place, dtype=left.dtype)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """The arrays expanded to their common shape. Raises ShapeError where there is none."""
+    """The arrays expanded to their common shape. Raises ShapeError if they have none."""
     return variadics.broadcast_tensors(*arrays) if arrays else ()
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
-    """x expanded to a shape, without a copy. Raises ShapeError where it does not fit."""
+    """x expanded to a shape, without a copy. Raises ShapeError if it does not fit."""
     return fn.broadcast_to(x, tuple(shape))
 
 
@@ -35,13 +35,13 @@ def _alike(name: str, arrays: Sequence[Tensor]) -> list[Tensor]:
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """The arrays one after the other along an existing axis; flattened first for None."""
+    """The arrays joined along an existing axis; None flattens them first."""
     joined = _alike("concat", arrays)
     return fn.cat([fn.flatten(each) for each in joined]) if axis is None else fn.cat(joined, axis)
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """The arrays side by side along a new axis."""
+    """The arrays joined along a new axis."""
     return fn.stack(_alike("stack", arrays), axis)
 
 
@@ -51,21 +51,23 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def expand_dims(x: Tensor, /, axis: int) -> Tensor:
-    """A view with a new axis of length 1 there. Raises DimError, which is an IndexError, for a place that does not exist."""
+    """A view with a new axis of length 1. Raises DimError, an IndexError, for a position out of range."""
     return fn.unsqueeze(x, axis)
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
-    """A view without axes of length 1. Raises ArgumentError, which is a ValueError, for a longer one."""
+    """A view without the given axes, which must have length 1. Raises ArgumentError, a ValueError, for a longer axis."""
     axes = axes_of("squeeze", x, axis)
     for each in axes:
         if x.shape[each] != 1:
-            raise ArgumentError(f"squeeze: axis {each} has length {x.shape[each]}, only those of length 1 can go")
+            raise ArgumentError(
+                f"squeeze: axis {each} has length {x.shape[each]}; only axes of length 1 can be removed"
+            )
     return fn.squeeze(x, axes)
 
 
 def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
-    """The elements in reverse order along some axes, all of them for None."""
+    """The elements in reverse order along some axes; None means all axes."""
     return fn.flip(x, axes_of("flip", x, axis))
 
 
@@ -80,14 +82,14 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each slice along an axis several times in a row; `repeats` is a number, or one for each. Flattened first for None."""
+    """Each slice along an axis repeated; `repeats` is a number, or one per slice. axis=None flattens x first."""
     return fn.repeat_interleave(x, repeats, axis)
 
 
 def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
     """The elements in another shape, in row-major order; one length may be -1.
 
-    copy  True: always new memory; None: a view where the strides allow it; False: ArgumentError, a ValueError, where not
+    copy  True: always new memory. None: a view if the strides allow it. False: ArgumentError, a ValueError, if they do not
     """
     if copy is False:
         try:
@@ -100,7 +102,7 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
 
 
 def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor:
-    """The elements moved along axes, those that leave at one end entering at the other; of x flattened for None."""
+    """The elements shifted along axes, wrapping around at the ends. axis=None shifts x flattened."""
     if axis is None:
         return fn.roll(x, shift)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -108,5 +110,5 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tens
 
 
 def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
-    """Copies of x side by side, so many along each axis."""
+    """x repeated the given number of times along each axis."""
     return fn.tile(x, tuple(repetitions))

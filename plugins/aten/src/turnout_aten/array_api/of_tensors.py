@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
-    """`turnout.array_api`, for code written for any array library. Raises ArgumentError for a version it does not follow."""
+    """`turnout.array_api`, for code written for any array library. Raises ArgumentError for an unsupported version."""
     has = array_api.__array_api_version__
     if api_version not in (None, has):
         raise ArgumentError(f"__array_namespace__: api_version must be {has!r} or None, got {api_version!r}")

@@ -1,7 +1,7 @@
-"""What the standard says of arguments: the common dtype of operands, Python numbers beside arrays, and axes.
+"""The standard's rules for arguments: the common dtype of operands, Python numbers next to arrays, and axes.
 
-Turnout's operators promote as PyTorch does, where a 0-dim tensor gives way to one with dimensions. In the standard all arrays
-count alike and only Python numbers give way, so the functions of this namespace convert their operands first.
+Turnout's operators promote as PyTorch does: a 0-dim tensor adapts to a tensor with dimensions. In the standard only Python
+numbers adapt, so the functions of this namespace convert their operands first.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The common dtype of two by the standard's tables, and beyond them (an integer with a float) as operators promote.
+    """The common dtype of two dtypes by the standard's tables. For other pairs (an integer and a float), as operators promote.
 
-    Raises DTypeError for uint64 with a signed integer, which have none.
+    Raises DTypeError for uint64 and a signed integer.
     """
     if a.category != INT or b.category != INT or a is b:
         return promote_types(a, b)
@@ -42,7 +42,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def number_dtype(value: Number, dtype: DType) -> DType:
-    """The dtype of a Python number beside an array of `dtype`: the array's, unless the number's kind is above it."""
+    """The dtype of a Python number next to an array of `dtype`: that of the array, unless the number's kind is higher."""
     if isinstance(value, bool):
         return dtype
     if isinstance(value, int):
@@ -55,23 +55,23 @@ def number_dtype(value: Number, dtype: DType) -> DType:
 
 
 def as_array(value: Tensor | Number, dtype: DType, like: Tensor) -> Tensor:
-    """An operand in the common dtype; a number as a 0-dim tensor beside `like`. Raises ArgumentError for an int out of range."""
+    """An operand in the common dtype; a number becomes a 0-dim tensor. Raises ArgumentError for an int out of range."""
     if isinstance(value, Tensor):
         made: Tensor = value if value.dtype is dtype else value.to(dtype)
         return made
     if dtype.category == INT and not iinfo(dtype).min <= value <= iinfo(dtype).max:  # type: ignore[operator]
-        raise ArgumentError(f"{value} is no {dtype.name}, the dtype of the array beside it")
+        raise ArgumentError(f"{value} does not fit in {dtype.name}, the dtype of the other operand")
     return fn.full((), value, dtype=dtype, device=like.device)
 
 
 def common(name: str, *operands: Tensor | Number) -> DType:
-    """The dtype of some operands together. Raises CallError where none is an array, or one is neither array nor number."""
+    """The common dtype of operands. Raises CallError if none is an array, or if one is neither an array nor a number."""
     found: DType | None = None
     for each in operands:
         if isinstance(each, Tensor):
             found = each.dtype if found is None else promote(found, each.dtype)
         elif not isinstance(each, (bool, int, float, complex)):
-            raise CallError(f"{name}: operands are arrays and Python numbers, got {type(each).__name__}")
+            raise CallError(f"{name}: operands must be arrays or Python numbers, got {type(each).__name__}")
     if found is None:
         raise CallError(f"{name}: at least one operand must be an array")
     for each in operands:
@@ -84,12 +84,12 @@ def pair(name: str, x1: Tensor | Number, x2: Tensor | Number) -> tuple[Tensor, T
     """Two operands in their common dtype. Raises as `common` and `as_array` do."""
     dtype = common(name, x1, x2)
     like = x1 if isinstance(x1, Tensor) else x2
-    assert isinstance(like, Tensor)  # `common` saw one
+    assert isinstance(like, Tensor)  # `common` requires one
     return as_array(x1, dtype, like), as_array(x2, dtype, like)
 
 
 def widened(dtype: DType) -> DType:
-    """The dtype of sums and products: small integers are added as the widest of their signedness."""
+    """The dtype of sums and products: small integers use the widest integer of their signedness."""
     if dtype is bool_:
         return int64
     if dtype.category != INT:
@@ -98,11 +98,11 @@ def widened(dtype: DType) -> DType:
 
 
 def axes_of(name: str, x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """Axes counted from 0, all of them for None and none for (). Raises DimError, ArgumentError for one named twice."""
+    """Axes counted from 0; None means all axes, () means none. Raises DimError, or ArgumentError for a repeated axis."""
     if axis is None:
         return tuple(range(x.ndim))
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     found = tuple([wrap_dim(each, x.ndim) for each in given])
     if len(set(found)) < len(found):
-        raise ArgumentError(f"{name}: an axis is named twice in {given}")
+        raise ArgumentError(f"{name}: an axis occurs twice in {given}")
     return found

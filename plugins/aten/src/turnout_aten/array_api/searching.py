@@ -37,38 +37,38 @@ class UniqueInverse(NamedTuple):
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the largest element stands, the first of equals: along an axis, or in x flattened."""
+    """The index of the largest element (the first of equals), along an axis or in x flattened."""
     return fn.argmax(_ordered(x), axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element stands, the first of equals: along an axis, or in x flattened."""
+    """The index of the smallest element (the first of equals), along an axis or in x flattened."""
     return fn.argmin(_ordered(x), axis, keepdims)
 
 
 def _ordered(x: Tensor) -> Tensor:
-    """Operators choose the largest of numbers, not of bools."""
+    """Bools as integers, because the operators do not compare bools."""
     return x.to(uint8) if x.dtype is bool_ else x
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements differ from 0, as int64."""
+    """The number of nonzero elements, as int64."""
     axes = axes_of("count_nonzero", x, axis)
     found = x != 0
     return fn.sum(found, axes, keepdims) if axes else found.to(int64)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The places of the elements that differ from 0, one vector per axis. Raises ShapeError for a 0-dim array."""
+    """The indices of the nonzero elements, one vector per axis. Raises ShapeError for a 0-dim array."""
     if x.ndim == 0:
-        raise ShapeError("nonzero: a 0-dim array has no axes to count along")
+        raise ShapeError("nonzero: needs an array with at least one dimension, got a 0-dim array")
     return tuple(reductions.nonzero(x, as_tuple=True))
 
 
 def searchsorted(x1: Tensor, x2: Tensor | Number, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where the elements of x2 belong in the sorted vector x1, before ("left") or behind ("right") equal ones.
+    """The indices at which to insert the elements of x2 into the sorted vector x1, before ("left") or after ("right") equals.
 
-    sorter  the order that sorts x1, where it is not sorted itself
+    sorter  the indices that sort x1, if x1 is not sorted
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
@@ -77,10 +77,10 @@ def searchsorted(x1: Tensor, x2: Tensor | Number, /, *, side: str = "left", sort
 
 
 def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """The elements of x1 where `condition` holds, those of x2 elsewhere; numbers in the dtype of the array beside them."""
+    """The elements of x1 where `condition` is true, else of x2. A number takes the dtype of the other array."""
     if isinstance(x1, Tensor) or isinstance(x2, Tensor):
         return fn.where(condition, *pair("where", x1, x2))
-    # Two numbers take the default dtype of their kinds, on the device of the condition.
+    # Two numbers take the default dtype of their kinds and the device of the condition.
     dtype = common("where", fn.full((), x1), fn.full((), x2))
     return fn.where(condition, as_array(x1, dtype, condition), as_array(x2, dtype, condition))
 
@@ -89,7 +89,7 @@ def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Ten
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The slices at some places along an axis, which only a vector may leave out; negative places count from the end."""
+    """The slices at the given indices along an axis; only a vector needs no `axis`. Negative indices count from the end."""
     if axis is None:
         if x.ndim != 1:
             raise ArgumentError(f"take: axis is needed for an array of {x.ndim} dimensions")
@@ -98,7 +98,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The elements at some places along an axis, for each slice its own; the other axes broadcast."""
+    """The elements at indices along an axis, separate for each slice; the other axes broadcast."""
     dim = wrap_dim(axis, x.ndim)
     places = indices.to(int64)
     return fn.take_along_dim(x, fn.where(places < 0, places + x.shape[dim], places), dim)
@@ -113,11 +113,11 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of the elements in order along an axis; with `stable` equal ones keep theirs, descending or not."""
+    """The indices that sort x along an axis. With `stable`, equal elements keep their order, also when descending."""
     return fn.sort(x, stable=stable, dim=axis, descending=descending)[1]
 
 
-# ---- sets; every NaN is an element of its own
+# ---- sets; every NaN is distinct
 
 
 def unique_values(x: Tensor, /) -> Tensor:
@@ -127,17 +127,17 @@ def unique_values(x: Tensor, /) -> Tensor:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct elements and how often each occurs."""
+    """The distinct elements, and the number of times that each occurs."""
     return UniqueCounts(*reductions.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct elements, and the place of each element of x among them."""
+    """The distinct elements, and for each element of x its index among them."""
     return UniqueInverse(*reductions.unique(x, return_inverse=True))
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements, where each occurs first in x flattened, the place of each element among them, the counts."""
+    """The distinct elements, their first indices in x flattened, for each element of x its index among them, and the counts."""
     values, inverse, counts = reductions.unique(x, return_inverse=True, return_counts=True)
     order = fn.sort(fn.flatten(inverse), stable=True, dim=0)[1]
     return UniqueAll(values, order[fn.cumsum(counts, 0) - counts], inverse, counts)

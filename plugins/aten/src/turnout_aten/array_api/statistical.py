@@ -1,4 +1,4 @@
-"""Sums and other statistics over axes, what holds for all or any element, and running sums."""
+"""Sums and other statistics over axes, `all` and `any`, and running sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _over(name: str, x: Tensor, axis: Axis) -> tuple[Tensor, tuple[int, ...]]:
-    """x and the axes to reduce. Over none, each element is reduced alone, along a new axis that always goes."""
+    """x and the axes to reduce. For no axes, each element is reduced along a new axis, which is always removed."""
     axes = axes_of(name, x, axis)
     return (x, axes) if axes else (fn.unsqueeze(x, -1), ())
 
@@ -56,13 +56,13 @@ def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The largest elements; NaN where there is one. Raises ShapeError for no elements."""
+    """The largest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction."""
     values, axes = _over("max", x, axis)
     return fn.amax(values, axes or -1, keepdims and bool(axes))
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest elements; NaN where there is one. Raises ShapeError for no elements."""
+    """The smallest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction."""
     values, axes = _over("min", x, axis)
     return fn.amin(values, axes or -1, keepdims and bool(axes))
 
@@ -115,7 +115,7 @@ def _running(
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """n-th differences of neighbours along an axis, with other arrays put before and behind x first."""
+    """The n-th differences of neighbours along an axis. `prepend` and `append` are joined to x first."""
     dtype = x.dtype
     for each in (prepend, append):
         dtype = dtype if each is None else promote(dtype, each.dtype)

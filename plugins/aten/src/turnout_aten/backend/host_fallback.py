@@ -1,8 +1,8 @@
-"""The host fallback: runs an operator that a backend has no kernel for on another device, and copies back.
+"""The host fallback: it runs operators that a backend has no kernel for on another device, and copies the results back.
 
-A backend opts in, for all operators with `library.fallback(backend.name, host("cpu"))`, or for one row of its table with
-`on_host`. Both copy through the backends' `to_host` and `from_host`, so they work for any pair. Every such call is counted:
-`calls()` and `report()` say what ran elsewhere, `explain` and `trace_dispatch` show the fallback's label.
+A backend opts in with `library.fallback(backend.name, host("cpu"))` for all operators, or with `on_host` for one row of its
+table. Both copy through `to_host` and `from_host`, so they work for any pair of backends. Every such call is counted: `calls()`
+and `report()` list what ran elsewhere; `explain` and `trace_dispatch` show the fallback's label.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, device
+from turnout.devices import Device
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import preserved_strides
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.tensor.devices import TensorDevice
 
     Boxed = Callable[[Operator, int, tuple[Any, ...]], Any]
 
@@ -33,10 +35,10 @@ _CALLS: Counter[tuple[str, str, str]] = Counter()
 def host(device_type: str = "cpu") -> Boxed:
     """A boxed fallback for a backend's key: `library.fallback("Acme", host("cpu"))`.
 
-    Tensors of the call are copied to the device, the operator's kernel there runs, results are copied back, and what the
-    operator mutates is written into the original tensors, which are resized where it resized them. Devices and generators among
-    the arguments are replaced likewise. A view operator is refused with NoKernelError, since a copy would not be a view; an
-    operator that the other device has no kernel for either is the usual NoKernelError, naming that device.
+    The call's tensors are copied to the device, the operator's kernel runs there, and the results are copied back. Mutated
+    arguments are written (and resized) back into the original tensors. Devices and generators among the arguments are replaced
+    too. A view operator raises NoKernelError, because a copy would not be a view. If the other device has no kernel either, the
+    usual NoKernelError names that device.
     """
 
     def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
@@ -50,8 +52,8 @@ def on_host(
 ) -> Callable[..., None]:
     """An array kernel for the row `name` of a backend's table: the structured out operator, run on another device.
 
-    `place(array)` is the device of one of the backend's arrays. The kernel takes the row's arguments and outputs, as any other
-    one; a row may pass on to it what it does not do itself, such as certain dtypes.
+    `place(array)` is the device of one of the backend's arrays. The kernel takes the row's arguments and outputs, like any row.
+    Another row may delegate to it for cases that it does not implement, such as certain dtypes.
     """
     qualified = name if "::" in name else f"aten::{name}"
 
@@ -72,25 +74,25 @@ def on_host(
 
 
 def calls() -> dict[tuple[str, str, str], int]:
-    """How often each (operator, device it was called on, device it ran on) took the trip since the last `reset_calls`."""
+    """The number of fallback calls since `reset_calls` for each (operator, device of the call, device that ran it)."""
     with _LOCK:
         return dict(_CALLS)
 
 
 def reset_calls() -> None:
-    """Count from 0 again."""
+    """Reset all counts to 0."""
     with _LOCK:
         _CALLS.clear()
 
 
 def report() -> str:
-    """The counts as lines, most frequent first; empty when nothing took the trip."""
+    """The counts as lines, most frequent first; empty if there were no fallback calls."""
     counted = sorted(calls().items(), key=lambda item: (-item[1], item[0]))
     return "\n".join(f"{n:>8}  {op}  {called} -> {ran}" for (op, called, ran), n in counted)
 
 
-def carried(tensor: Tensor, where: Device) -> Tensor:
-    """A copy of a tensor on another device, in the same layout where that is dense. Calls no operators."""
+def carried(tensor: Tensor, where: TensorDevice) -> Tensor:
+    """A copy of a tensor on another device, with the same layout if that is dense. Calls no operators."""
     data = tensor.device.backend.to_host(tensor.array)
     backend = where.backend
     made = backend.from_host(data, tensor.array.shape, tensor.dtype, where)
@@ -103,7 +105,7 @@ def carried(tensor: Tensor, where: Device) -> Tensor:
 
 
 class _Trip:
-    """One call's way to the host and back."""
+    """One call on the host: copies to it and back."""
 
     def __init__(self, op: Operator, device_type: str, args: tuple[Any, ...]) -> None:
         named = device(device_type)
@@ -119,7 +121,7 @@ class _Trip:
         if op.schema.is_view:
             raise NoKernelError(
                 f"{op.qualified_name}: no kernel for {self.home.backend.name}\n"
-                f"  a view cannot be made on {self.where} and copied back; the backend needs a kernel of its own"
+                f"  a view cannot be made on {self.where} and copied back; the backend must have a kernel for this operator"
             )
         there = tuple(self._sent(a) for a in self.args)
         with _LOCK:
@@ -149,7 +151,7 @@ class _Trip:
         return value
 
     def _write_back(self) -> dict[int, Tensor]:
-        """Copy what was mutated into the original tensors: id of the copy -> original."""
+        """Copy mutated arguments back into the original tensors. The result maps the id of each copy to its original."""
         originals: dict[int, Tensor] = {}
         for argument, value in zip(self.op.schema.arguments, self.args, strict=True):
             if not argument.is_write:
@@ -175,13 +177,13 @@ class _Trip:
         return value
 
 
-def _home(args: Sequence[Any], where: Device) -> Device:
-    """The device that the call was made on: of its first tensor that is not on the host, else a device argument's."""
+def _home(args: Sequence[Any], where: TensorDevice) -> TensorDevice:
+    """The device of the call: that of the first tensor that is not on the host, else of a device argument."""
     flat = [v for a in args for v in (a if isinstance(a, (list, tuple)) else (a,))]
     for value in flat:
         if isinstance(value, Tensor) and value.device is not where:
             return value.device
     for value in flat:
         if isinstance(value, Device):
-            return value.backend.resolve_device(value)
+            return device(value).backend.resolve_device(value)
     return where

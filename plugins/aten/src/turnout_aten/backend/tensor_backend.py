@@ -1,7 +1,7 @@
-"""`TensorBackend`: what a package implements so that a device holds tensors. A dozen small methods on its own arrays.
+"""`TensorBackend`: the interface that a package implements so that a device can hold tensors. A dozen small methods on arrays.
 
-A backend's arrays are opaque except for `array.shape`, a tuple of ints. Kernels are plain functions on arrays; the generated
-wrappers (`turnout_aten.kernels.wrapping`) unwrap tensors, call them, and wrap results.
+A backend's arrays are opaque except for `array.shape`, a tuple of ints. Kernels are plain functions on arrays. The generated
+wrappers (`turnout_aten.kernels.wrapping`) unwrap tensors, call kernels, and wrap results.
 """
 
 from __future__ import annotations
@@ -18,31 +18,39 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
+    from turnout_aten.tensor.devices import TensorDevice
 
     Ints = tuple[int, ...]
 
 
 class TensorBackend(Backend):
-    """Derive, set the class attributes, implement the methods that raise here, register with `Registrations.backend`.
+    """The base class of tensor backends.
 
-    array_type      the class of its arrays, when kernels may allocate results themselves (`Row(..., allocates=...)`)
-    wrapper_module  `__name__` of the generated wrappers, which a warnings filter can then tell from user code
+    To use it: derive, set the class attributes, implement the methods that raise here, and register an instance with
+    `Registrations.backend`.
+
+    array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
+    wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
     array_type: type | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
-        """A custom operator's kernel on arrays, wrapped."""
+        """The wrapper of a custom operator's kernel on arrays."""
         from turnout_aten.kernels.custom import bind_array_kernel
 
         return bind_array_kernel(op, kernel, self)
 
     def fresh_result(self, result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
-        """The quick test of what a custom kernel returns: a plain tensor without a storage record, of an array of its own."""
+        """The quick test of a custom kernel's result: a plain tensor without a storage record, whose array no input has."""
         from turnout_aten.kernels.custom import fresh_result
 
         return fresh_result(result, inputs)
+
+    if TYPE_CHECKING:
+
+        def resolve_device(self, wanted: Device) -> TensorDevice: ...
 
     # ---- memory
 
@@ -63,11 +71,11 @@ class TensorBackend(Backend):
         raise NotImplementedError(f"{type(self).__name__}.dtype_of")
 
     def retyped(self, root: Any, dtype: DType) -> Any:
-        """All of `root`'s memory as a contiguous array of 1 dim and another dtype; what is left over at the end is cut off."""
+        """All of `root`'s memory as a contiguous array of 1 dim and another dtype, without the remainder at the end."""
         raise NotImplementedError(f"{type(self).__name__}.retyped")
 
     def storage_size(self, root: Any) -> int:
-        """How many elements `strided` may reach from root's first one."""
+        """The number of elements that `strided` may reach, counted from root's first element."""
         size = 1
         for length, stride in zip(root.shape, self.strides(root), strict=True):
             if length == 0:
@@ -76,11 +84,11 @@ class TensorBackend(Backend):
         return size
 
     def transposed(self, array: Any) -> Any:
-        """A matrix with its dims exchanged over the same memory, where that is quicker than `strided`; else None."""
+        """A matrix transposed over the same memory, if this is faster than `strided`; else None."""
         return None
 
     def partly_overlap(self, a: Any, b: Any) -> bool:
-        """Whether two arrays share some but not all of their elements, or the same ones in another order."""
+        """Whether two arrays share some but not all of their elements, or share all in another order."""
         return False
 
     # ---- values
@@ -90,19 +98,19 @@ class TensorBackend(Backend):
         raise NotImplementedError(f"{type(self).__name__}.copy")
 
     def spread(self, array: Any, shape: Ints) -> Any:
-        """A new array of this small shape with the elements of `array` repeated; None where a view of it does as well."""
+        """A new array of this small shape with the elements of `array` repeated; None if a view is just as good."""
         return None
 
     def fill(self, target: Any, value: Any) -> None:
-        """Write a Python number everywhere."""
+        """Write a Python number into every element."""
         raise NotImplementedError(f"{type(self).__name__}.fill")
 
     def ramp(self, target: Any, start: Any, step: Any) -> bool:
-        """Write start, start + step, ... into a contiguous array of 1 dim; False where core is to compose it of operators."""
+        """Write start, start + step, ... into a contiguous array of 1 dim. Returns False to have it composed of operators."""
         return False
 
     def to_host(self, array: Any) -> bytes | memoryview:
-        """The elements in row-major order as host bytes, little-endian; finishes pending work first."""
+        """The elements in row-major order as host bytes, little-endian. Waits for pending work."""
         raise NotImplementedError(f"{type(self).__name__}.to_host")
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
@@ -114,25 +122,25 @@ class TensorBackend(Backend):
         raise NotImplementedError(f"{type(self).__name__}.item")
 
     def adopt(self, value: Any) -> Any:
-        """An array around `value` without a copy when `value` is this backend's own kind of array, else None."""
+        """An array around `value` without a copy, if `value` is an array of the backend's library; else None."""
         return None
 
     def as_array(self, value: Any) -> Any:
-        """What a kernel returned instead of an array (a scalar of the array library) as an array."""
+        """A kernel's result that is not an array (a scalar of the array library), as an array."""
         raise NotImplementedError(f"{type(self).__name__}.as_array")
 
     def kernel_context(self) -> AbstractContextManager[object]:
-        """Entered around kernels on the general path (NumPy: no floating-point warnings); nothing by default."""
+        """The context in which the general path runs kernels (NumPy: without floating-point warnings). By default, none."""
         return nullcontext()
 
     # ---- other libraries
 
     def numpy(self, array: Any) -> Any:
-        """A NumPy array over the same memory, or None where the host cannot reach it."""
+        """A NumPy array over the same memory, or None if the host cannot reach the memory."""
         return None
 
     def dlpack(self, array: Any, options: dict[str, Any]) -> Any:
-        """The array's DLPack capsule; `options` are those of `__dlpack__` that the caller gave."""
+        """The array's DLPack capsule. `options` are the arguments that the caller gave to `__dlpack__`."""
         raise BufferError(f"tensors on {self.device_type} cannot be exported through DLPack")
 
     def dlpack_device(self, array: Any) -> tuple[int, int]:
@@ -141,9 +149,9 @@ class TensorBackend(Backend):
 
     def from_dlpack(self, value: Any) -> Any:
         """An array over the memory of a DLPack exporter on this backend's device."""
-        raise BufferError(f"device {self.device_type} takes no DLPack tensors")
+        raise BufferError(f"device {self.device_type} does not accept DLPack tensors")
 
-    # ---- random numbers: 64 fresh bits for a seed and offset, so that results do not depend on thread timing
+    # ---- random numbers: the bits depend only on seed and offset, so results do not depend on thread timing
 
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
         """A uint64 array of independent random bits, a pure function of seed, offset and shape."""

@@ -1,4 +1,5 @@
-"""Activation functions written in others, and the backwards of activations: written in operators, they differentiate again."""
+"""Activation functions composed of others, and backward passes of activations. Both are written in operators, so they can be
+differentiated again."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 
 def selu(self: Tensor) -> Tensor:
-    """elu with the two constants that keep mean 0 and variance 1."""
+    """elu with the two constants that preserve mean 0 and variance 1."""
     made: Tensor = aten.elu(self, _SELU_ALPHA, _SELU_SCALE)
     return made
 
@@ -29,7 +30,7 @@ def selu_(self: Tensor) -> Tensor:
 
 
 def celu(self: Tensor, alpha: Any = 1.0) -> Tensor:
-    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)); alpha is not 0."""
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)); alpha must not be 0."""
     made: Tensor = aten.elu(self, alpha, 1.0, _inverse(alpha))
     return made
 
@@ -59,7 +60,7 @@ def relu6_(self: Tensor) -> Tensor:
 
 
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
-    """leaky_relu with a slope for each channel (dim 1), or one for all."""
+    """leaky_relu with one slope per channel (dim 1), or one for all channels."""
     if self.dtype is not weight.dtype:
         raise DTypeError(f"prelu: self and weight must have one dtype, got {self.dtype.name} and {weight.dtype.name}")
     shape = self.shape
@@ -68,7 +69,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
         raise ShapeError(f"prelu: weight must have at most one dimension, got shape {list(weight.shape)}")
     if count != 1:
         if not shape:
-            raise ShapeError("prelu: a tensor without dimensions takes one slope")
+            raise ShapeError("prelu: a 0-dim tensor needs exactly one slope")
         channels = shape[1] if len(shape) > 1 else 1
         if channels != count:
             raise ShapeError(f"prelu: {count} slopes for {channels} channels of a tensor of shape {list(shape)}")
@@ -107,7 +108,7 @@ def _only_floats(dtype: DType, name: str) -> None:
 def rrelu(
     self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
 ) -> Tensor:
-    """leaky_relu with slopes from [lower, upper) while training, else with the one between."""
+    """leaky_relu with random slopes from [lower, upper) while training, else with their mean."""
     _limits(self, lower, upper)
     if not training:
         made: Tensor = aten.leaky_relu(self, (lower + upper) / 2)
@@ -128,7 +129,7 @@ def rrelu_(
 def _limits(self: Tensor, lower: Any, upper: Any) -> None:
     _only_floats(self.dtype, "rrelu")
     if not lower <= upper:
-        raise ArgumentError(f"rrelu: lower must not be above upper, got {lower} and {upper}")
+        raise ArgumentError(f"rrelu: lower must not be greater than upper, got {lower} and {upper}")
 
 
 # ---- backwards
@@ -137,14 +138,14 @@ def _limits(self: Tensor, lower: Any, upper: Any) -> None:
 def elu_backward(
     grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Tensor
 ) -> Tensor:
-    """From the input, or from elu's result, which is enough where alpha is not negative."""
+    """The gradient of elu from its input, or from its result, which suffices if alpha is not negative."""
     x = self_or_result
     if is_result:
         if alpha < 0:
             raise ArgumentError(f"elu_backward: alpha must not be negative where the result is given, got {alpha}")
         below = aten.mul__Scalar(aten.add__Scalar(x, alpha * scale), input_scale)
     else:
-        # Clamped, for an exp that overflows has no derivative, taken or not.
+        # Clamped because an overflowing exp makes the derivative NaN, even in the branch that is not used.
         low = aten.clamp_max(x, 0)
         below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(low, input_scale)), input_scale * alpha * scale)
     slope = aten.where__ScalarSelf(aten.gt__Scalar(x, 0), scale, below)
@@ -153,7 +154,7 @@ def elu_backward(
 
 
 def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, self_is_result: bool) -> Tensor:
-    """The slope below 0; of the result's sign where that is given, so that the slope may not be negative."""
+    """The slope applies below 0. From the result, its sign decides, so the slope must not be negative."""
     if self_is_result and negative_slope < 0:
         raise ArgumentError(
             f"leaky_relu_backward: negative_slope must not be negative where the result is given, got {negative_slope}"
@@ -189,7 +190,7 @@ def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 
 
 def hardshrink_backward(grad_out: Tensor, self: Tensor, lambd: Any) -> Tensor:
-    """The gradient outside of [-lambd, lambd]."""
+    """The gradient outside [-lambd, lambd], else 0."""
     inside = aten.logical_and(aten.ge__Scalar(self, -lambd), aten.le__Scalar(self, lambd))
     made: Tensor = aten.where__ScalarSelf(inside, 0, grad_out)
     return made

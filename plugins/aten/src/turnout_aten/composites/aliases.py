@@ -1,7 +1,7 @@
-"""Operators under a second name.
+"""Operators that are aliases of others.
 
-An alias serves all its overloads by the packet it stands for, which chooses among its own; so it differentiates, and is batched
-and traced, as that one.
+An alias calls the packet of the original operator, which chooses the overload. So it is differentiated, batched and traced as the
+original.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def same_as(name: str) -> Callable[..., Any]:
-    """The kernel of an operator that is the standard operator `name` under another name."""
+    """The kernel of an alias of the standard operator `name`."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         packet = REGISTRY.packet("aten", name)
@@ -89,7 +89,7 @@ true_divide_ = same_as("div_")
 
 
 def special_round(self: Tensor, *, decimals: int = 0, out: Any = None) -> Any:
-    """round, whose `decimals` has a default here."""
+    """round, with a default for `decimals`."""
     return _round(self, decimals=decimals) if out is None else _round(self, decimals=decimals, out=out)
 
 

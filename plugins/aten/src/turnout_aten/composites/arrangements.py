@@ -1,4 +1,4 @@
-"""Arrangements: grids, combinations, diagonals, rolls, turns, repetitions."""
+"""Arrangements of elements: grids, combinations, diagonals, rolls, rotations, repetitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def meshgrid(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tensor]:
-    """Coordinates of a grid, one tensor of the grid's shape for each axis; "xy" exchanges the first two dims."""
+    """The coordinates of a grid: for each axis, a tensor with the shape of the grid. "xy" exchanges the first two dims."""
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}')
     if not tensors:
@@ -48,7 +48,7 @@ def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tenso
 
 
 def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
-    """All tuples with one element of each vector, as rows; of one vector, the vector itself."""
+    """All combinations of one element from each vector, one per row. A single vector is returned as it is."""
     if not tensors:
         raise ShapeError("cartesian_prod: needs at least one tensor")
     for i, t in enumerate(tensors):
@@ -61,7 +61,7 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of r elements of a vector, as rows in the order of their places."""
+    """All choices of r elements of a vector, one per row, in the order of their indices."""
     if self.ndim != 1:
         raise ShapeError(f"combinations: needs a tensor of 1 dimension, got shape {list(self.shape)}")
     if r < 0:
@@ -94,7 +94,7 @@ def _places(like: Tensor, numbers: Sequence[int]) -> Tensor:
 
 
 def diag(self: Tensor, diagonal: int = 0) -> Tensor:
-    """A vector on a diagonal of zeros, or a copy of a matrix's diagonal."""
+    """For a vector, a matrix with it on a diagonal and zeros elsewhere. For a matrix, a copy of its diagonal."""
     made: Tensor
     if self.ndim == 1:
         made = aten.diag_embed(self, diagonal)
@@ -106,13 +106,13 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dim on the diagonal of two new dims, zeros elsewhere."""
+    """The last dim as the diagonal of two new dims, with zeros elsewhere."""
     n = self.ndim + 1
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
-        raise ShapeError(f"diag_embed: dim1 and dim2 are the same dimension, {dim1} and {dim2} of {n}")
+        raise ShapeError(f"diag_embed: dim1 and dim2 must differ, got {dim1} and {dim2} for {n} dimensions")
     if not self.shape:
-        raise DimError("diag_embed: a 0-dim tensor has no dimension to lay on a diagonal")
+        raise DimError("diag_embed: needs at least one dimension, got a 0-dim tensor")
     length = self.shape[-1] + abs(offset)
     shape = list(self.shape[:-1])
     for d in sorted((a, b)):
@@ -127,17 +127,17 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     return made
 
 
-# ---- rolls and turns
+# ---- rolls and rotations
 
 
 def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
-    """Elements moved along dims by shifts, those that fall off coming back in front; without dims, of the flattened tensor."""
+    """The elements shifted along dims, wrapping around at the ends. Without dims, shifts the flattened tensor."""
     made: Tensor
     if not dims and len(shifts) == 1:
         made = aten.reshape(_rolled(aten.reshape(aten.contiguous(self), (-1,)), shifts[0], 0), self.shape)
         return made
     if not shifts or len(shifts) != len(dims):
-        raise ShapeError(f"roll: shifts {list(shifts)} and dims {list(dims)} must be equally long and not empty")
+        raise ShapeError(f"roll: shifts {list(shifts)} and dims {list(dims)} must have the same length, at least 1")
     made = self
     for shift, dim in zip(shifts, dims, strict=True):
         if not self.shape:
@@ -154,7 +154,7 @@ def _rolled(self: Tensor, shift: int, dim: int) -> Tensor:
 
 
 def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Turned k times by 90 degrees in the plane of two dims, from the first towards the second."""
+    """The tensor rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
     if len(dims) != 2:
         raise ShapeError(f"rot90: dims must name two dimensions, got {list(dims)}")
     if self.ndim < 2:
@@ -195,7 +195,7 @@ def flipud(self: Tensor) -> Tensor:
 
 
 def tile(self: Tensor, dims: Sequence[int]) -> Tensor:
-    """repeat, with fewer repetitions than dims allowed: those in front count as 1."""
+    """repeat that allows fewer repetitions than dims: missing leading ones count as 1."""
     made: Tensor = aten.repeat(self, (*(1,) * (self.ndim - len(dims)), *dims))
     return made
 
@@ -203,7 +203,7 @@ def tile(self: Tensor, dims: Sequence[int]) -> Tensor:
 def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
     """0 repeats[0] times, then 1 repeats[1] times, ...
 
-    Marks where each number begins and sums the marks up.
+    Marks where each number begins, and sums the marks.
     """
     if repeats.ndim != 1:
         raise ShapeError(f"repeat_interleave: 'repeats' must have 1 dimension, got shape {list(repeats.shape)}")
@@ -217,7 +217,7 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
         if aten._local_scalar_dense(aten.min(repeats)) < 0:
             raise ArgumentError("repeat_interleave: repeats must not be negative")
         total = int(aten._local_scalar_dense(aten.sum(repeats)))
-    # The end of number i is where i + 1 begins; those that begin at the end have no place in the result.
+    # Number i ends where i + 1 begins. Numbers that begin at the end are not in the result.
     begins = aten.slice__Tensor(aten.cumsum(repeats, 0), 0, 0, -1, 1)
     marks = aten.new_zeros(repeats, (total + 1,))
     marks = aten.index_add(marks, 0, begins, aten.new_ones(repeats, begins.shape))
@@ -228,7 +228,7 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
 def repeat_interleave_Tensor(
     self: Tensor, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each slice along a dim as often as `repeats` says, which has one number or one for each; flattened without a dim."""
+    """Each slice along a dim repeated. `repeats` has one number, or one per slice. Without a dim, flattens self first."""
     if dim is None:
         self, dim = aten.reshape(self, (-1,)), 0
     d = wrap_dim(dim, self.ndim)
@@ -248,7 +248,7 @@ def repeat_interleave_Tensor(
 def repeat_interleave_int(
     self: Tensor, repeats: int, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each slice along a dim `repeats` times; flattened without a dim."""
+    """Each slice along a dim `repeats` times. Without a dim, flattens self first."""
     if dim is None:
         self, dim = aten.reshape(self, (-1,)), 0
     elif not self.shape:

@@ -19,15 +19,16 @@ def scaled_dot_product_attention(
 ) -> Tensor:  # fmt: skip
     """query [..., L, E], key [..., S, E], value [..., S, D] -> [..., L, D].
 
-    The mask is true where attention is allowed, or is added; `is_causal` allows what is not later. With `enable_gqa` several
-    heads (dim -3) of the query share one of key and value. A row that may attend to nothing gives zeros.
+    A bool mask is true where attention is allowed; any other mask is added. `is_causal` allows only keys that are not later than
+    the query. With `enable_gqa`, several heads (dim -3) of the query share a head of key and value. A row without allowed keys
+    gives zeros.
     """
     _check(query, key, value, attn_mask, is_causal)
     computed = float32 if query.dtype.itemsize == 2 else query.dtype
     q, k, v = (t if t.dtype is computed else aten.to__dtype(t, computed) for t in (query, key, value))
     if enable_gqa:
         k, v = _shared(k, q.shape[-3]), _shared(v, q.shape[-3])
-    # Half of the scale on each side: the product of large values overflows later.
+    # Each factor gets the square root of the scale, so that the product of large values overflows later.
     factor = 1 / sqrt(query.shape[-1]) if scale is None and query.shape[-1] else 1.0 if scale is None else scale
     sign, root = (-1.0 if factor < 0 else 1.0), sqrt(abs(factor))
     scores = aten.matmul(aten.mul__Scalar(q, sign * root), aten.transpose__int(aten.mul__Scalar(k, root), -2, -1))
@@ -74,7 +75,7 @@ def _causal(scores: Tensor) -> Tensor:
 
 
 def _shared(x: Tensor, heads: int) -> Tensor:
-    """Each head as often as it is shared."""
+    """Each head, repeated for the query heads that share it."""
     own = x.shape[-3]
     if own == heads:
         return x

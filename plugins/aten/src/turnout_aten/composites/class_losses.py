@@ -33,7 +33,7 @@ def nll_loss_out(
 def nll_loss_nd(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:
-    """nll_loss of [C], [N, C] or [N, C, ...] and targets without the dim of classes."""
+    """nll_loss of [C], [N, C] or [N, C, ...]; the targets have no class dim."""
     check_reduction("nll_loss", reduction)
     if not self.shape:
         raise ShapeError("nll_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
@@ -48,7 +48,7 @@ def nll_loss_nd(
 def nll_loss2d(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
 ) -> Tensor:
-    """The same for images [N, C, H, W]."""
+    """nll_loss of images [N, C, H, W]."""
     if self.ndim != 4 or target.ndim != 3:
         raise ShapeError(
             f"nll_loss2d: 'self' [N, C, H, W] and 'target' [N, H, W] are expected, got shapes {list(self.shape)} and "
@@ -63,7 +63,7 @@ def cross_entropy_loss(
 ) -> Tensor:  # fmt: skip
     """nll_loss of log_softmax over the classes, dim 1 (dim 0 without a batch).
 
-    `target` holds class indices, or, in self's shape and a floating-point dtype, a probability for each class.
+    `target` holds class indices, or a probability for each class (in self's shape and a floating-point dtype).
     """
     check_reduction("cross_entropy_loss", reduction)
     if not 0.0 <= label_smoothing <= 1.0:
@@ -85,7 +85,7 @@ def cross_entropy_loss(
 
 
 def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
-    """nll_loss with every dim but the classes as one batch."""
+    """nll_loss with all dims except the classes as one batch dim."""
     made: Tensor
     if logs.ndim <= 2:
         made = aten.nll_loss(logs, target, weight, reduction, ignore_index)

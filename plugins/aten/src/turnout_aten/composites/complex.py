@@ -1,7 +1,8 @@
 """Complex numbers: conjugates and parts.
 
-# differs from torch: there is no bit for a conjugate that is still to be taken. `conj` of a complex tensor computes, so that
-writing into it does not reach the tensor. `real` and `imag` of one are views.
+# differs from torch: conjugation is never lazy. `conj` of a complex tensor computes a new tensor, so writes into it do not reach
+# the
+original. `real` and `imag` of a complex tensor are views.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolutions by way of `convolution`; the weights' gradient is a product of the output's gradient with the input's windows."""
+"""Convolutions in terms of `convolution`. The weight's gradient is a product of the output's gradient and the input's windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Ints = Sequence[int] | int
 
-# Elements of the windows of one block of images: bounds the memory of a weight's gradient.
+# Maximum elements of the windows of one block of images; limits the memory of a weight's gradient.
 _BLOCK = 1 << 24
 
 
@@ -63,7 +63,7 @@ def _padded(
     name: str, ndim: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: str, dilation: Any,
     groups: int,
 ) -> Tensor:  # fmt: skip
-    """`padding` is "valid", none, or "same", as much as keeps the lengths; an odd one has its extra zero behind."""
+    """`padding` is "valid" (none) or "same" (keeps the lengths). An odd amount has its extra zero at the end."""
     if padding == "valid":
         return _convolved(name, ndim, input, weight, bias, stride, (0,), dilation, groups)
     if padding != "same":
@@ -141,7 +141,7 @@ def convolution_backward(
     padding: Sequence[int], dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
-    """(of input, of weight, of bias), None for those that the mask does not ask for."""
+    """The gradients of (input, weight, bias); None where the mask is False."""
     ndim = input.ndim - 2
     if weight.dtype.is_complex:
         input, weight = aten.conj(input), aten.conj(weight)
@@ -167,11 +167,11 @@ def _input_grad(
     made: Tensor
     if transposed:
         made = aten.convolution(grad, weight, None, stride, padding, dilation, False, (0,) * len(stride), groups)
-        for dim, n in enumerate(shape[2:], 2):  # output_padding can make room for windows of its own
+        for dim, n in enumerate(shape[2:], 2):  # output_padding can make room for more windows
             if made.shape[dim] != n:
                 made = aten.slice__Tensor(made, dim, 0, n, 1)
         return made
-    # Elements at the end that no window reaches are what output_padding adds.
+    # output_padding adds the elements at the end that no window reaches.
     extra = [
         n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
         for n, m, s, p, d, k in zip(shape[2:], grad.shape[2:], stride, padding, dilation, weight.shape[2:], strict=True)
@@ -184,13 +184,13 @@ def _weight_grad(
     small: Tensor, large: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], groups: int,
 ) -> Tensor:  # fmt: skip
-    """sum over images and positions of small [N, O, *P] times the windows of large [N, C, *S]: [O, C / groups, *K]."""
+    """[O, C / groups, *K]: the sum, over images and positions, of small [N, O, *P] times the windows of large [N, C, *S]."""
     ndim = len(kernel)
     n, rows, channels, area = small.shape[0], small.shape[1] // groups, large.shape[1] // groups, prod(small.shape[2:])
     if any(padding):
         large = aten.constant_pad_nd(large, [p for p in reversed(padding) for _ in range(2)])
     for dim, (m, k, s, d) in enumerate(zip(small.shape[2:], kernel, stride, dilation, strict=True), 2):
-        # One window more than there are positions may fit; those behind are left out.
+        # More windows than positions may fit; the surplus at the end is dropped.
         large = aten.slice__Tensor(large, dim, 0, (m - 1) * s + d * (k - 1) + 1, 1)
         large = aten.slice__Tensor(aten.unfold(large, dim, d * (k - 1) + 1, s), -1, 0, d * (k - 1) + 1, d)
     # [N, C, *P, *K] -> [N, groups, area, C * K]

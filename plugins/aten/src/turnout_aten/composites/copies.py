@@ -1,4 +1,4 @@
-"""Copies, conversions and fills: from array to array within a backend, through host bytes between backends."""
+"""Copies, conversions and fills. Copies within a backend go from array to array; between backends they go through host bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from turnout.dtypes import COMPLEX, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import check_layout, place, strides_as
+from turnout_aten.kernels.factories import check_layout, place, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy in memory of its own, in the same layout where that is dense."""
+    """A copy in new memory, with the same layout if that is dense."""
     strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, self.dtype, self.device, strides)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
-    """The tensor itself where it is row-major already, or as its memory format says, else a copy that is."""
+    """self if it already has the memory format (row-major by default), else a copy that has it."""
     if _laid_out(self, memory_format):
         return self
     made: Tensor = aten.clone(self, memory_format=memory_format)
@@ -35,7 +36,7 @@ def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Ten
 
 
 def _laid_out(self: Tensor, memory_format: Any) -> bool:
-    """Whether a tensor has the strides of a memory format; any has those of preserve_format."""
+    """Whether a tensor has the strides of a memory format. Always true for preserve_format."""
     if memory_format is None or memory_format == "preserve_format":
         return True
     wanted = strides_as(memory_format, self.array.shape)
@@ -44,7 +45,7 @@ def _laid_out(self: Tensor, memory_format: Any) -> bool:
     return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
-def _converted(self: Tensor, dtype: DType, device: Device, strides: tuple[int, ...] | None) -> Tensor:
+def _converted(self: Tensor, dtype: DType, device: TensorDevice, strides: tuple[int, ...] | None) -> Tensor:
     backend = device.backend
     array = backend.empty(self.array.shape, dtype, device, strides)
     _write(backend, array, device, self)
@@ -87,7 +88,7 @@ def to_copy(
 
 
 def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
-    """The tensor itself where it is as wanted."""
+    """self if nothing changes, else a converted copy."""
     device = None if device is None else place(device)
     same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
     if same and _laid_out(self, memory_format):
@@ -119,7 +120,7 @@ def to_dtype_layout(
     self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
     pin_memory: bool | None = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """What is given by keyword."""
+    """A conversion by keywords."""
     check_layout(layout)
     return _to(self, dtype, device, copy, memory_format)
 
@@ -132,7 +133,7 @@ def to_other(
 
 
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """`src` in self's shape, dtype and layout, on its device."""
+    """`src` with the shape, dtype, layout and device of self."""
     if not expands_to(src.shape, self.shape):
         raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
     spread = aten.to__other(aten.expand(src, self.shape), self)
@@ -160,20 +161,20 @@ def _writable(name: str, self: Tensor) -> None:
 
 
 def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
-    """The value of a 0-dim tensor everywhere."""
+    """Fill self with the value of a 0-dim tensor."""
     _zero_dims("fill_", value)
     aten.copy_(self, value)
     return self
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a number where all indices are equal; with `wrap` a new diagonal starts below, after one row, in a tall matrix."""
+    """Write a number where all indices are equal. With `wrap`, a tall matrix gets another diagonal, one row after the first."""
     shape = self.shape
     if len(shape) < 2:
-        raise DimError(f"fill_diagonal_: a tensor has a diagonal from 2 dims on, got shape {list(shape)}")
+        raise DimError(f"fill_diagonal_: needs at least 2 dimensions, got shape {list(shape)}")
     if len(shape) > 2:
         if len(set(shape)) > 1:
-            raise ShapeError(f"fill_diagonal_: more than 2 dims must have one length, got shape {list(shape)}")
+            raise ShapeError(f"fill_diagonal_: all dimensions must have one length, got shape {list(shape)}")
         places = aten.arange(shape[0], device=self.device)
         aten.index_put_(self, [places] * len(shape), aten.new_full(self, (), fill_value))
         return self
@@ -184,13 +185,13 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 def fill_scalar(self: Tensor, value: Any) -> Tensor:
-    """A tensor like self with one number everywhere."""
+    """A tensor like self, filled with a number."""
     made: Tensor = aten.full_like(self, value)
     return made
 
 
 def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
-    """The same with the value of a 0-dim tensor."""
+    """fill_scalar with the value of a 0-dim tensor."""
     _zero_dims("fill", value)
     made: Tensor = aten.copy_(aten.empty_like(self), value)
     return made
@@ -202,7 +203,7 @@ def _zero_dims(name: str, value: Tensor) -> None:
 
 
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`value` where the mask is true, in self's dtype; both are broadcast."""
+    """`value` where the mask is true, else self, in self's dtype. self and the mask broadcast."""
     is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)
     if is_complex and self.dtype.category != COMPLEX:
         raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
@@ -215,7 +216,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The same, written into self, to which the mask is broadcast."""
+    """masked_fill, written into self, to which the mask is broadcast."""
     if not expands_to(mask.array.shape, self.array.shape):
         raise ShapeError(
             f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}"
@@ -228,7 +229,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
-    """Another shape, row-major from the same first element; memory grows where it must, and what is new is unspecified."""
+    """Change the shape in place: row-major from the same first element. Memory grows if needed; new elements are unspecified."""
     shape = tuple(size)
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
@@ -260,5 +261,5 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
     if numel(self.array.shape) != 1:
-        raise ArgumentError(f"a tensor of shape {list(self.array.shape)} is not one number; use tolist()")
+        raise ArgumentError(f"expected a tensor with one element, got shape {list(self.array.shape)}; use tolist()")
     return self.device.backend.item(self.array)

@@ -23,7 +23,7 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int = 0,
     reduction: int = MEAN, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """-log of the probability of the targets, over all ways to spread them over the input with blanks between."""
+    """The negative log-probability of the targets, over all alignments with the input that insert blanks."""
     check_reduction("ctc_loss", reduction)
     single = log_probs.ndim == 2
     logs = aten.unsqueeze(log_probs, 1) if single else log_probs
@@ -46,7 +46,7 @@ def ctc_loss_tensor(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0,
     reduction: int = MEAN, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The same with lengths in tensors, whose values are read."""
+    """ctc_loss with lengths in tensors, whose values are read."""
     lengths: list[Any] = []
     for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         if given.dtype.category != INT:
@@ -64,14 +64,14 @@ def _check(
         raise ShapeError(f"ctc_loss: 'log_probs' must be [T, N, C] or [T, C], got shape {list(logs.shape)}")
     if logs.dtype.category != FLOAT or targets.dtype.category != INT:
         raise DTypeError(
-            f"ctc_loss: floating-point log_probs and integer targets are expected, got {logs.dtype.name} and {targets.dtype.name}"
+            f"ctc_loss: expected floating-point log_probs and integer targets, got {logs.dtype.name} and {targets.dtype.name}"
         )
     steps, n, classes = logs.shape
     if not 0 <= blank < classes:
-        raise ShapeError(f"ctc_loss: blank {blank} must be one of {classes} classes")
+        raise ShapeError(f"ctc_loss: blank must be one of the {classes} classes, got {blank}")
     if len(input_lengths) != n or len(target_lengths) != n:
         raise ShapeError(
-            f"ctc_loss: one length per example is expected, {n}, got {len(input_lengths)} and {len(target_lengths)}"
+            f"ctc_loss: expected one length for each of {n} examples, got {len(input_lengths)} and {len(target_lengths)}"
         )
     if any(not 0 <= length <= steps for length in input_lengths) or any(length < 0 for length in target_lengths):
         raise ShapeError(
@@ -96,7 +96,7 @@ def _like(logs: Tensor, numbers: Sequence[int]) -> Tensor:
 
 
 def _rows(targets: Tensor, lengths: Sequence[int], n: int, longest: int) -> Tensor:
-    """Targets as [N, longest] in int64; what is behind a target's end is anything."""
+    """Targets as [N, longest] in int64; elements after the end of a target are unspecified."""
     whole = aten.to__dtype(targets, int64)
     made: Tensor
     if whole.ndim == 2:
@@ -121,7 +121,7 @@ def _log_likelihood(
     pairs = aten.reshape(aten.stack([blanks, targets], 2), (n, 2 * longest))
     path = aten.cat([pairs, aten.new_full(targets, (n, 1), blank)], 1)
     emitted = aten.gather(logs, 2, aten.expand(aten.unsqueeze(path, 0), (logs.shape[0], n, states)))
-    # A state may be reached from the one before the last where that is another label.
+    # A state can also be reached from two states before it, if that has another label.
     before = aten.slice__Tensor(path, 1, 0, max(states - 2, 0), 1)
     later = aten.slice__Tensor(path, 1, min(2, states), states, 1)
     other = aten.logical_and(aten.ne__Scalar(later, blank), aten.ne__Tensor(later, before))
@@ -148,7 +148,7 @@ def _log_likelihood(
 
 
 def _reached(alpha: Tensor, skips: Tensor) -> Tensor:
-    """log of the sum over the states that each can be reached from."""
+    """The log of the sum over the states from which each state can be reached."""
     states = alpha.shape[1]
 
     def shifted(by: int) -> Tensor:

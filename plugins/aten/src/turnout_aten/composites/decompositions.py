@@ -1,4 +1,4 @@
-"""Decompositions under their public names, by way of the few that have kernels; products of Householder reflections."""
+"""Decompositions under their public names, in terms of the few that have kernels; products of Householder reflections."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
 
 
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
-    """X of A X = self, for the factor of A."""
+    """The X with A X = self, from the Cholesky factor of A."""
     b, a = matrices("cholesky_solve", self, "self"), square("cholesky_solve", input2, "input2")
     same_dtype("cholesky_solve", self, input2, "self and input2")
     if a[-1] != b[-2]:
@@ -53,7 +53,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
 
 
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A, for its factor."""
+    """The inverse of A, from its Cholesky factor."""
     shape = square("cholesky_inverse", self, "self")
     made: Tensor = aten.cholesky_solve(aten.expand(identity(self, shape[-1]), shape), self, upper)
     return made
@@ -75,14 +75,14 @@ def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) ->
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """(P, L, U) of A = P L U."""
+    """(P, L, U) with A = P L U."""
     LU, pivots, _ = aten.linalg_lu_factor_ex(A, pivot=pivot)
     P, L, U = aten.lu_unpack(LU, pivots)
     return P, L, U
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X of A X = B, X A = B, or the same with the adjoint of A."""
+    """The X with A X = B or X A = B, or with the adjoint of A in place of A."""
     name = "linalg.lu_solve"
     a, b = square(name, LU, "LU"), matrices(name, B, "B")
     same_dtype(name, LU, B, "LU and B")
@@ -106,7 +106,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 
 def _reordered(x: Tensor, P: Tensor, dim: int) -> Tensor:
-    """P^T x for dim -2, P x for -1; by places and not as a product, which autocast would round."""
+    """P^T x for dim -2, P x for -1. Uses indices, not a product, because autocast would round a product."""
     if not P.shape[-1]:
         return x
     rows = aten.argmax(P, dim)
@@ -116,11 +116,11 @@ def _reordered(x: Tensor, P: Tensor, dim: int) -> Tensor:
     return made
 
 
-_turned = adjoint  # under a name that no argument has
+_turned = adjoint  # a name that no argument hides
 
 
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X of A X = self."""
+    """The X with A X = self."""
     made: Tensor = aten.linalg_lu_solve(LU_data, LU_pivots, self)
     return made
 
@@ -141,7 +141,7 @@ def linalg_eigvals(self: Tensor) -> Tensor:
 
 
 def linalg_eigh(self: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
-    """(eigenvalues in ascending order, eigenvectors) of Hermitian matrices, of which one triangle is read."""
+    """(eigenvalues in ascending order, eigenvectors) of Hermitian matrices. Only one triangle is read."""
     values, vectors = aten._linalg_eigh(self, UPLO, True)
     return values, vectors
 
@@ -184,7 +184,7 @@ def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Tensor, Tensor]]:
-    """(v, tau) of each reflection 1 - tau v v^H: v has zeros above row i, 1 there, and below it what `a` holds."""
+    """(v, tau) of each reflection 1 - tau v v^H. v has zeros above row i, 1 in row i, and the elements of `a` below."""
     shape = matrices(name, a, "input")
     same_dtype(name, a, tau, "input and tau")
     if tau.ndim != a.ndim - 1 or tau.shape[:-1] != shape[:-2]:
@@ -224,7 +224,7 @@ def orgqr(self: Tensor, input2: Tensor) -> Tensor:
 
 
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q C, or C Q, for the full product of reflections; with `transpose` its adjoint."""
+    """Q C or C Q, where Q is the full product of reflections, or its adjoint with `transpose`."""
     shape = matrices("ormqr", input3, "input3")
     same_dtype("ormqr", self, input3, "self and input3")
     if input3.shape[:-2] != self.shape[:-2] or self.shape[-2] != (shape[-2] if left else shape[-1]):

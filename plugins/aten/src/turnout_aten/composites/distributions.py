@@ -1,6 +1,6 @@
-"""Draws from distributions, each made from uniform or normal numbers by operators. Tested by their moments and quantiles.
+"""Random draws from distributions, composed of uniform or normal numbers. Tests check their moments and quantiles.
 
-Two-byte floats and integers are drawn in float32 or float64 and converted once.
+Two-byte floats and integers are drawn in float32 or float64 and then converted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def _wide(dtype: DType) -> DType:
-    """What is computed in: float64 for integers, float32 at least."""
+    """The dtype of the computation: float64 for integers, at least float32 for floats."""
     if dtype.category < FLOAT:
         return float64
     return float32 if dtype.itemsize == 2 else dtype
 
 
 def _positive_uniform(self: Tensor, generator: Generator | None) -> Tensor:
-    """Uniform in (0, 1], where the logarithm is finite."""
+    """Uniform numbers in (0, 1], so that the logarithm is finite."""
     made: Tensor = aten.rsub__Scalar(drawn_uniform(self.shape, _wide(self.dtype), self.device, generator), 1.0)
     return made
 
@@ -65,7 +65,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Gen
 
 
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
-    """exp of a normal number of that mean and standard deviation."""
+    """exp of normal numbers with that mean and standard deviation."""
     _floating("log_normal_", self)
     if not std > 0:
         raise ArgumentError(f"log_normal_: std must be positive, got {std}")
@@ -78,13 +78,13 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
 
 
 def normal_functional(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """A tensor like self of normal numbers."""
+    """A tensor of normal numbers, like self."""
     made: Tensor = aten.normal_(aten.empty_like(self), mean, std, generator=generator)
     return made
 
 
 def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Tensor:
-    """Normal numbers, each of its own mean and standard deviation; both are broadcast."""
+    """Normal numbers with a separate mean and standard deviation for each. Both broadcast."""
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     for value in given:
         if value.dtype.category < FLOAT:
@@ -109,7 +109,7 @@ def normal_float_float(
     mean: float, std: float, size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = None,
     layout: Any = None, device: Any = None, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers of one mean and standard deviation."""
+    """Normal numbers with one mean and standard deviation."""
     _check_std(std)
     drawn = drawn_normal(size, dtype or get_default_dtype(), where_to_draw(device, generator), generator)
     made: Tensor = aten.add__Scalar(aten.mul__Scalar(drawn, std), mean)
@@ -138,10 +138,10 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 def multinomial(
     self: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Indices drawn with the probabilities in the last dim, which need not add up to 1.
+    """Random indices. The last dim holds their weights, which need not add up to 1.
 
-    Without replacement the largest of prob / exponential number are taken: Efraimidis and Spirakis, "Weighted random sampling
-    with a reservoir" (2006). With it, a uniform number picks its place in the running sum.
+    Without replacement, takes the largest values of weight / exponential number: Efraimidis and Spirakis, "Weighted random
+    sampling with a reservoir" (2006). With replacement, searches for uniform numbers in the running sum.
     """
     if self.dtype.category != FLOAT:
         raise DTypeError(f"multinomial: probabilities must be floating-point, got {self.dtype.name}")
@@ -164,7 +164,7 @@ def multinomial(
     total = aten.slice__Tensor(sums, -1, -1, None, 1)
     u = drawn_uniform((*self.shape[:-1], num_samples), wide.dtype, self.device, generator)
     passed = aten.le__Tensor(aten.unsqueeze(sums, -2), aten.unsqueeze(aten.mul__Tensor(u, total), -1))
-    # Rounding must not lead behind the last category of any weight.
+    # Rounding must not select an index after the last category with a nonzero weight.
     last = aten.sum__dim_IntList(aten.lt__Tensor(sums, total), [-1], True)
     return _made(aten.minimum(aten.sum__dim_IntList(passed, [-1]), last))
 
@@ -185,9 +185,9 @@ def _check_probabilities(self: Tensor) -> None:
 
 
 def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers, each of its own rate, by inversion: the first k whose cumulative probability exceeds u.
+    """Poisson numbers with a separate rate for each, by inversion: the first k whose cumulative probability exceeds u.
 
-    Starts where the tail below has less than 1e-30 of the probability and goes on as far above the largest rate.
+    Starts where the lower tail has a probability below 1e-30, and ends equally far above the largest rate.
     """
     _floating("poisson", self)
     made: Tensor
@@ -216,7 +216,7 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def _log_factorial(n: Tensor) -> Tensor:
-    """ln n!, by Stirling's series for n + 9, where its fourth term is below 1e-10, less the logarithms in between."""
+    """ln n!, by Stirling's series for n + 9 (its fourth term is below 1e-10) minus the logarithms in between."""
     x = aten.add__Scalar(n, 9.0)
     product = aten.ones_like(x)
     for i in range(1, 9):

@@ -1,7 +1,7 @@
-"""einsum: an equation over named dims, worked off two operands at a time by batched matrix products.
+"""einsum: an equation over named dims, computed pairwise by batched matrix products.
 
-Every label gets one dim, in one order for all operands; a dim that an operand does not have is 1 there. A label is summed in
-the step after which no operand left has it.
+Every label gets one dim, in the same order for all operands; a dim that an operand lacks has length 1. A label is summed in the
+step after which no remaining operand has it.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | No
 
 
 def _steps(path: Sequence[int] | None, count: int) -> list[tuple[int, int]]:
-    """The positions of the operands to multiply, in each step; the product goes to the end of those left."""
+    """The positions of the operands to multiply in each step. The product is appended to the remaining operands."""
     if path is None or count < 2:
-        # Left to right: the product so far is the last operand, and comes first.
+        # Left to right: the product so far is the last operand and comes first in the product.
         return [(0, 1)] + [(n, 0) for n in range(count - 2, 0, -1)] if count > 1 else []
     if len(path) != 2 * (count - 1):
-        raise ShapeError(f"einsum: a path for {count} operands has {2 * (count - 1)} positions, got {len(path)}")
+        raise ShapeError(f"einsum: a path for {count} operands must have {2 * (count - 1)} positions, got {len(path)}")
     steps = list(zip(path[::2], path[1::2], strict=True))
     for left, (i, j) in zip(range(count, 1, -1), steps, strict=True):
         if i == j or not (0 <= i < left and 0 <= j < left):
-            raise ShapeError(f"einsum: the path contracts operands {i} and {j} of {left}")
+            raise ShapeError(f"einsum: the path cannot contract operands {i} and {j} of {left}")
     return steps
 
 
@@ -102,7 +102,7 @@ def _labels(equation: str, term: str) -> list[str]:
         label, term = term[:size], term[size:]
         if size == 1 and not (label.isascii() and label.isalpha()):
             raise ShapeError(
-                f"einsum: {label!r} in {equation!r} is no label; labels are letters and one '...' for each operand"
+                f"einsum: {label!r} in {equation!r} is not a label; use letters, and one '...' per operand"
             )
         if size == 3 and label in labels:
             raise ShapeError(f"einsum: {equation!r} has two ellipses for one operand")
@@ -111,24 +111,24 @@ def _labels(equation: str, term: str) -> list[str]:
 
 
 def _spread(labels: list[str], hidden: int) -> list[str]:
-    """Labels with an ellipsis as that many labels, numbered from the right."""
+    """Labels with the ellipsis replaced by numbered labels, counted from the right."""
     named = [f"{ELLIPSIS}{i}" for i in range(hidden - 1, -1, -1)]
     return [one for label in labels for one in (named if label == ELLIPSIS else [label])]
 
 
 def _check_sizes(equation: str, inputs: list[list[str]], tensors: Sequence[Tensor]) -> None:
-    """A label stands for one length; 1 broadcasts against it in another operand."""
+    """Check that each label has one length; length 1 broadcasts between operands."""
     sizes: dict[str, int] = {}
     for labels, tensor in zip(inputs, tensors, strict=True):
         own: dict[str, int] = {}
         for label, length in zip(labels, tensor.shape, strict=True):
             if own.setdefault(label, length) != length:
                 raise ShapeError(
-                    f"einsum: {label!r} of {equation!r} stands for {own[label]} and {length} in one operand"
+                    f"einsum: {label!r} of {equation!r} has two lengths in one operand, {own[label]} and {length}"
                 )
             known = sizes.get(label, 1)
             if known != length and 1 not in (known, length):
-                raise ShapeError(f"einsum: {label!r} of {equation!r} stands for {known} and {length}")
+                raise ShapeError(f"einsum: {label!r} of {equation!r} has two lengths, {known} and {length}")
             sizes[label] = length if known == 1 else known
 
 
@@ -136,7 +136,7 @@ def _check_sizes(equation: str, inputs: list[list[str]], tensors: Sequence[Tenso
 
 
 def _aligned(tensor: Tensor, own: list[str], labels: list[str]) -> Tensor:
-    """Diagonals for labels that an operand has twice, then one dim for each label."""
+    """Takes diagonals for labels that an operand has twice, then gives the operand one dim per label."""
     own = list(own)
     for label in dict.fromkeys(own):
         while own.count(label) > 1:
@@ -155,7 +155,7 @@ def _product(left: Tensor, right: Tensor, done: list[int]) -> Tensor:
     """The product of two aligned operands, summed over the dims `done`, which stay as 1."""
     dims = range(left.ndim)
     for d in done:
-        # What only one of them has is summed before.
+        # A label that only one of them has is summed before the product.
         if left.shape[d] != 1 and right.shape[d] == 1:
             left = aten.sum__dim_IntList(left, (d,), True)
         elif left.shape[d] == 1 and right.shape[d] != 1:

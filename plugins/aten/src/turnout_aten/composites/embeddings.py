@@ -1,4 +1,4 @@
-"""Rows of a table by index, and sums, means and largest values of bags of them."""
+"""Embeddings: rows of a table by index; sums, means and maxima of bags of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SUM, MEAN, MAX = 0, 1, 2
 
 
-# differs from torch: `sparse` changes nothing here, gradients are dense.
+# differs from torch: `sparse` has no effect; gradients are dense.
 
 
 def _check(name: str, weight: Tensor, indices: Tensor) -> None:
@@ -27,7 +27,7 @@ def _check(name: str, weight: Tensor, indices: Tensor) -> None:
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """The rows of weight [n, d] that the indices name. Row `padding_idx` gets no gradient."""
+    """The rows of weight [n, d] at the indices. Row `padding_idx` gets no gradient."""
     _check("embedding", weight, indices)
     rows = aten.index_select(weight, 0, aten.reshape(indices, (-1,)))
     made: Tensor = aten.reshape(rows, (*indices.shape, weight.shape[1]))
@@ -37,7 +37,7 @@ def embedding(
 def embedding_dense_backward(
     grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Tensor:
-    """The gradients added up by row; with `scale_grad_by_freq`, their means."""
+    """The sum of the gradients of each row; with `scale_grad_by_freq`, their mean."""
     width = grad_output.shape[-1]
     flat = aten.reshape(indices, (-1,))
     grad = aten.reshape(grad_output, (indices.numel(), width))
@@ -53,7 +53,7 @@ def embedding_dense_backward(
 
 
 def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """The table with the named rows whose norm is larger scaled to `max_norm`."""
+    """The table with the selected rows scaled down to `max_norm` where their norm is larger."""
     _check("embedding_renorm", self, indices)
     flat = aten.reshape(indices, (-1,))
     named = aten.index_add(aten.new_zeros(self, (self.shape[0],)), 0, flat, aten.new_ones(self, (indices.numel(),)))
@@ -65,7 +65,7 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
 
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """The same in place."""
+    """embedding_renorm, in place."""
     aten.copy_(self, embedding_renorm(aten.clone(self), indices, max_norm, norm_type))
     return self
 
@@ -87,9 +87,9 @@ def embedding_bag_padding_idx(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
     per_sample_weights: Tensor | None, include_last_offset: bool, padding_idx: int | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The same with a row that counts nothing; negative numbers count from the end."""
+    """embedding_bag that ignores one row; a negative `padding_idx` counts from the end."""
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise ShapeError(f"embedding_bag: padding_idx {padding_idx} must name one of {weight.shape[0]} rows")
+        raise ShapeError(f"embedding_bag: padding_idx must be one of {weight.shape[0]} rows, got {padding_idx}")
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
     return inner_embedding_bag(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
@@ -103,7 +103,7 @@ def inner_embedding_bag(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """(result [bags, d], bag of each index, size of each bag, index of each largest element). Modes: 0 sum, 1 mean, 2 max.
 
-    A bag starts at its offset and ends where the next one starts; an empty one gives zeros.
+    A bag starts at its offset and ends where the next bag starts. An empty bag gives zeros.
     """
     _check("embedding_bag", weight, indices)
     _check_bags(indices, offsets, mode, per_sample_weights, include_last_offset)
@@ -129,7 +129,7 @@ def inner_embedding_bag(
     if mode == MEAN:
         made = aten.div__Tensor(made, aten.unsqueeze(aten.clamp(sizes, 1), 1))
         return aten.to__dtype(made, weight.dtype), bag, sizes, sizes
-    # What a sum does not need is not told, as in torch.
+    # As in torch, outputs that a sum does not need stay empty.
     quick = padding_idx < 0 and (weight.dtype is float32 or weight.dtype.itemsize == 2)
     told = aten.new_empty(bag, (0,)) if quick else bag
     return aten.to__dtype(made, weight.dtype), told, aten.zeros_like(starts), aten.zeros_like(starts)
@@ -151,7 +151,7 @@ def _check_bags(
         raise ShapeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
     if per_sample_weights is not None and (mode != SUM or per_sample_weights.shape != indices.shape):
         raise ShapeError(
-            "embedding_bag: per_sample_weights belong to mode sum and have the shape of the indices, "
+            "embedding_bag: per_sample_weights need mode sum and the shape of the indices, "
             f"{list(indices.shape)}; got {list(per_sample_weights.shape)} and mode {mode}"
         )
 

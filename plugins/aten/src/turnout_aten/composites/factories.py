@@ -1,4 +1,4 @@
-"""Factories of sequences and patterns, written in operators. Those that fill with one value are in `native.direct`."""
+"""Factories of sequences and patterns, written in operators. Factories that fill with one value are in `kernels.factories`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import place
+from turnout_aten.kernels.factories import place
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _made(tensor: Any) -> Tensor:
-    """What a stub returned, for the type checker."""
+    """The result of a stub, typed for the type checker."""
     made: Tensor = tensor
     return made
 
@@ -39,9 +39,9 @@ def arange_start(start: Any, end: Any, **options: Any) -> Tensor:
 
 
 def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
-    """start, start + step, ... below end: int64 when all three are integers, else the default dtype.
+    """start, start + step, ... below end: int64 if all three are integers, else the default dtype.
 
-    For an integer dtype all three are cut towards 0 first.
+    For an integer dtype, all three are truncated towards 0 first.
     """
     if options.get("dtype") is None:
         whole = all(number_dtype(v).category < FLOAT for v in (start, end, step))
@@ -53,13 +53,13 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
 
 
 def arange_length(start: Any, end: Any, step: Any) -> int:
-    """How many values there are. Raises ShapeError for a step of 0 or away from the end."""
+    """The number of values. Raises ShapeError if step is 0 or leads away from the end."""
     if not all(isfinite(v) for v in (start, end, step)):
         raise ArgumentError(f"arange: start, end and step must be finite, got {start}, {end} and {step}")
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
     if (end - start) * step < 0:
-        raise ArgumentError(f"arange: step {step} leads away from end, from {start} to {end}")
+        raise ArgumentError(f"arange: step {step} leads away from end: start is {start}, end is {end}")
     if all(isinstance(v, int) for v in (start, end, step)):
         return int(-((start - end) // step))
     count: int = ceil((end - start) / step)
@@ -69,7 +69,7 @@ def arange_length(start: Any, end: Any, step: Any) -> int:
 def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
     """Write arange(start, end, step) into `out`, resized where needed.
 
-    Where the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
+    If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
     """
     if out.dtype.category < FLOAT and all(isfinite(v) for v in (start, end, step)):
         start, end, step = int(start), int(end), int(step)
@@ -86,7 +86,7 @@ def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
 
 
 def empty_out(size: Sequence[int], *, memory_format: Any = None, out: Tensor) -> Tensor:
-    """`out` in another shape, its contents unspecified."""
+    """`out` resized, with unspecified contents."""
     if memory_format is not None:
         return _made(aten.resize_(out, size, memory_format=memory_format))
     resize_output(find_operator("aten::empty.out"), out.device.backend, out, tuple(size))
@@ -110,20 +110,20 @@ def _bounds(name: str, start: Any, end: Any, steps: int, options: dict[str, Any]
 
 
 def _steps_dtype(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
-    """The dtype of the result: the one asked for, else the default one, complex where an end is."""
+    """The dtype of the result: the requested one, else the default dtype, made complex if an end is complex."""
     usual = get_default_dtype()
     ends_complex = any(isinstance(v, complex) or (isinstance(v, Tensor) and v.is_complex()) for v in (start, end))
     if dtype is None:
         return usual.to_complex() if ends_complex else usual
     if ends_complex and dtype.category != COMPLEX:
-        raise DTypeError(f"{name}: complex ends need a complex dtype, got {dtype.name}")
+        raise DTypeError(f"{name}: a complex start or end needs a complex dtype, got {dtype.name}")
     return dtype
 
 
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
-    """`steps` values from start to end, both included; counted from the nearer end, so that both are exact.
+    """`steps` values from start to end, both included. Each is counted from the nearer end, so that both ends are exact.
 
-    For an integer dtype the step is cut to float32 or float64 like the values, which are cut towards 0.
+    For an integer dtype, steps and values are computed in float32 or float64; the values are then truncated towards 0.
     """
     start, end = _bounds("linspace", start, end, steps, options)
     dtype = _steps_dtype("linspace", start, end, options.pop("dtype", None))
@@ -147,14 +147,14 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
 
 
 def _step_dtype(dtype: DType) -> DType:
-    """What steps are computed in: float64 for integers, float32 at least."""
+    """The dtype of the computation: float64 for integers, at least float32 for floats."""
     if dtype.category < FLOAT:
         return float64
     return float32 if dtype.itemsize == 2 else dtype
 
 
 def _whole(value: Any) -> Any:
-    """The end of a range of integers, cut towards 0."""
+    """The end of a range of integers, truncated towards 0."""
     return aten.to__dtype(value, int64) if isinstance(value, Tensor) else int(value)
 
 
@@ -171,25 +171,25 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
     computed = _step_dtype(dtype)
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
-    elif dtype is not computed and steps > 1:  # two-byte floats: the ends are rounded before the step is computed
+    elif dtype is not computed and steps > 1:  # for two-byte floats, the ends are rounded before the step is computed
         start, end = _as_tensor(start, dtype, options), _as_tensor(end, dtype, options)
     exponents = linspace(start, end, steps, dtype=computed, **options)
     made = aten.pow__Scalar(float(base), exponents)
     return _made(made if dtype is computed else aten._to_copy(made, dtype=dtype))
 
 
-# ---- places in a triangle
+# ---- indices of a triangle
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
-    """Rows and columns of the places on and below a diagonal, in row-major order."""
+    """The row and column indices on and below a diagonal, in row-major order."""
     _check_matrix("tril_indices", row, col)
     rows = [(i, max(0, min(col, i + offset + 1))) for i in range(row)]
     return _places([(i, 0, n) for i, n in rows], options)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
-    """Rows and columns of the places on and above a diagonal, in row-major order."""
+    """The row and column indices on and above a diagonal, in row-major order."""
     _check_matrix("triu_indices", row, col)
     return _places([(i, max(0, min(col, i + offset)), col) for i in range(row)], options)
 
@@ -218,7 +218,7 @@ def eye(n: int, **options: Any) -> Tensor:
 
 
 def eye_m(n: int, m: int, **options: Any) -> Tensor:
-    """Ones on the main diagonal of an n by m matrix."""
+    """An n by m matrix with ones on the main diagonal."""
     made = aten.zeros((n, m), **options)
     aten.fill___Scalar(aten.diagonal(made), 1)
     return _made(made)

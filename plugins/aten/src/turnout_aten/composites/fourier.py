@@ -1,7 +1,7 @@
-"""Discrete Fourier transforms under their public names, by way of the three that have kernels.
+"""Discrete Fourier transforms under their public names, in terms of the three that have kernels.
 
-`norm` says which direction is scaled: backward (the default) the inverse by 1/n, forward the forward one, ortho both by
-1/sqrt(n). Hermitian transforms are the real ones with the directions exchanged: of the conjugate.
+`norm` says which direction is scaled: "backward" (the default) scales the inverse by 1/n, "forward" the forward transform by 1/n,
+"ortho" both by 1/sqrt(n). A Hermitian transform is the real transform in the other direction, of the conjugate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Dims = Sequence[int] | None
 
-# The number that kernels get for each word, in the forward and in the inverse direction.
+# norm -> the number for kernels, in the forward and in the inverse direction.
 _SCALING = {None: (0, 2), "backward": (0, 2), "forward": (2, 0), "ortho": (1, 1)}
 FORWARD, INVERSE = 0, 1
 LAST_TWO = (-2, -1)
@@ -45,7 +45,7 @@ def _complex(self: Tensor) -> Tensor:
     if x.dtype.is_complex:
         return x
     if x.dtype.itemsize == 2:
-        raise DTypeError(f"fft: is not implemented for {x.dtype.name}; convert to float32")
+        raise DTypeError(f"fft: not implemented for {x.dtype.name}; convert to float32")
     made: Tensor = aten.to__dtype(x, x.dtype.to_complex())
     return made
 
@@ -57,16 +57,16 @@ def _real(name: str, self: Tensor) -> Tensor:
 
 
 def _dims(name: str, self: Tensor, s: Dims, dim: Dims) -> tuple[list[int], list[int]]:
-    """The dims to transform, counted from 0, and the length that each is brought to."""
+    """The dims to transform, counted from 0, and the length of each after padding or truncation."""
     shape = self.shape
     if s is not None and dim is not None and len(s) != len(dim):
-        raise ShapeError(f"{name}: s and dim must be equally long, got {list(s)} and {list(dim)}")
+        raise ShapeError(f"{name}: s and dim must have the same length, got {list(s)} and {list(dim)}")
     if s is not None and len(s) > len(shape):
         raise ShapeError(f"{name}: s {list(s)} has more lengths than the tensor of shape {list(shape)} has dimensions")
     if dim is not None:
         dims = [wrap_dim(d, len(shape)) for d in dim]
         if len(set(dims)) != len(dims):
-            raise ShapeError(f"{name}: dims {list(dim)} name a dimension twice")
+            raise ShapeError(f"{name}: a dimension occurs twice in {list(dim)}")
     else:
         dims = list(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
     lengths = (
@@ -79,7 +79,7 @@ def _dims(name: str, self: Tensor, s: Dims, dim: Dims) -> tuple[list[int], list[
 
 
 def _resized(x: Tensor, dims: Sequence[int], lengths: Sequence[int]) -> Tensor:
-    """Cut off or filled up with zeros at the end of each dim."""
+    """Truncate each dim, or pad it with zeros, at the end."""
     for d, n in zip(dims, lengths, strict=True):
         have = x.shape[d]
         if n < have:
@@ -91,11 +91,11 @@ def _resized(x: Tensor, dims: Sequence[int], lengths: Sequence[int]) -> Tensor:
 
 def _one(name: str, self: Tensor, n: int | None, dim: int) -> tuple[list[int], list[int]]:
     if not self.ndim:
-        raise DimError(f"{name}: a 0-dim tensor has no dimension {dim} to transform")
+        raise DimError(f"{name}: needs at least one dimension, got a 0-dim tensor")
     return _dims(name, self, None if n is None else (n,), (dim,))
 
 
-# ---- the four kinds, for any dims
+# ---- the four kinds of transforms, for any dims
 
 
 def _c2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str | None, direction: int) -> Tensor:
@@ -113,14 +113,14 @@ def _r2c(name: str, self: Tensor, dims: list[int], lengths: list[int], norm: str
 
 
 def _c2r(name: str, self: Tensor, s: Dims, dim: Dims, norm: str | None, direction: int) -> Tensor:
-    """The last length is that of the result: of the input half of it is read."""
+    """The last length belongs to the result; only half of it is read from the input."""
     dims, lengths = _dims(name, self, s, dim)
     if not dims:
         raise ShapeError(f"{name}: at least one dimension must be transformed")
     given_last = s is not None and s[-1] != -1
     last = lengths[-1] if given_last else 2 * (lengths[-1] - 1)
     if last < 1:
-        raise ShapeError(f"{name}: cannot make {last} elements; give the length of the result")
+        raise ShapeError(f"{name}: the result would have {last} elements; give its length")
     x = _resized(_complex(self), dims, [*lengths[:-1], last // 2 + 1])
     turned = aten.conj(x) if direction == FORWARD else x
     made: Tensor = aten._fft_c2r(turned, dims, _scaling(name, norm, direction), last)
@@ -131,7 +131,7 @@ def _c2r(name: str, self: Tensor, s: Dims, dim: Dims, norm: str | None, directio
 
 
 def fft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform along one dim, cut or filled up to `n` elements first."""
+    """The transform along one dim, which is first truncated or padded to `n` elements."""
     return _c2c("fft.fft", self, *_one("fft.fft", self, n, dim), norm, FORWARD)
 
 
@@ -146,13 +146,13 @@ def rfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 def irfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of rfft, of `n` elements."""
+    """The inverse of rfft, with `n` elements."""
     _one("fft.irfft", self, n, dim)
     return _c2r("fft.irfft", self, None if n is None else (n,), (dim,), norm, INVERSE)
 
 
 def hfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The transform of a signal that is its own conjugate reversed, of which half is given."""
+    """The transform of a Hermitian-symmetric signal, of which half is given."""
     _one("fft.hfft", self, n, dim)
     return _c2r("fft.hfft", self, None if n is None else (n,), (dim,), norm, FORWARD)
 
@@ -166,7 +166,7 @@ def ihfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 def fftn(self: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """fft along several dims: `dim`, else the last ones that `s` has lengths for, else all."""
+    """fft along several dims: `dim`; by default as many last dims as `s` has lengths, or all dims."""
     return _c2c("fft.fftn", self, *_dims("fft.fftn", self, s, dim), norm, FORWARD)
 
 
@@ -229,7 +229,7 @@ def ihfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: st
 
 
 def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
-    """The frequency of each element of a transform of n samples, d apart."""
+    """The frequencies of a transform of n samples with spacing d."""
     half = (n + 1) // 2
     positive = aten.arange(half, **_floats(options))
     negative = aten.arange__start(half - n, 0, **_floats(options))
@@ -238,7 +238,7 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
-    """The same for the half that rfft gives."""
+    """The frequencies of rfft: the half of those of fft that rfft returns."""
     made: Tensor = aten.mul__Scalar(aten.arange(n // 2 + 1, **_floats(options)), 1.0 / (n * d))
     return made
 

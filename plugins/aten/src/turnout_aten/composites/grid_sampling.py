@@ -1,7 +1,8 @@
-"""Images read at any coordinates, the coordinates of affine maps, and rearrangements between channels and pixels.
+"""Sampling of images at any coordinates, grids of affine maps, and rearrangements between channels and pixels.
 
-A grid holds coordinates in [-1, 1], x first. Each dim is treated by itself: coordinates become indices, those outside are brought
-inside (border, reflection) or count as zero, and a result is a weighted sum of elements gathered from the flattened image.
+A grid holds coordinates in [-1, 1], x first. Each dim is treated separately. Coordinates become indices; indices outside the
+image are moved inside (border, reflection) or read as zero. A result is a weighted sum of elements gathered from the flattened
+image.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ def grid_sampler(
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """[N, C, H, W] read at [N, *out, 2]. Modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection outside."""
+    """[N, C, H, W] sampled at [N, *out, 2]. interpolation: 0 bilinear, 1 nearest, 2 bicubic; padding: 0 zeros, 1 border,
+    2 reflection."""
     return _sampled("grid_sampler_2d", 2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """[N, C, D, H, W] read at [N, *out, 3]; not bicubic."""
+    """[N, C, D, H, W] sampled at [N, *out, 3]. Bicubic is not available."""
     return _sampled("grid_sampler_3d", 3, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -64,7 +66,7 @@ def _check(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding
     if input.dtype.category != FLOAT:
         raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
     if mode not in ((0, 1, 2) if ndim == 2 else (0, 1)) or padding not in (0, 1, 2):
-        raise ShapeError(f"{name}: no interpolation mode {mode} with padding mode {padding}")
+        raise ShapeError(f"{name}: interpolation mode {mode} with padding mode {padding} is not available")
 
 
 def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
@@ -87,7 +89,7 @@ def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, paddi
 
 
 def _unnormalised(x: Tensor, length: int, align_corners: bool) -> Tensor:
-    """From [-1, 1] to indices: 1 is the last element's centre, or its outer edge."""
+    """Convert [-1, 1] to indices. 1 is the centre of the last element, or its outer edge."""
     made: Tensor
     if align_corners:
         made = aten.mul__Scalar(aten.add__Scalar(x, 1), (length - 1) / 2)
@@ -97,7 +99,7 @@ def _unnormalised(x: Tensor, length: int, align_corners: bool) -> Tensor:
 
 
 def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor:
-    """Coordinates brought into the image, by clipping or by reflection at its edges."""
+    """Move coordinates into the image, by clipping or by reflection at its edges."""
     if padding == ZEROS:
         return x
     if padding == REFLECTION:
@@ -118,7 +120,7 @@ def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor
 def _choices(
     x: Tensor, length: int, mode: int, padding: int, align_corners: bool
 ) -> list[tuple[Tensor, Tensor | None]]:
-    """The elements a coordinate stands for along one dim: (index as a float, weight), the weight None for 1."""
+    """The elements that a coordinate reads along one dim, as (index as a float, weight). A weight of None means 1."""
     if mode == NEAREST:
         return [(aten.detach(aten.round(x)), None)]
     first = aten.detach(aten.floor(x))
@@ -137,7 +139,7 @@ def _choices(
 
 
 def _cubic_weights(t: Tensor) -> list[Tensor]:
-    """Keys (1981) with a = -0.75, at distances t + 1, t, 1 - t and 2 - t."""
+    """Cubic weights of Keys (1981) with a = -0.75, at distances t + 1, t, 1 - t and 2 - t."""
     a = -0.75
 
     def polynomial(x: Tensor, *coefficients: float) -> Tensor:
@@ -169,7 +171,7 @@ def _read(
     padding: int,
     out: Sequence[int],
 ) -> Tensor:
-    """The elements of [N, C, L] at one index per dim, times the weights; zero where an index is outside."""
+    """The elements of [N, C, L] at one index per dim, times the weights; zero if an index is outside."""
     place: Tensor | None = None
     weight: Tensor | None = None
     inside: Tensor | None = None
@@ -232,7 +234,9 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     _factored("pixel_shuffle", self, r)
     *lead, c, h, w = self.shape
     if c % (r * r):
-        raise ShapeError(f"pixel_shuffle: {c} channels are no multiple of the square of the factor {r}")
+        raise ShapeError(
+            f"pixel_shuffle: the number of channels, {c}, must be a multiple of the square of the factor, {r}"
+        )
     n = len(lead)
     split = aten.reshape(self, (*lead, c // (r * r), r, r, h, w))
     made = aten.permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -245,7 +249,7 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     _factored("pixel_unshuffle", self, r)
     *lead, c, h, w = self.shape
     if h % r or w % r:
-        raise ShapeError(f"pixel_unshuffle: height {h} and width {w} must be multiples of the factor {r}")
+        raise ShapeError(f"pixel_unshuffle: height {h} and width {w} must be multiples of the factor, {r}")
     n = len(lead)
     split = aten.reshape(self, (*lead, c, h // r, r, w // r, r))
     made = aten.permute(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
@@ -253,17 +257,19 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
 
 
 def channel_shuffle(self: Tensor, groups: int) -> Tensor:
-    """The channels, dim 1, of all groups in turn."""
+    """The channels (dim 1) reordered: one from each group in turn."""
     if self.ndim < 3:
         raise ShapeError(f"channel_shuffle: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
     n, c, *rest = self.shape
     if groups < 1 or c % groups:
-        raise ShapeError(f"channel_shuffle: the number of groups, {groups}, must divide that of channels, {c}")
+        raise ShapeError(
+            f"channel_shuffle: the number of channels, {c}, must be a multiple of the number of groups, {groups}"
+        )
     split = aten.reshape(self, (n, groups, c // groups, *rest))
     return _copied(self, aten.transpose__int(split, 1, 2), self.shape)
 
 
 def _copied(self: Tensor, made: Tensor, shape: Sequence[int]) -> Tensor:
-    """In a shape, in memory of its own."""
+    """A reshaped copy."""
     copied: Tensor = aten.reshape(aten.clone(made, memory_format="contiguous_format"), tuple(shape))
     return copied

@@ -1,6 +1,6 @@
-"""Histograms: values to the number of their bin by search among the edges, then counts by index_add.
+"""Histograms: a search among the edges gives the bin of each value, then index_add counts.
 
-The last bin holds its upper edge too. Values outside all bins, and nan, are not counted.
+The last bin includes its upper edge. Values outside all bins, and nan, are not counted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max], of the range of the data where both are equal.
+    """The number of elements in each of `bins` equal parts of [min, max]. If min equals max, uses the range of the data.
 
-    # differs from torch: data with nan or infinities and no range gives counts of 0, for its values are not looked at.
+    # differs from torch: without a range, data with nan or infinities gives counts of 0, because values are not inspected.
     """
     if bins <= 0:
         raise ArgumentError(f"histc: bins must be positive, got {bins}")
@@ -85,7 +85,7 @@ def _ends(x: Tensor, given: Floats) -> tuple[Tensor, Tensor]:
 
 
 def _spread(low: Tensor, high: Tensor, count: int) -> Tensor:
-    """count + 1 equidistant numbers, counted from the nearer end so that both ends are exact."""
+    """count + 1 equidistant numbers. Each is counted from the nearer end, so that both ends are exact."""
     number = aten.arange(count + 1, dtype=low.dtype, device=low.device)
     step = aten.div__Scalar(aten.sub__Tensor(high, low), count)
     up = aten.add__Tensor(low, aten.mul__Tensor(number, step))
@@ -107,7 +107,7 @@ def _columns(self: Tensor) -> Tensor:
 def from_bin_tensors(
     self: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False
 ) -> Tensor:
-    """The counts, or weights, or with `density` their share by volume, of points [..., D] in bins with these edges."""
+    """The counts or summed weights of points [..., D] in bins with these edges; with `density`, the density."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"histogram: needs a float tensor, got {self.dtype.name}")
     columns = _columns(self)
@@ -162,7 +162,7 @@ def _density(counted: Tensor, bins: Sequence[Tensor]) -> Tensor:
 def from_bin_counts(
     self: Tensor, bins: Sequence[int], *, range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> Tensor:
-    """The same for equal bins."""
+    """histogramdd from the number of bins, which are equally wide."""
     return from_bin_tensors(self, bin_edges(self, bins, range=range), weight=weight, density=density)
 
 
@@ -176,14 +176,14 @@ def histogramdd(
 def histogramdd_int_bins(
     self: Tensor, bins: int, range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, list[Tensor]]:
-    """The same with one number for all dims."""
+    """histogramdd with one number for all dims."""
     return histogramdd(self, [bins] * _columns(self).shape[1], range, weight, density)
 
 
 def histogramdd_tensors(
     self: Tensor, bins: Sequence[Tensor], range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, list[Tensor]]:
-    """The same with given edges."""
+    """histogramdd with given edges."""
     counted = from_bin_tensors(self, bins, weight=weight, density=density)
     return counted, [aten.clone(edges) for edges in bins]
 
@@ -206,7 +206,7 @@ def _one_column(self: Tensor) -> Tensor:
 def histogram(
     self: Tensor, bins: int = 100, *, range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The same for equal bins over `range`, or the range of the data."""
+    """histogram_bins for equal bins over `range`, or the range of the data."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"histogram: needs a float tensor, got {self.dtype.name}")
     return histogram_bins(self, bin_edges(_one_column(self), [bins], range=range)[0], weight=weight, density=density)

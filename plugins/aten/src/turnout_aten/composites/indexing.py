@@ -1,4 +1,4 @@
-"""Selecting by way of index and gather."""
+"""Selections in terms of index and gather."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def where(condition: Tensor) -> list[Tensor]:
 
 
 def masked_select(self: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask is true, in row-major order; both are broadcast."""
+    """The elements where the mask is true, in row-major order. self and the mask broadcast."""
     if mask.dtype is not bool_:
         raise DTypeError(f"masked_select: 'mask' must be a bool tensor, got {mask.dtype.name}")
     shape = broadcast(self.shape, mask.shape)
@@ -34,7 +34,7 @@ def masked_select(self: Tensor, mask: Tensor) -> Tensor:
 
 
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """gather with the other dims broadcast; without a dim, from the flattened tensor."""
+    """gather that broadcasts the other dims. Without a dim, gathers from the flattened tensor."""
     made: Tensor
     if dim is None:
         return take_along_dim(aten.reshape(self, (-1,)), aten.reshape(indices, (-1,)), 0)
@@ -64,7 +64,7 @@ def take_along_dim_out(self: Tensor, indices: Tensor, dim: int | None = None, *,
 
 
 def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the class that each element names, in a new last dim; -1 counts the classes by the largest."""
+    """A new last dim with 1 at the class of each element, else 0. num_classes=-1 uses the largest class."""
     if self.dtype is not int64:
         raise DTypeError(f"one_hot: class indices must be int64, got {self.dtype.name}")
     if num_classes == -1:
@@ -80,33 +80,33 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     return made
 
 
-# ---- taking by place
+# ---- take by flat index
 
 
 def take(self: Tensor, index: Tensor) -> Tensor:
-    """The elements at places of the flattened tensor; negative ones count from the end."""
+    """The elements at indices into the flattened tensor; negative indices count from the end."""
     if index.dtype is not int64:
         raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
     if index.numel() and not self.numel():
-        raise DimError("take: there is nothing to take from an empty tensor")
+        raise DimError("take: cannot take elements from an empty tensor")
     made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
     return made
 
 
 def unsafe_index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
-    """index. Places are checked all the same."""
+    """index. The indices are checked despite the name."""
     made: Tensor = aten.index__Tensor(self, indices)
     return made
 
 
 def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """index_put. Places are checked all the same."""
+    """index_put. The indices are checked despite the name."""
     made: Tensor = aten.index_put(self, indices, values, accumulate)
     return made
 
 
 def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
-    """The indices inside of self's dims, whatever stands where the mask is false."""
+    """The indices, with those where the mask is false replaced by valid ones."""
     return [
         None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1)
         for d, index in enumerate(indices)

@@ -1,4 +1,4 @@
-"""Interpolation by a size or by scales, one of which must be given: the `.vec` overloads."""
+"""The `.vec` overloads of interpolation, which take either a size or scales."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def _size(input: Tensor, output_size: Any, scale_factors: Any) -> tuple[Sequence[int], Sequence[float | None]]:
-    """(output size, scales), the scales None where a size is given."""
+    """(output size, scales). The scales are None if a size is given."""
     ndim = input.ndim - 2
     if (output_size is None) == (scale_factors is None):
-        raise ShapeError("upsample: give output_size or scale_factors, not both and not none of them")
+        raise ShapeError("upsample: give either output_size or scale_factors")
     if output_size is not None:
         return output_size, (None,) * ndim
     if len(scale_factors) != ndim:
@@ -40,7 +40,7 @@ def _mixed(op: Any, input: Tensor, output_size: Any, align_corners: bool, scale_
 def upsample_nearest1d_vec(
     input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
 ) -> Tensor:
-    """The nearest element before."""
+    """Nearest neighbour: the element before the coordinate."""
     return _copied(aten.upsample_nearest1d, input, output_size, scale_factors)
 
 
@@ -61,7 +61,7 @@ def upsample_nearest3d_vec(
 def upsample_nearest_exact1d_vec(
     input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
 ) -> Tensor:
-    """The element whose centre is nearest."""
+    """Exact nearest neighbour: the element with the nearest centre."""
     return _copied(aten._upsample_nearest_exact1d, input, output_size, scale_factors)
 
 
@@ -82,7 +82,7 @@ def upsample_nearest_exact3d_vec(
 def upsample_linear1d_vec(
     input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
 ) -> Tensor:
-    """Between two neighbours."""
+    """Linear, between two neighbours."""
     return _mixed(aten.upsample_linear1d, input, output_size, align_corners, scale_factors)
 
 
@@ -103,14 +103,14 @@ def upsample_trilinear3d_vec(
 def upsample_bicubic2d_vec(
     input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
 ) -> Tensor:
-    """Between four neighbours along each of two dims."""
+    """Bicubic: between four neighbours along each of two dims."""
     return _mixed(aten.upsample_bicubic2d, input, output_size, align_corners, scale_factors)
 
 
 def upsample_bilinear2d_aa_vec(
     input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
 ) -> Tensor:
-    """Linear, smoothed where the image shrinks."""
+    """Bilinear, with smoothing when the image shrinks."""
     return _mixed(aten._upsample_bilinear2d_aa, input, output_size, align_corners, scale_factors)
 
 

@@ -1,4 +1,4 @@
-"""Joining tensors after giving them the dims that a way of joining wants: rows, columns, blocks."""
+"""Joining of tensors as rows, columns or blocks. Each function first adds the dims that it needs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def atleast_1d(self: Tensor) -> Tensor:
-    """A 0-dim tensor with one dim, others as they are."""
+    """At least 1 dim: a 0-dim tensor becomes a vector."""
     return self if self.shape else aten.reshape(self, (1,))
 
 
 def atleast_2d(self: Tensor) -> Tensor:
-    """A vector as a row."""
+    """At least 2 dims: a vector becomes a row."""
     if not self.shape:
         made: Tensor = aten.reshape(self, (1, 1))
         return made
@@ -29,7 +29,7 @@ def atleast_2d(self: Tensor) -> Tensor:
 
 
 def atleast_3d(self: Tensor) -> Tensor:
-    """A vector in the middle of three dims, a matrix with a dim behind."""
+    """At least 3 dims: a vector becomes the middle dim, a matrix gets a last dim."""
     if not self.shape:
         made: Tensor = aten.reshape(self, (1, 1, 1))
         return made
@@ -54,7 +54,7 @@ def atleast_3d_all(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def broadcast_tensors(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """All expanded to their common shape."""
+    """The tensors expanded to their common shape."""
     shape = broadcast_all([t.shape for t in tensors])
     return [aten.expand(t, shape) for t in tensors]
 
@@ -71,34 +71,34 @@ def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Side by side: along dim 1, vectors along dim 0."""
+    """Joined side by side: along dim 1; vectors along dim 0."""
     _some("hstack", tensors)
     raised = atleast_1d_all(tensors)
     return concat(raised, 0 if raised[0].ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """One below the other: along dim 0, vectors as rows."""
+    """Joined vertically: along dim 0, with vectors as rows."""
     _some("vstack", tensors)
     return concat(atleast_2d_all(tensors), 0)
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Behind each other: along dim 2."""
+    """Joined in depth: along dim 2."""
     _some("dstack", tensors)
     return concat(atleast_3d_all(tensors), 2)
 
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Side by side, vectors as columns."""
+    """Joined side by side, with vectors as columns."""
     _some("column_stack", tensors)
     return hstack([t if t.ndim > 1 else aten.reshape(t, (t.numel(), 1)) for t in tensors])
 
 
 def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
-    """Each padded with zeros along `dim` to a multiple of `num_chunks` and cut into as many parts; part i of all side by side.
+    """Pad each tensor with zeros along `dim` to a multiple of `num_chunks`, split it into that many parts, and join all parts i.
 
-    The result has the shape (..., num_chunks, -1): what follows `dim` in each tensor is flattened.
+    The result has the shape (..., num_chunks, -1): the dims after `dim` are flattened.
     """
     _some("_chunk_cat", tensors)
     if num_chunks < 1:
@@ -120,7 +120,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
 
 
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
-    """Matrices one behind the other along the diagonal, zeros elsewhere; vectors count as rows."""
+    """A block-diagonal matrix of the given matrices, with zeros elsewhere. Vectors are rows."""
     _some("block_diag", tensors)
     for i, t in enumerate(tensors):
         if t.ndim > 2:

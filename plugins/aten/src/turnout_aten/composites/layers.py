@@ -1,4 +1,4 @@
-"""Dropout in its kinds, and a product of two inputs."""
+"""The kinds of dropout, and the bilinear product."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _check_probability(p: float) -> None:
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """In training, each element 0 with probability p and the others divided by 1 - p; else the input."""
+    """In training, each element becomes 0 with probability p and the others are divided by 1 - p. Else the input."""
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return input
@@ -27,7 +27,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
-    """The same in place."""
+    """dropout, in place."""
     _check_probability(p)
     if train and p != 0 and self.numel():
         noise = aten.bernoulli__p(aten.empty_like(self), 1 - p)
@@ -38,7 +38,7 @@ def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """(output, mask): the mask is true where an element was kept."""
     if not input.numel():
-        return aten.clone(input), aten.empty_like(input)  # a mask in the input's dtype, as in torch
+        return aten.clone(input), aten.empty_like(input)  # as in torch, the mask has the input's dtype
     if train is False:
         return aten.clone(input), aten.ones_like(input, dtype=bool_)
     _check_probability(p)
@@ -56,7 +56,7 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 
 
 def _noise(input: Tensor, p: float, whole_channels: bool) -> Tensor:
-    """1 where an element is kept; one number per channel, dim 1, for whole channels."""
+    """1 where an element is kept, else 0; for whole channels, one number per channel (dim 1)."""
     if not whole_channels:
         made: Tensor = aten.bernoulli__p(aten.empty_like(input), 1 - p)
         return made
@@ -68,7 +68,7 @@ def _noise(input: Tensor, p: float, whole_channels: bool) -> Tensor:
 
 
 def _scaled(input: Tensor, p: float, train: bool, whole_channels: bool) -> Tensor | None:
-    """The factor that drops out, or None where nothing does."""
+    """The factor that drops elements, or None if none are dropped."""
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return None
@@ -85,17 +85,17 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def feature_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
-    """The same in place."""
+    """feature_dropout, in place."""
     factor = _scaled(self, p, train, True)
     return self if factor is None else aten.mul___Tensor(self, factor)
 
 
-# The value of selu at minus infinity: what a dropped element becomes. Klambauer et al. (2017).
+# The value of selu at minus infinity, which replaces dropped elements. Klambauer et al. (2017).
 _ALPHA = 1.7580993408473766
 
 
 def _alpha(input: Tensor, p: float, train: bool, whole_channels: bool) -> tuple[Tensor, Tensor] | None:
-    """(factor, summand) that keep mean 0 and variance 1, or None where nothing drops out."""
+    """The (factor, summand) that preserve mean 0 and variance 1, or None if no elements are dropped."""
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return None
@@ -108,12 +108,12 @@ def _alpha(input: Tensor, p: float, train: bool, whole_channels: bool) -> tuple[
 
 
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """In training, elements at random become selu's lowest value; then scaled and shifted to keep mean and variance."""
+    """In training, random elements become selu's lowest value; then all are scaled and shifted to preserve mean and variance."""
     return _applied(input, _alpha(input, p, train, False))
 
 
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """The same for whole channels."""
+    """alpha_dropout for whole channels."""
     return _applied(input, _alpha(input, p, train, True))
 
 
@@ -143,7 +143,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """x1^T W[k] x2 + b[k] for weight [K, I, J], over the last dims of inputs [..., I] and [..., J]."""
     if input1.ndim != input2.ndim or input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
-            f"bilinear: the inputs must have one shape but for the last dim, got {list(input1.shape)} and {list(input2.shape)}"
+            f"bilinear: the inputs must have one shape up to the last dim, got {list(input1.shape)} and {list(input2.shape)}"
         )
     k, i, j = weight.shape if weight.ndim == 3 else (0, -1, -1)
     if input1.shape[-1:] != (i,) or input2.shape[-1:] != (j,):

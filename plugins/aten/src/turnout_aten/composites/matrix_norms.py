@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and condition numbers, by way of vector norms and singular values."""
+"""Norms of vectors and matrices, and condition numbers, in terms of vector norms and singular values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """The norm of vectors, or of matrices where `ord` is given and there are two dims; without `ord` the 2-norm of all."""
+    """The norm of vectors; with `ord` and two dims, of matrices. Without `ord`, the 2-norm of all elements."""
     made: Tensor
     if dim is not None and ord is not None and len(dim) not in (1, 2):
         raise ShapeError(f"linalg.norm: dim must name 1 or 2 dimensions, got {list(dim)}")
@@ -53,7 +53,7 @@ def norm_str(
             f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}"
         )
     if (self.ndim if dim is None else len(dim)) != 2:
-        raise ShapeError(f"linalg.norm: order {ord!r} is for matrices, and there is one dimension")
+        raise ShapeError(f"linalg.norm: order {ord!r} needs two dimensions, got one")
     made: Tensor = aten.linalg_matrix_norm__str_ord(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     return made
 
@@ -69,7 +69,7 @@ def _matrix_dims(name: str, self: Tensor, dim: Sequence[int]) -> tuple[int, int]
 
 
 def _restored(x: Tensor, dims: tuple[int, int], keepdim: bool) -> Tensor:
-    """What matrices became, with the two dims back as 1."""
+    """A result for each matrix, with the two dims restored as length 1."""
     if not keepdim:
         return x
     for d in sorted(dims):
@@ -82,7 +82,7 @@ def _converted(self: Tensor, dtype: DType | None) -> Tensor:
 
 
 def _largest(x: Tensor, dim: tuple[int, ...], keepdim: bool = False) -> Tensor:
-    """The largest of numbers that are not negative: 0 of none."""
+    """The largest of nonnegative numbers; 0 for none."""
     made: Tensor = (aten.amax if x.shape[dim[0]] else aten.sum__dim_IntList)(x, dim, keepdim)
     return made
 
@@ -90,7 +90,7 @@ def _largest(x: Tensor, dim: tuple[int, ...], keepdim: bool = False) -> Tensor:
 def matrix_norm(
     self: Tensor, ord: Any, dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The largest singular value (2) or column sum (1) or row sum (inf); with a negative order the smallest."""
+    """The largest singular value (2), column sum (1) or row sum (inf). A negative order takes the smallest."""
     name = "linalg.matrix_norm"
     floating(name, self, half=True)
     dims = _matrix_dims(name, self, dim)
@@ -143,7 +143,7 @@ def nuclear_norm_dim(self: Tensor, dim: Sequence[int], keepdim: bool = False) ->
 
 
 def cond(self: Tensor, p: Any = None) -> Tensor:
-    """The norm of a matrix times that of its inverse, infinite for a singular one; 0 for an empty one."""
+    """The norm of a matrix times the norm of its inverse: infinite for a singular matrix, 0 for an empty one."""
     name = "linalg.cond"
     shape = matrices(name, self, "self")
     made: Tensor

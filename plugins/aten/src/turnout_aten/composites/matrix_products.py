@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and batches, by way of dot, mv, mm, bmm and addmm; structured matrices."""
+"""Products of vectors, matrices and batches, in terms of dot, mv, mm, bmm and addmm; structured matrices."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 def matmul(self: Tensor, other: Tensor) -> Tensor:
-    """Vectors are rows on the left and columns on the right; dims before the last two are a batch, and broadcast."""
+    """The matrix product. A vector on the left is a row, on the right a column. Dims before the last two are batch dims and
+    broadcast."""
     a, b = self.shape, other.shape
     if not a or not b:
-        raise ShapeError(f"matmul: both operands need a dimension, got shapes {list(a)} and {list(b)}")
+        raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {list(a)} and {list(b)}")
     made: Tensor
     if len(a) == 2 and len(b) == 2:
         made = aten.mm(self, other)
@@ -66,7 +67,7 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias, for weight [out, in]."""
+    """input @ weight.T + bias. weight is [out, in]."""
     columns = aten.t(weight)
     made: Tensor
     if bias is not None and len(input.shape) == 2 and len(weight.shape) == 2:
@@ -114,7 +115,7 @@ def linalg_matmul(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _rows_and_columns(name: str, batch1: Tensor, batch2: Tensor) -> tuple[Tensor, Tensor]:
-    """A sum of matrix products as one product: the batch becomes part of the inner dim."""
+    """The sum of a batch of matrix products as one product: the batch becomes part of the inner dim."""
     a, b = batch1.shape, batch2.shape
     if len(a) != 3 or len(b) != 3:
         raise ShapeError(f"{name}: batch1 and batch2 must have 3 dimensions, got shapes {list(a)} and {list(b)}")
@@ -139,7 +140,7 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 
 
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * self + alpha * outer(vec1, vec2); for bools `or` and `and`. With beta 0 the values of self do not matter."""
+    """beta * self + alpha * outer(vec1, vec2); for bools, `or` and `and`. With beta 0 the values of self are ignored."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         shapes = f"{list(vec1.shape)} and {list(vec2.shape)}"
         raise ShapeError(f"addr: vec1 and vec2 must have one dimension, got shapes {shapes}")
@@ -178,7 +179,7 @@ def addr_(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
 
 def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
-    """The product of matrices in the cheapest order; one matrix is returned as it is."""
+    """The product of matrices in the cheapest order. A single matrix is returned as it is."""
     for i, matrix in enumerate(matrices):
         if matrix.ndim != 2:
             raise ShapeError(f"chain_matmul: matrices[{i}] must have 2 dimensions, got shape {list(matrix.shape)}")
@@ -197,7 +198,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         ranks = (1, 2) if i in (0, count - 1) else (2,)
         if tensor.ndim not in ranks:
             raise ShapeError(
-                f"linalg.multi_dot: tensors[{i}] has shape {list(tensor.shape)}; only the ends may be vectors"
+                f"linalg.multi_dot: tensors[{i}] has shape {list(tensor.shape)}; only the first and last tensor can be vectors"
             )
         if tensor.dtype is not tensors[0].dtype:
             raise DTypeError(
@@ -217,7 +218,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Factors i to j -> after which factor to split them; factor i is sizes[i] by sizes[i + 1]. By dynamic programming."""
+    """(i, j) -> the factor after which to split factors i to j, by dynamic programming. Factor i is sizes[i] by sizes[i + 1]."""
     n = len(sizes) - 1
     cost = {(i, i): 0 for i in range(n)}
     split: dict[tuple[int, int], int] = {}
@@ -250,9 +251,11 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
-    """The sums of products along pairs of dims; what is left of self comes first, then what is left of other."""
+    """The sums of products along pairs of dims. The remaining dims of self come first, then those of other."""
     if len(dims_self) != len(dims_other):
-        raise ShapeError(f"tensordot: as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}")
+        raise ShapeError(
+            f"tensordot: needs as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}"
+        )
     if self.dtype is not other.dtype:
         raise DTypeError(f"tensordot: operands must have one dtype, got {self.dtype.name} and {other.dtype.name}")
     left = wrap_dims(dims_self, self.ndim) if dims_self else ()
@@ -279,7 +282,7 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
 
 
 def kron(self: Tensor, other: Tensor) -> Tensor:
-    """Blocks of `other`, one for each element of self, scaled by it."""
+    """A block for each element of self: `other` scaled by the element."""
     n = max(self.ndim, other.ndim)
     a, b = (1,) * (n - self.ndim) + self.shape, (1,) * (n - other.ndim) + other.shape
     left = aten.reshape(aten.contiguous(self), [length for m in a for length in (m, 1)])
@@ -306,7 +309,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product of vectors of length 3, along the first dim of that length unless `dim` says otherwise."""
+    """The cross product of vectors of length 3 along `dim`, by default the first dim of length 3."""
     if dim is None:
         dim = next((d for d, n in enumerate(self.shape) if n == 3), None)
         if dim is None:
@@ -332,7 +335,7 @@ def _powers(x: Tensor, count: int) -> Tensor:
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of the elements of a vector, one row each; the highest comes first unless `increasing`."""
+    """The powers of the elements of a vector, one row per element; the highest power comes first unless `increasing`."""
     if x.ndim != 1:
         raise ShapeError(f"vander: 'x' must have one dimension, got shape {list(x.shape)}")
     count = x.shape[0] if N is None else N

@@ -1,6 +1,6 @@
-"""Normalisation over rows, groups, batches and instances; two-byte floats are computed with in float32.
+"""Normalisation over rows, groups, batches and instances. Two-byte floats are computed in float32.
 
-`native_layer_norm` and `native_group_norm` have kernels. The others are written out: their gradients are those of the pieces.
+`native_layer_norm` and `native_group_norm` have kernels. The others are composed of operators and get their gradients from them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-05, cudnn_enable: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Mean 0 and variance 1 over the last dims, which have `normalized_shape`; then times weight plus bias."""
+    """Normalise the last dims, of shape `normalized_shape`, to mean 0 and variance 1; then times weight plus bias."""
     made: Tensor = aten.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
     return made
 
@@ -50,7 +50,7 @@ def native_layer_norm_backward(
     grad_out: Tensor, input: Tensor, normalized_shape: Sequence[int], mean: Tensor, rstd: Tensor, weight: Tensor | None,
     bias: Tensor | None, output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
-    """(of input, of weight, of bias), None for those that the mask does not ask for."""
+    """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_layer_norm_backward", input.dtype)
     inner = len(normalized_shape)
     dims, lead = tuple(range(-inner, 0)), tuple(range(input.ndim - inner))
@@ -68,7 +68,7 @@ def native_layer_norm_backward(
 
 
 def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int]) -> Tensor:
-    """Of (x - mean(x)) / deviation(x), where `normal` is that value."""
+    """The gradient of (x - mean(x)) / deviation(x), where `normal` is that value."""
     along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
     made: Tensor = aten.mul__Tensor(
         aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor
@@ -84,7 +84,7 @@ def _total(x: Tensor, dims: Sequence[int]) -> Tensor:
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dims; then times weight."""
+    """Divide by the root of the mean square over the last dims; then times weight."""
     check_rows("rms_norm", input, normalized_shape, weight)
     computed = _computed("rms_norm", input.dtype)
     x = _in(input, computed)
@@ -105,7 +105,7 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05,
     cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Mean 0 and variance 1 over groups of channels; then times weight plus bias, by channel."""
+    """Normalise groups of channels to mean 0 and variance 1; then times weight plus bias, per channel."""
     if input.ndim < 2:
         raise ShapeError(f"group_norm: 'input' must be [N, C, ...], got shape {list(input.shape)}")
     check_groups("group_norm", input.shape[1], num_groups, weight, bias)
@@ -118,7 +118,7 @@ def native_group_norm_backward(
     grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int, group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
-    """(of input, of weight, of bias), None for those that the mask does not ask for."""
+    """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_group_norm_backward", input.dtype)
     shape = (N, group, C // group, HxW)
     grad = aten.reshape(_in(grad_out, computed), shape)
@@ -143,7 +143,7 @@ def native_group_norm_backward(
 
 
 def _per_channel(x: Tensor, ndim: int) -> Tensor:
-    """[C] to be broadcast over [N, C, ...]."""
+    """[C] reshaped to broadcast over [N, C, ...]."""
     made: Tensor = aten.reshape(x, (-1, *(1,) * (ndim - 2)))
     return made
 
@@ -163,9 +163,9 @@ def native_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """(result, mean, reciprocal deviation) by channel over the batch, and in training the running statistics moved on.
+    """(result, mean, reciprocal deviation) per channel over the batch. Training updates the running statistics.
 
-    Not in training, the running statistics are used, and the second and third result are empty.
+    Evaluation uses the running statistics, and the second and third results are empty.
     """
     made, moved = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     for running, value in zip((running_mean, running_var), moved, strict=True):
@@ -178,7 +178,7 @@ def _batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor | None, Tensor | None]]:  # fmt: skip
-    """The three results, and what becomes of the running statistics: None where they stay."""
+    """The three results, and the new running statistics, or None where they do not change."""
     name = "native_batch_norm"
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     computed = _computed(name, input.dtype)
@@ -219,7 +219,7 @@ def _moved(running: Tensor | None, value: Tensor, momentum: float) -> Tensor | N
 
 
 def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """(x - mean) * factor * weight + bias, by channel."""
+    """(x - mean) * factor * weight + bias, per channel."""
     scale = factor if weight is None else aten.mul__Tensor(factor, _in(weight, x.dtype))
     made: Tensor = aten.mul__Tensor(aten.sub__Tensor(x, _per_channel(mean, x.ndim)), _per_channel(scale, x.ndim))
     return made if bias is None else aten.add__Tensor(made, _per_channel(_in(bias, x.dtype), x.ndim))
@@ -228,7 +228,7 @@ def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias
 def native_batch_norm_no_stats(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same without running statistics."""
+    """native_batch_norm without running statistics."""
     return native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
 
 
@@ -236,7 +236,7 @@ def native_batch_norm_no_training(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The same with running statistics as they are."""
+    """native_batch_norm in evaluation: the running statistics are used and unchanged."""
     return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
@@ -244,7 +244,7 @@ def native_batch_norm_functional(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, training: bool,
     momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """native_batch_norm with the running statistics that it leaves as results of their own."""
+    """native_batch_norm that returns the new running statistics as additional results."""
     made, (mean, var) = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if mean is None or var is None:
         mean, var = aten.clone(aten.detach(running_mean)), aten.clone(aten.detach(running_var))
@@ -266,7 +266,7 @@ def batch_norm_with_update(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The same in training, and an empty reserve."""
+    """native_batch_norm in training, and an empty reserve."""
     made = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return (*made, _reserve(input))
 
@@ -275,7 +275,7 @@ def batch_norm_no_update(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The same with running statistics as they are, and an empty reserve."""
+    """native_batch_norm in evaluation, and an empty reserve."""
     made = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     return (*made, _reserve(input))
 
@@ -289,7 +289,7 @@ def native_batch_norm_backward(
     grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     save_mean: Tensor | None, save_invstd: Tensor | None, train: bool, eps: float, output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
-    """(of input, of weight, of bias), None for those that the mask does not ask for."""
+    """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_batch_norm_backward", input.dtype)
     if train:
         assert save_mean is not None
@@ -339,7 +339,7 @@ def instance_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Tensor:  # fmt: skip
-    """batch_norm with each channel of each image by itself; running statistics move on by the mean over the images."""
+    """batch_norm of each channel of each image separately. Running statistics are updated with the mean over the images."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise ShapeError("instance_norm: without use_input_stats, running_mean and running_var must be given")
     _check_channels(

@@ -1,4 +1,4 @@
-"""Norms and distances by way of `linalg_vector_norm`, whose gradient is 0 where the norm is."""
+"""Norms and distances in terms of `linalg_vector_norm`, whose gradient is 0 where the norm is 0."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def norm_dim_dtype(self: Tensor, p: Any, dim: Dims, keepdim: bool = False, *, dt
 
 
 def norm_dim(self: Tensor, p: Any, dim: Dims, keepdim: bool = False) -> Tensor:
-    """The same in the tensor's own dtype."""
+    """norm over some dims, in the tensor's dtype."""
     return norm_dim_dtype(self, p, dim, keepdim)
 
 
@@ -35,7 +35,7 @@ def norm(self: Tensor, p: Any = 2) -> Tensor:
 
 
 def norm_dtype(self: Tensor, p: Any, *, dtype: DType) -> Tensor:
-    """The same in another dtype."""
+    """norm of all elements, computed in another dtype."""
     return norm_dim_dtype(self, p, None, dtype=dtype)
 
 
@@ -67,7 +67,7 @@ def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
 
 
 def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
-    """Each slice along `dim` scaled down to a p-norm of `maxnorm` where it is above that."""
+    """Each slice along `dim`, scaled down to the p-norm `maxnorm` if its norm is larger."""
     if isinstance(p, complex) or p <= 0:
         raise ArgumentError(f"renorm: p must be a positive number, got {p}")
     if isinstance(maxnorm, complex) or maxnorm < 0:
@@ -84,7 +84,7 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
 
 def renorm_(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """renorm in place."""
-    # Of a copy: what the product saves for its gradient may not be written.
+    # The product gets a copy, because it saves its input for the gradient and self is written below.
     made: Tensor = aten.copy_(self, renorm(aten.clone(self), p, dim, maxnorm))
     return made
 
@@ -120,7 +120,7 @@ def pdist(self: Tensor, p: float = 2) -> Tensor:
     made: Tensor
     rows, length = self.shape
     if rows < 2:
-        made = aten.sum__dim_IntList(aten.slice__Tensor(self, 0, 0, 0), (1,))  # nothing, and it depends on self
+        made = aten.sum__dim_IntList(aten.slice__Tensor(self, 0, 0, 0), (1,))  # empty, but a function of self
         return made
     if not length:
         made = aten.new_zeros(self, (rows * (rows - 1) // 2,))

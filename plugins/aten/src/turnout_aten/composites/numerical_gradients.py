@@ -1,6 +1,6 @@
-"""`gradient`: differences of neighbours over their distance, by dim.
+"""`gradient`: differences of neighbours divided by their distance, per dim.
 
-In each dim the points lie either at one distance, a number, or at the places that a tensor gives.
+In each dim, the points have a constant spacing (a number), or coordinates (a tensor).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def gradient_array(self: Tensor, *, dim: Sequence[int], edge_order: int = 1) -> 
 
 
 def gradient_many(self: Tensor, *, spacing: Any, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
-    """A distance, or the places of the points, for each dim."""
+    """A spacing, or the coordinates of the points, for each dim."""
     dims = range(self.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     return _gradients(self, spacing, dims, edge_order)
 
@@ -48,7 +48,7 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
         raise ShapeError(f"gradient: needs one spacing for each of {len(dims)} dims, got {len(spacing)}")
     found = [wrap_dim(d, self.ndim) for d in dims]
     if len(set(found)) != len(found):
-        raise ShapeError(f"gradient: dims {list(dims)} name a dimension twice")
+        raise ShapeError(f"gradient: a dimension occurs twice in {list(dims)}")
     if self.dtype.category < FLOAT and not self.dtype.is_signed:
         raise ArgumentError(f"gradient: needs a signed dtype, got {self.dtype.name}")
     for d in found:
@@ -59,7 +59,7 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
 
 
 def _part(x: Tensor, d: int, start: int, length: int) -> Tensor:
-    """`length` elements along a dim, from the end where `start` is negative."""
+    """`length` elements along a dim, starting at `start`, which counts from the end if negative."""
     start = start % x.shape[d]
     made: Tensor = aten.slice__Tensor(x, d, start, start + length)
     return made
@@ -93,10 +93,10 @@ def _combined(f: Tensor, d: int, places: tuple[int, ...], factors: tuple[Any, ..
 
 
 def _at_places(f: Tensor, d: int, x: Tensor, edge_order: int) -> Tensor:
-    """Weights of a parabola through three neighbours, for distances a before and b after the middle one."""
+    """The weights of a parabola through three neighbours; a and b are the distances before and after the middle one."""
     n = f.shape[d]
     if x.ndim != 1 or x.shape[0] != n:
-        raise ShapeError(f"gradient: the places of dim {d} must have shape {[n]}, got {list(x.shape)}")
+        raise ShapeError(f"gradient: the coordinates of dim {d} must have shape {[n]}, got {list(x.shape)}")
     x = aten.reshape(x, (*(1,) * d, -1, *(1,) * (f.ndim - d - 1)))
     steps = aten.sub__Tensor(_part(x, d, 1, n - 1), _part(x, d, 0, n - 1))
     a, b = _part(steps, d, 0, n - 2), _part(steps, d, 1 % max(n - 1, 1), n - 2)

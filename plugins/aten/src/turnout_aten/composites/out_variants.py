@@ -1,4 +1,4 @@
-"""Out variants of composite kernels: compute, then write into what was given."""
+"""Out variants of composite kernels: they compute, then write into the given outputs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# The names that output arguments have.
+# The possible names of output arguments.
 OUTPUTS = ("out", "grad_input", "output", "buffer")
 
 
 def into_out(function: Callable[..., Any], variant: str) -> Callable[..., Any]:
     """The out variant of a composite kernel; `variant` is its name, as in "selu.out".
 
-    An output of another shape is resized with a warning; DTypeError where it cannot hold the result's category.
+    An output of another shape is resized with a warning. Raises DTypeError if its dtype cannot hold the result.
     """
     label = f"aten::{variant}"
 

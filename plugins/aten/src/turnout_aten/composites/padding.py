@@ -1,4 +1,4 @@
-"""Padding with reflected, repeated and wrapped elements: pieces of the tensor itself, joined along one dim after the other."""
+"""Padding with reflected, repeated and wrapped elements: pieces of the tensor, joined dim by dim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _reflected(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
-    """Elements beside the edge, in reverse, without the edge itself."""
+    """The elements next to the edge, reversed, without the edge."""
     n = x.shape[dim]
     part = (
         aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
@@ -34,14 +34,14 @@ def _repeated(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
 
 
 def _wrapped(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
-    """Elements from the other end."""
+    """The elements from the other end."""
     n = x.shape[dim]
     made: Tensor = aten.slice__Tensor(x, dim, 0, count, 1) if behind else aten.slice__Tensor(x, dim, n - count, n, 1)
     return made
 
 
 def _extended(x: Tensor, pad: Sequence[int], piece: Piece) -> Tensor:
-    """`pad` holds (before, after) from the last dim on; negative numbers cut off. The result has memory of its own."""
+    """`pad` holds (before, after) for each dim, starting with the last. Negative numbers crop. The result is a copy."""
     joined = False
     for i in range(len(pad) // 2):
         before, after, dim = pad[2 * i], pad[2 * i + 1], x.ndim - 1 - i
@@ -65,7 +65,7 @@ def _checked(name: str, ndim: int, self: Tensor, padding: Sequence[int], reflect
     shape = self.shape
     if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
         raise ShapeError(
-            f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
+            f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, empty only in the batch; got shape {list(shape)}"
         )
     for i in range(ndim):
         before, after, n = padding[2 * i], padding[2 * i + 1], shape[-1 - i]
@@ -86,7 +86,7 @@ def _replication(name: str, ndim: int, self: Tensor, padding: Sequence[int]) -> 
 
 
 def reflection_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last dim continued by its mirror image."""
+    """The last dim extended by its reflection."""
     return _reflection("reflection_pad1d", 1, self, padding)
 
 
@@ -101,7 +101,7 @@ def reflection_pad3d(self: Tensor, padding: Sequence[int]) -> Tensor:
 
 
 def replication_pad1d(self: Tensor, padding: Sequence[int]) -> Tensor:
-    """The last dim continued by its first and last element."""
+    """The last dim extended by copies of its first and last element."""
     return _replication("replication_pad1d", 1, self, padding)
 
 
@@ -116,7 +116,7 @@ def replication_pad3d(self: Tensor, padding: Sequence[int]) -> Tensor:
 
 
 def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
-    """The dims behind the channels continued by themselves."""
+    """The dims after the channels, extended periodically."""
     if len(pad) % 2 or len(pad) // 2 > self.ndim - 1:
         raise ShapeError(f"pad: 'pad' {list(pad)} does not fit a tensor of {self.ndim} dimensions")
     for i in range(len(pad) // 2):
@@ -127,7 +127,7 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
             )
         if n + before + after < 0:
             raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
-    # What is cut off does not come back at the other end.
+    # Cropped elements must not reappear at the other end.
     middle = _extended(self, [min(n, 0) for n in pad], _wrapped) if any(n < 0 for n in pad) else self
     return _extended(middle, [max(n, 0) for n in pad], _wrapped)
 
@@ -136,7 +136,7 @@ _MODES = {"reflect": "reflection", "replicate": "replication"}
 
 
 def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """`pad` holds (before, after) from the last dim on. The mode is constant, reflect, replicate or circular."""
+    """`pad` holds (before, after) for each dim, starting with the last. The mode is constant, reflect, replicate or circular."""
     made: Tensor
     if len(pad) % 2 or len(pad) // 2 > self.ndim:
         raise ShapeError(f"pad: 'pad' must hold two numbers for each of at most {self.ndim} dims, got {list(pad)}")
@@ -144,7 +144,7 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
         made = aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
         return made
     if value is not None and value != 0:
-        raise ShapeError(f"pad: mode {mode!r} takes no value, got {value}")
+        raise ShapeError(f"pad: mode {mode!r} does not accept a value, got {value}")
     ndim = len(pad) // 2
     if mode == "circular" and self.ndim in (ndim + 1, ndim + 2):
         return pad_circular(self, pad)

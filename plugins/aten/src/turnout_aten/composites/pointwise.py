@@ -1,4 +1,4 @@
-"""Pointwise operators written in others."""
+"""Pointwise operators composed of others."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def min_other(self: Tensor, other: Tensor) -> Tensor:
 
 
 def positive(self: Tensor) -> Tensor:
-    """The tensor itself; bool has no sign."""
+    """Returns self. Raises DTypeError for bools, which have no sign."""
     if self.dtype is bool_:
         raise DTypeError("positive is not defined for bool tensors")
     return self
 
 
 def isfinite(self: Tensor) -> Tensor:
-    """Neither NaN nor infinite; integers are."""
+    """Whether each element is neither NaN nor infinite; always true for integers."""
     if self.dtype.category < FLOAT:
         made: Tensor = aten.ones_like(self, dtype=bool_)
     else:
@@ -42,7 +42,7 @@ def isfinite(self: Tensor) -> Tensor:
 
 
 def isreal(self: Tensor) -> Tensor:
-    """Without an imaginary part."""
+    """Whether the imaginary part is 0."""
     if self.dtype.category == COMPLEX:
         made: Tensor = aten.eq__Scalar(aten.imag(self), 0)
     else:
@@ -51,7 +51,7 @@ def isreal(self: Tensor) -> Tensor:
 
 
 def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Where |self - other| <= atol + rtol |other|, or both are equal."""
+    """Whether |self - other| <= atol + rtol |other|, or both are equal, for each element."""
     if self.dtype is not other.dtype:
         raise DTypeError(f"isclose: self and other must have one dtype, got {self.dtype.name} and {other.dtype.name}")
     if rtol < 0 or atol < 0:
@@ -72,7 +72,7 @@ def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds everywhere."""
+    """Whether `isclose` is true for all elements."""
     return bool(aten.all(aten.isclose(self, other, rtol, atol, equal_nan)))
 
 

@@ -1,4 +1,4 @@
-"""Pooling by way of the operators of two and three dims, and what undoes it."""
+"""Pooling in terms of the operators of two and three dims, and unpooling."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def max_pool1d_with_indices(
     self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
     dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(largest elements, their places) of windows of one dim."""
+    """(largest elements, their indices) of windows along one dim."""
     kernel, pad, gap = (
         _one("max_pool1d", name, value)
         for name, value in (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation))
@@ -53,7 +53,7 @@ def max_pool1d(
     self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
     dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The same without the places."""
+    """max_pool1d_with_indices without the indices."""
     return max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -79,7 +79,7 @@ def max_pool_with_indices_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: Tensor,
 ) -> Tensor:  # fmt: skip
-    """Every gradient added at the place its window's largest element came from."""
+    """Add each gradient at the index of its window's largest element."""
     lead = self.ndim - len(kernel_size)
     if grad_output.shape != indices.shape or grad_output.shape[:lead] != self.shape[:lead]:
         raise ShapeError(
@@ -97,13 +97,13 @@ def max_pool2d_with_indices_backward_out(
     grad_output: Tensor, self: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], ceil_mode: bool, indices: Tensor, *, grad_input: Tensor,
 ) -> Tensor:  # fmt: skip
-    """The same into `grad_input`."""
+    """The backward of max_pool2d_with_indices, into `grad_input`."""
     made = max_pool_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
     return write_out("aten::max_pool2d_with_indices_backward.grad_input", grad_input, made)
 
 
 def _placed(values: Tensor, indices: Tensor, shape: Sequence[int], lead: int, *, add: bool) -> Tensor:
-    """Zeros of a shape with the values at the indices, which count in its flattened dims from `lead`."""
+    """Zeros of a shape, with the values at the indices. The indices count in the flattened dims from `lead` on."""
     flat = (*shape[:lead], prod(shape[lead:]))
     zeros = aten.new_zeros(values, flat)
     places = aten.reshape(indices, (*indices.shape[:lead], -1) if indices.numel() else (*indices.shape[:lead], 0))
@@ -117,7 +117,7 @@ def avg_pool1d(
     self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Means of windows of one dim."""
+    """The means of windows along one dim."""
     kernel, pad = _one("avg_pool1d", "kernel_size", kernel_size), _one("avg_pool1d", "padding", padding)
     step = _one("avg_pool1d", "stride", stride) if len(stride) else kernel
     line = _line("avg_pool1d", self)
@@ -127,7 +127,7 @@ def avg_pool1d(
 
 
 def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Means of windows that cover the line evenly."""
+    """The means of windows that cover the last dim evenly."""
     size = _one("adaptive_avg_pool1d", "output_size", output_size)
     made: Tensor = aten.adaptive_avg_pool2d(_line("adaptive_avg_pool1d", self), (1, size))
     made = aten.squeeze__dim(made, -2)
@@ -135,12 +135,12 @@ def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Tensor:
 
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Means of windows that cover the image evenly; for one window, the mean."""
+    """The means of windows that cover the image evenly; one window gives the mean of the image."""
     return _adaptive_avg("adaptive_avg_pool2d", 2, self, output_size, aten._adaptive_avg_pool2d)
 
 
 def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Tensor:
-    """The same with three dims."""
+    """adaptive_avg_pool2d with three dims."""
     return _adaptive_avg("adaptive_avg_pool3d", 3, self, output_size, aten._adaptive_avg_pool3d)
 
 
@@ -157,21 +157,21 @@ def _adaptive_avg(name: str, ndim: int, self: Tensor, output_size: Sequence[int]
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """(largest elements, their places) of windows that cover the line evenly."""
+    """(largest elements, their indices) of windows that cover the last dim evenly."""
     size = _one("adaptive_max_pool1d", "output_size", output_size)
     values, indices = aten.adaptive_max_pool2d(_line("adaptive_max_pool1d", self), (1, size))
     return aten.squeeze__dim(values, -2), aten.squeeze__dim(indices, -2)
 
 
 def max_unpool2d(self: Tensor, indices: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Zeros with the elements at the places that max_pool2d took them from."""
+    """Zeros, with the elements at the indices from which max_pool2d took them."""
     return _unpooled("max_unpool2d", 2, self, indices, output_size)
 
 
 def max_unpool3d(
     self: Tensor, indices: Tensor, output_size: Sequence[int], stride: Sequence[int], padding: Sequence[int]
 ) -> Tensor:
-    """The same with three dims."""
+    """max_unpool2d with three dims."""
     for argument, value in (("stride", stride), ("padding", padding)):
         if len(value) != 3:
             raise ShapeError(f"max_unpool3d: '{argument}' must be 3 numbers, got {list(value)}")

@@ -1,4 +1,4 @@
-"""Operators that answer with a number or a truth about a tensor: its dtype, its extents, its one value."""
+"""Operators that return a number or a bool about a tensor: its dtype, shape, strides, or single value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_floating_point(self: Tensor) -> bool:
-    """Whether the dtype is a real floating-point one."""
+    """Whether the dtype is floating-point, not complex."""
     return self.dtype.category == FLOAT
 
 
@@ -29,9 +29,11 @@ def is_signed(self: Tensor) -> bool:
 
 
 def is_nonzero(self: Tensor) -> bool:
-    """Whether the one element is not 0."""
+    """Whether the only element is not 0. Raises ShapeError for any other number of elements."""
     if numel(self.shape) != 1:
-        raise ShapeError(f"is_nonzero: a tensor of shape {list(self.shape)} has no one value; use any() or all()")
+        raise ShapeError(
+            f"is_nonzero: expected a tensor with one element, got shape {list(self.shape)}; use any() or all()"
+        )
     return bool(aten._local_scalar_dense(self))
 
 
@@ -58,11 +60,11 @@ def sym_numel(self: Tensor) -> int:
 
 
 def sym_storage_offset(self: Tensor) -> int:
-    """Where its first element lies in the storage, in elements."""
+    """The position of the first element in the storage, in elements."""
     offset: int = self.storage_offset()
     return offset
 
 
 def sym_is_contiguous(self: Tensor, memory_format: str) -> bool:
-    """Whether its elements lie in the order of a memory format, without gaps."""
+    """Whether the elements lie in memory in the order of a memory format, without gaps."""
     return self.is_contiguous(memory_format)

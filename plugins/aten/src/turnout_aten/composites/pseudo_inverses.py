@@ -1,6 +1,6 @@
-"""Ranks and pseudo-inverses: both leave out singular values up to max(atol, rtol * the largest one).
+"""Ranks and pseudo-inverses. Both ignore singular values up to max(atol, rtol * the largest one).
 
-Where neither tolerance is given, rtol is the dtype's epsilon times the larger side of the matrix; where only atol is, rtol is 0.
+Without tolerances, rtol is the dtype's epsilon times the larger side of the matrix. If only atol is given, rtol is 0.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _EPSILON = {True: 2.0**-23, False: 2.0**-52}
 
 
 def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next number."""
+    """The distance from 1 to the next larger number."""
     return _EPSILON[dtype in (float32, complex64)]
 
 
 def _cut(self: Tensor, values: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:
-    """max(atol, rtol * the largest value), with a last dim of 1."""
+    """max(atol, rtol * the largest value), with a last dim of length 1."""
     if rtol is None:
         rtol = epsilon(self.dtype) * max(self.shape[-2:]) if atol is None else 0.0
     largest = aten.amax(values, (-1,), True)
@@ -75,24 +75,24 @@ def _rank(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
 def matrix_rank_tensors(
     input: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
 ) -> Tensor:
-    """How many singular values are above the tolerance."""
+    """The number of singular values above the tolerance."""
     return _rank(input, atol, rtol, hermitian)
 
 
 def matrix_rank_floats(
     self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Tensor:
-    """The same with numbers."""
+    """matrix_rank with numbers."""
     return _rank(self, atol, rtol, hermitian)
 
 
 def matrix_rank(self: Tensor, tol: float, hermitian: bool = False) -> Tensor:
-    """The same with an absolute tolerance."""
+    """matrix_rank with an absolute tolerance."""
     return _rank(self, tol, 0.0, hermitian)
 
 
 def matrix_rank_tensor(input: Tensor, tol: Tensor, hermitian: bool = False) -> Tensor:
-    """The same with an absolute tolerance for each matrix."""
+    """matrix_rank with an absolute tolerance for each matrix."""
     return _rank(input, tol, 0.0, hermitian)
 
 
@@ -102,7 +102,7 @@ def matrix_rank_tensor(input: Tensor, tol: Tensor, hermitian: bool = False) -> T
 def pinv_tensors(
     self: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
 ) -> Tensor:
-    """The inverse on the span of the singular vectors that count, zero on the rest."""
+    """The inverse on the span of the singular vectors above the tolerance, zero on the rest."""
     return _pinv(self, atol, rtol, hermitian)
 
 
@@ -135,7 +135,7 @@ def _adjoint(x: Tensor) -> Tensor:
 def pinv_floats(
     self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Tensor:
-    """The same with numbers."""
+    """pinv with numbers."""
     made: Tensor = aten.linalg_pinv__atol_rtol_tensor(
         self, atol=_as_tensor(self, atol), rtol=_as_tensor(self, rtol), hermitian=hermitian
     )
@@ -147,12 +147,12 @@ def _as_tensor(self: Tensor, value: float | None) -> Tensor | None:
 
 
 def pinv(self: Tensor, rcond: float, hermitian: bool = False) -> Tensor:
-    """The same with a relative tolerance."""
+    """pinv with a relative tolerance."""
     return pinv_floats(self, atol=0.0, rtol=rcond, hermitian=hermitian)
 
 
 def pinv_tensor(self: Tensor, rcond: Tensor, hermitian: bool = False) -> Tensor:
-    """The same with a relative tolerance for each matrix."""
+    """pinv with a relative tolerance for each matrix."""
     made: Tensor = aten.linalg_pinv__atol_rtol_tensor(self, atol=_as_tensor(self, 0.0), rtol=rcond, hermitian=hermitian)
     return made
 

@@ -1,4 +1,4 @@
-"""quantile and nanquantile: positions in the sorted elements, and what lies between two of them."""
+"""quantile and nanquantile: positions among the sorted elements, and interpolation between two of them."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def quantile(
     self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantiles along a dim, or of all elements; the dim of a one-dimensional `q` comes first. nan gives nan."""
+    """The q-quantiles along a dim, or of all elements. A one-dimensional `q` adds a first dim. Any nan gives nan."""
     return _quantiles("quantile", self, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
 def nanquantile(
     self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The same of the elements that are not nan."""
+    """quantile of the elements that are not nan."""
     return _quantiles("nanquantile", self, q, dim, keepdim, interpolation, ignore_nan=True)
 
 
 def quantile_scalar(
     self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The same for one number."""
+    """quantile for one number."""
     return quantile(self, _number("quantile", self, q), dim, keepdim, interpolation=interpolation)
 
 
 def nanquantile_scalar(
     self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The same for one number."""
+    """nanquantile for one number."""
     return nanquantile(self, _number("nanquantile", self, q), dim, keepdim, interpolation=interpolation)
 
 
@@ -87,7 +87,7 @@ def _quantiles(
 
 
 def _ranks(ordered: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
-    """Positions [..., Q] among the elements [..., N], nan standing last."""
+    """Positions [..., Q] among the sorted elements [..., N]; nan sorts last."""
     length = ordered.shape[-1]
     missing = aten.isnan(ordered)
     if ignore_nan:
@@ -112,7 +112,7 @@ def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
         made = aten.add__Tensor(made, aten.mul__Scalar(difference, 0.5))
         return made
     part = aten.sub__Tensor(ranks, below)
-    # From the nearer end, so that a part of 1 gives the upper value exactly.
+    # Start from the nearer end, so that a fraction of 1 gives the upper value exactly.
     low = aten.add__Tensor(made, aten.mul__Tensor(difference, part))
     high = aten.sub__Tensor(above, aten.mul__Tensor(difference, aten.rsub__Scalar(part, 1)))
     made = aten.where__self(aten.lt__Scalar(part, 0.5), low, high)

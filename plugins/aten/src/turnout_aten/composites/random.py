@@ -1,4 +1,4 @@
-"""Random numbers, made from a backend's random bits by operators: the same on every backend, whatever else runs meanwhile."""
+"""Random numbers, computed by operators from a backend's random bits. They do not depend on the backend or on other threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, bfloat16, float16, float32, fl
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
-from turnout_aten.kernels.filling import place, strides_as
+from turnout_aten.kernels.factories import place, strides_as
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.random import Generator, default_generator
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -18,13 +18,15 @@ from turnout_aten.tensor.tensor import Tensor, wrap
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BATCHED = KEYS.bit("Batched")  # inside vmap a value is another one for each example
+    from turnout_aten.tensor.devices import TensorDevice
 
-# The bits that a floating-point dtype holds exactly.
+_BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
+
+# Bits of the largest range of integers that a floating-point dtype holds exactly.
 _PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
 
-def _bits(shape: Sequence[int], device: Device, generator: Generator | None) -> Tensor:
+def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
     """int64 tensors of 63 random bits."""
     source = default_generator(device) if generator is None else generator
     shape = tuple(shape)
@@ -36,8 +38,8 @@ def _bits(shape: Sequence[int], device: Device, generator: Generator | None) -> 
     return made
 
 
-def drawn_uniform(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
-    """Uniform in [0, 1), a multiple of the dtype's precision; of complex numbers, both parts."""
+def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
+    """Uniform numbers in [0, 1), multiples of the dtype's precision. For complex dtypes, both parts are uniform."""
     if dtype.category == COMPLEX:
         return _as_complex(drawn_uniform((*shape, 2), dtype.to_real(), device, generator), dtype)
     if dtype not in _PRECISION:
@@ -48,8 +50,8 @@ def drawn_uniform(shape: Sequence[int], dtype: DType, device: Device, generator:
     return made
 
 
-def drawn_normal(shape: Sequence[int], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
-    """Standard normal, after Box and Muller (1958): sqrt(-2 ln u) cos(2 pi v); of complex numbers, parts of variance 1/2."""
+def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, generator: Generator | None) -> Tensor:
+    """Standard normal numbers (Box and Muller, 1958): sqrt(-2 ln u) cos(2 pi v). Complex parts have variance 1/2."""
     if dtype.category == COMPLEX:
         parts = drawn_normal((*shape, 2), dtype.to_real(), device, generator)
         return _as_complex(aten.mul__Scalar(parts, sqrt(0.5)), dtype)
@@ -65,12 +67,12 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: Device, generator: 
 
 
 def _as_complex(parts: Tensor, dtype: DType) -> Tensor:
-    """A complex tensor of real and imaginary parts in the last dim."""
+    """A complex tensor from real and imaginary parts in the last dim."""
     made: Tensor = aten.squeeze__dim(aten.view__dtype(parts, dtype), -1)
     return made
 
 
-def where_to_draw(device: Device | None, generator: Generator | None) -> Device:
+def where_to_draw(device: Device | None, generator: Generator | None) -> TensorDevice:
     return generator.device if device is None and generator is not None else place(device)
 
 
@@ -93,7 +95,7 @@ def randn(
 def _like(
     draw: Any, self: Tensor, generator: Generator | None, dtype: DType | None, device: Device | None, memory_format: Any
 ) -> Tensor:
-    """Drawn in self's shape and layout."""
+    """Numbers with the shape and layout of self."""
     drawn = draw(self.shape, dtype or self.dtype, self.device if device is None else place(device), generator)
     return _laid_out(drawn, self, memory_format)
 
@@ -160,7 +162,7 @@ def randint_like_low(
     return _laid_out(made, self, memory_format)
 
 
-def _integers(shape: Sequence[int], low: int, high: int, device: Device, generator: Generator | None) -> Tensor:
+def _integers(shape: Sequence[int], low: int, high: int, device: TensorDevice, generator: Generator | None) -> Tensor:
     if low >= high:
         raise ArgumentError(f"randint: low must be less than high, got {low} and {high}")
     made: Tensor = aten.add__Scalar(aten.remainder__Scalar(_bits(shape, device, generator), high - low), low)
@@ -171,7 +173,7 @@ def randperm(
     n: int, *, generator: Generator | None = None, dtype: DType | None = int64, layout: Any = None,
     device: Device | None = None, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The numbers from 0 to n - 1 in random order: the order of n random words."""
+    """A random permutation of 0 to n - 1: the indices that sort n random words."""
     if n < 0:
         raise ShapeError(f"randperm: n must not be negative, got {n}")
     made: Tensor = aten.argsort__stable(_bits((n,), where_to_draw(device, generator), generator), stable=True)
@@ -181,14 +183,14 @@ def randperm(
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Uniform in [from, to)."""
     if from_ > to:
-        raise ArgumentError(f"uniform_: 'from' must not be above 'to', got {from_} and {to}")
+        raise ArgumentError(f"uniform_: 'from' must not be greater than 'to', got {from_} and {to}")
     drawn = drawn_uniform(self.shape, self.dtype, self.device, generator)
     aten.copy_(self, aten.add__Scalar(aten.mul__Scalar(drawn, to - from_), from_))
     return self
 
 
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Normal of that mean and standard deviation."""
+    """Normal numbers with that mean and standard deviation."""
     if std < 0:
         raise ArgumentError(f"normal_: std must not be negative, got {std}")
     drawn = drawn_normal(self.shape, self.dtype, self.device, generator)
@@ -197,7 +199,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
 
 
 def random_from_(self: Tensor, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
-    """Integers from `from` to `to` - 1; without `to`, up to the largest the dtype holds exactly."""
+    """Integers from `from` to `to` - 1; without `to`, up to the largest integer that the dtype holds exactly."""
     if to is None:
         precision = _PRECISION.get(self.dtype, 8 * self.dtype.itemsize - (1 if self.dtype.is_signed else 0))
         to = 1 << min(precision, 63)
@@ -211,12 +213,12 @@ def random_to_(self: Tensor, to: int, *, generator: Generator | None = None) -> 
 
 
 def random_(self: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Integers from 0 to the largest that the dtype holds exactly."""
+    """Integers from 0 to the largest integer that the dtype holds exactly."""
     return random_from_(self, 0, None, generator=generator)
 
 
 def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element of `p`, broadcast, is; else 0."""
+    """1 with the probability in `p` (which broadcasts), else 0."""
     if p.dtype.category != FLOAT:
         raise DTypeError(f"bernoulli_: probabilities must be floating-point, got {p.dtype.name}")
     _check_chances(p)
@@ -226,7 +228,7 @@ def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = 
 
 
 def _check_chances(p: Tensor) -> None:
-    """Raise ShapeError for probabilities outside of 0 to 1, where there are values to look at."""
+    """Raise ShapeError for probabilities outside 0 to 1, if the values can be read."""
     if p.is_meta or p.keys & _BATCHED or not p.numel():
         return
     if not bool(aten.all(aten.logical_and(aten.ge__Scalar(p, 0), aten.le__Scalar(p, 1)))):
@@ -234,7 +236,7 @@ def _check_chances(p: Tensor) -> None:
 
 
 def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element is, else 0; in self's dtype."""
+    """1 with the probability in each element of self, else 0. The dtype is that of self."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"bernoulli: probabilities must be floating-point, got {self.dtype.name}")
     _check_chances(self)
@@ -244,7 +246,7 @@ def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
 
 
 def bernoulli_p(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """1 with probability p, else 0; in self's shape and dtype."""
+    """1 with probability p, else 0. Shape and dtype are those of self."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"bernoulli: p must lie between 0 and 1, got {p}")
     drawn = drawn_uniform(self.shape, float32 if self.dtype is not float64 else float64, self.device, generator)
@@ -253,6 +255,6 @@ def bernoulli_p(self: Tensor, p: float, *, generator: Generator | None = None) -
 
 
 def bernoulli_float_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """The same, written into self."""
+    """bernoulli with one probability, written into self."""
     aten.copy_(self, bernoulli_p(self, p, generator=generator))
     return self

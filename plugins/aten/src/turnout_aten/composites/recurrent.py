@@ -1,7 +1,7 @@
-"""Recurrent cells, and the layers that apply one along a sequence.
+"""Recurrent cells, and the layers that apply a cell along a sequence.
 
-Parameters of a layer and direction are w_ih, w_hh and, with biases, b_ih, b_hh; all layers' stand in one list, both directions of
-a layer next to each other. A state is [layers * directions, N, hidden].
+Each layer and direction has the parameters w_ih, w_hh and, with biases, b_ih, b_hh. One list holds the parameters of all layers;
+the two directions of a layer are adjacent. A state is [layers * directions, N, hidden].
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _check(name: str, input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor,
             f"{list(w_hh.shape)}"
         )
     if input.shape[:-1] != hidden.shape[:-1]:
-        raise ShapeError(f"{name}: 'input' {list(input.shape)} and 'hx' {list(hidden.shape)} have other batches")
+        raise ShapeError(f"{name}: 'input' {list(input.shape)} and 'hx' {list(hidden.shape)} must have one batch size")
     if w_ih.shape[0] != gates * hidden.shape[-1]:
         raise ShapeError(f"{name}: weights must have {gates * hidden.shape[-1]} rows, got {w_ih.shape[0]}")
 
@@ -49,7 +49,7 @@ def rnn_tanh_cell(
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
-    """relu of the same."""
+    """relu(w_ih x + b_ih + w_hh h + b_hh)"""
     _check("rnn_relu_cell", input, hx, w_ih, w_hh, 1)
     made: Tensor = aten.relu(_gates(input, hx, w_ih, w_hh, b_ih, b_hh))
     return made
@@ -63,7 +63,7 @@ def lstm_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(hidden, cell) of Hochreiter and Schmidhuber (1997) with forget gates; the gates are in, forget, cell, out."""
+    """(hidden, cell) of Hochreiter and Schmidhuber (1997) with forget gates. The gates are in, forget, cell, out."""
     if len(hx) != 2:
         raise ShapeError(f"lstm_cell: 'hx' must be (hidden, cell), got {len(hx)} tensors")
     hidden, cell = hx
@@ -77,7 +77,7 @@ def lstm_cell(
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
-    """Cho et al. (2014); the gates are reset, update, new."""
+    """The cell of Cho et al. (2014). The gates are reset, update, new."""
     _check("gru_cell", input, hx, w_ih, w_hh, 3)
     i_r, i_z, i_n = aten.chunk(aten.linear(input, w_ih, b_ih), 3, -1)
     h_r, h_z, h_n = aten.chunk(aten.linear(hx, w_hh, b_hh), 3, -1)
@@ -96,11 +96,11 @@ def _layers(
     name: str, cell: Cell, input: Tensor, hx: State, params: Sequence[Tensor], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Tensor, State]:  # fmt: skip
-    """(outputs of the last layer, the last states) of [T, N, features], or [N, T, features] where `batch_first`."""
+    """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`."""
     each, directions = 4 if has_biases else 2, 2 if bidirectional else 1
     if len(params) != each * num_layers * directions:
         raise ShapeError(
-            f"{name}: {num_layers} layers take {each * num_layers * directions} parameters, got {len(params)}"
+            f"{name}: {num_layers} layers need {each * num_layers * directions} parameters, got {len(params)}"
         )
     steps = list(aten.unbind__int(input, 1 if batch_first else 0))
     ends: list[State] = []
@@ -120,7 +120,7 @@ def _layers(
         if dropout and train and layer < num_layers - 1:
             steps = list(aten.unbind__int(aten.dropout(aten.stack(steps), dropout, True), 0))
     if not steps:
-        raise ShapeError(f"{name}: the sequence is empty, 'input' has shape {list(input.shape)}")
+        raise ShapeError(f"{name}: the sequence must not be empty, got 'input' of shape {list(input.shape)}")
     last = tuple(aten.stack(parts) for parts in zip(*ends, strict=True))
     return aten.stack(steps, 1 if batch_first else 0), last
 

@@ -1,4 +1,4 @@
-"""Reductions by way of others."""
+"""Reductions composed of others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def var(self: Tensor, unbiased: bool = True) -> Tensor:
-    """The variance of all elements; unbiased divides by n - 1."""
+    """The variance of all elements; `unbiased` divides by n - 1."""
     made: Tensor = aten.var__correction(self, None, correction=int(unbiased))
     return made
 
 
 def var_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    """The same over some dims."""
+    """var over some dims."""
     made: Tensor = aten.var__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
     return made
 
@@ -33,13 +33,13 @@ def std(self: Tensor, unbiased: bool = True) -> Tensor:
 
 
 def std_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    """The same over some dims."""
+    """std over some dims."""
     made: Tensor = aten.std__correction(self, dim, correction=int(unbiased), keepdim=keepdim)
     return made
 
 
 def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
-    """log(sum(exp(self))) with the largest value taken out first, so that exp does not overflow."""
+    """log(sum(exp(self))). The largest value is subtracted first, so that exp does not overflow."""
     if self.dtype.category < FLOAT:
         self = aten._to_copy(self, dtype=get_default_dtype())
     made: Tensor
@@ -47,7 +47,7 @@ def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor
         made = aten.log(aten.sum__dim_IntList(aten.exp(self), dim, keepdim))
         return made
     largest = aten.amax(aten.real(self) if self.dtype.category == COMPLEX else self, dim, True)
-    # Where the largest is infinite, taking it out would give nan.
+    # Subtracting an infinite maximum would give nan.
     infinite = aten.eq__Scalar(aten.abs(largest), float("inf"))
     largest = aten.where__ScalarSelf(infinite, 0.0, largest)
     total = aten.sum__dim_IntList(aten.exp(aten.sub__Tensor(self, largest)), dim, keepdim)
@@ -56,7 +56,7 @@ def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor
 
 
 def special_logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
-    """logsumexp under its other name."""
+    """An alias of logsumexp."""
     made: Tensor = aten.logsumexp(self, dim, keepdim)
     return made
 
@@ -86,14 +86,14 @@ def var_mean_correction(
 
 
 def var_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
-    """The same of all elements."""
+    """var_mean of all elements."""
     return var_mean_correction(self, None, correction=int(unbiased))
 
 
 def var_mean_dim(
     self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The same; unbiased divides by n - 1."""
+    """var_mean; `unbiased` divides by n - 1."""
     return var_mean_correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
@@ -106,21 +106,21 @@ def std_mean_correction(
 
 
 def std_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
-    """The same of all elements."""
+    """std_mean of all elements."""
     return std_mean_correction(self, None, correction=int(unbiased))
 
 
 def std_mean_dim(
     self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The same; unbiased divides by n - 1."""
+    """std_mean; `unbiased` divides by n - 1."""
     return std_mean_correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 def nansum(
     self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The sum with nan counted as 0. Complex tensors are refused."""
+    """The sum with nan counted as 0. Raises DTypeError for complex tensors."""
     if self.dtype.category == COMPLEX:
         raise DTypeError(f"nansum is not defined for {self.dtype.name} tensors")
     if self.dtype.category == FLOAT:
@@ -132,7 +132,7 @@ def nansum(
 def nanmean(
     self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The mean of the elements that are not nan; nan where there are none."""
+    """The mean of the elements that are not nan; nan if all are."""
     if self.dtype.category < FLOAT:
         raise DTypeError(f"nanmean: needs a float tensor, got {self.dtype.name}")
     numbers = aten.sum__dim_IntList(aten.logical_not(aten.isnan(self)), dim, keepdim)
@@ -141,13 +141,13 @@ def nanmean(
 
 
 def count_nonzero_dims(self: Tensor, dim: Sequence[int]) -> Tensor:
-    """How many elements over some dims are not 0."""
+    """The number of nonzero elements over some dims."""
     made: Tensor = aten.sum__dim_IntList(aten.ne__Scalar(self, 0), dim)
     return made
 
 
 def count_nonzero(self: Tensor, dim: int | None = None) -> Tensor:
-    """The same over one dim or all."""
+    """count_nonzero over one dim or all."""
     return count_nonzero_dims(self, () if dim is None else (dim,))
 
 

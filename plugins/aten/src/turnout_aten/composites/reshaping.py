@@ -1,4 +1,4 @@
-"""Operators that rearrange: views by way of other views, and those that copy when no view will do."""
+"""Operators that rearrange: views in terms of other views, and operators that copy if a view is not possible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
-    """Write a result into an out argument, which is resized where its shape differs."""
+    """Write a result into an out argument, which is resized if its shape differs."""
     op = find_operator(op_name)
     check_result_dtype(op, Out(value.shape, value.dtype), out)
     resize_output(op, out.device.backend, out, value.shape)
@@ -29,7 +29,7 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
 
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
-    """A view where strides allow one, else a copy."""
+    """A view if the strides allow it, else a copy."""
     own = self.shape
     wanted = inferred_shape(shape, numel(own), "reshape")
     made: Tensor
@@ -41,19 +41,19 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """A view in another tensor's shape."""
+    """A view with another tensor's shape."""
     made: Tensor = aten.view(self, other.shape)
     return made
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Expanded to another tensor's shape."""
+    """self expanded to another tensor's shape."""
     made: Tensor = aten.expand(self, other.shape)
     return made
 
 
 def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dims from start to end as one."""
+    """The dims from start to end merged into one."""
     n = self.ndim
     start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
     if start > end:
@@ -67,23 +67,23 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
 
 
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` indices of a dim from `start`, which may count from the end."""
+    """`length` indices of a dim, from `start`; a negative start counts from the end."""
     if not self.shape:
-        raise ShapeError("narrow: a 0-dim tensor has no dimension to narrow")
+        raise ShapeError("narrow: needs at least one dimension, got a 0-dim tensor")
     n = self.shape[wrap_dim(dim, self.ndim)]
     if not -n <= start <= n:
         raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
     first = start + n if start < 0 else start
     if length < 0 or first + length > n:
-        raise ShapeError(f"narrow: start {start} and length {length} do not lie within dim {dim} of length {n}")
+        raise ShapeError(f"narrow: start {start} and length {length} reach outside dim {dim} of length {n}")
     made: Tensor = aten.slice__Tensor(self, dim, first, first + length, 1)
     return made
 
 
 def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ...]:
-    """The lengths of at most `chunks` equal parts, the last one shorter if need be; of a length of 0, exactly `chunks`."""
+    """The lengths of at most `chunks` equal parts; the last part may be shorter. A length of 0 gives exactly `chunks` parts."""
     if not self.shape:
-        raise ShapeError(f"{name}: a 0-dim tensor has no dimension to split")
+        raise ShapeError(f"{name}: needs at least one dimension, got a 0-dim tensor")
     if chunks <= 0:
         raise ShapeError(f"{name}: chunks must be positive, got {chunks}")
     n = self.shape[wrap_dim(dim, self.ndim)]
@@ -94,21 +94,23 @@ def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ..
 
 
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
-    """At most `chunks` parts of equal length along a dim, the last one shorter if need be."""
+    """At most `chunks` parts of equal length along a dim; the last part may be shorter."""
     made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self, chunks, dim), dim)
     return made
 
 
 def movedim_int(self: Tensor, source: int, destination: int) -> Tensor:
-    """One dim put elsewhere."""
+    """One dim moved to another position."""
     return movedim_intlist(self, (source,), (destination,))
 
 
 def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
-    """Some dims put elsewhere, the others in their order."""
+    """Some dims moved to other positions; the others keep their order."""
     n = self.ndim
     if len(source) != len(destination):
-        raise ShapeError(f"movedim: source {list(source)} and destination {list(destination)} must be equally long")
+        raise ShapeError(
+            f"movedim: source {list(source)} and destination {list(destination)} must have the same length"
+        )
     goes = dict(zip(wrap_dims(destination, n), wrap_dims(source, n), strict=True))
     made: Tensor
     if not source:
@@ -120,7 +122,7 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new dim."""
+    """Tensors of one shape joined along a new dim."""
     if not tensors:
         raise ShapeError("stack: needs at least one tensor")
     first = tensors[0].shape
@@ -138,10 +140,12 @@ def stack_out(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor
 
 
 def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
-    """The tensor laid side by side, `repeats` times along each dim; more repeats than dims add dims in front."""
+    """The tensor repeated `repeats` times along each dim. If there are more repeats than dims, leading dims are added."""
     lead = len(repeats) - self.ndim
     if lead < 0:
-        raise ShapeError(f"repeat: repeats {list(repeats)} must name each dimension of shape {list(self.shape)}")
+        raise ShapeError(
+            f"repeat: needs a number of repeats for each dimension of shape {list(self.shape)}, got {list(repeats)}"
+        )
     if any(times < 0 for times in repeats):
         raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
     own = (1,) * lead + self.shape
@@ -152,7 +156,7 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     return made
 
 
-# ---- other names and forms of views
+# ---- aliases and other forms of views
 
 
 def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
@@ -162,12 +166,12 @@ def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dim as several of the given lengths, one of which may be -1."""
+    """One dim split into several of the given lengths; one length may be -1."""
     if not self.shape:
-        raise DimError("unflatten: a 0-dim tensor has no dimension to unflatten")
+        raise DimError("unflatten: needs at least one dimension, got a 0-dim tensor")
     d = wrap_dim(dim, self.ndim)
     if not sizes:
-        raise ShapeError("unflatten: sizes must name at least one length")
+        raise ShapeError("unflatten: sizes must have at least one length")
     own = self.shape
     lengths = inferred_shape(sizes, own[d], "unflatten")
     made: Tensor = aten.view(self, (*own[:d], *lengths, *own[d + 1 :]))
@@ -175,13 +179,13 @@ def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def ravel(self: Tensor) -> Tensor:
-    """All elements as one dim, a view where they are contiguous."""
+    """All elements in one dim; a view if they are contiguous."""
     made: Tensor = aten.view(aten.contiguous(self), (-1,))
     return made
 
 
 def adjoint(self: Tensor) -> Tensor:
-    """The last two dims exchanged, complex elements conjugated."""
+    """The last two dims exchanged, and complex elements conjugated."""
     if self.ndim < 2:
         raise ShapeError(f"adjoint: needs at least 2 dimensions, got shape {list(self.shape)}")
     made: Tensor = aten.transpose__int(self, -2, -1)
@@ -226,7 +230,7 @@ def split_sizes(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[T
 
 
 def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
-    """The sum over the dims along which `size` would broadcast to self's shape."""
+    """self summed to `size`, over the dims along which `size` broadcasts to self's shape."""
     if not expands_to(tuple(size), self.shape):
         raise ShapeError(f"sum_to_size: size {list(size)} does not expand to shape {list(self.shape)}")
     made: Tensor = self

@@ -1,4 +1,4 @@
-"""Writing by index, by way of index_put and scatter_reduce."""
+"""Writes by index, in terms of index_put and scatter_reduce."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
-# ---- put: by place in the flattened tensor
+# ---- put: by index into the flattened tensor
 
 
 def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """self with `source` written at places of the flattened tensor; negative ones count from the end."""
+    """self with `source` written at indices into the flattened tensor; negative indices count from the end."""
     _check_put(self, index, source)
     flat = aten.reshape(self, (-1,))
     places, values = aten.reshape(index, (-1,)), aten.reshape(source, (-1,))
@@ -27,7 +27,7 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """The same, written into self."""
+    """put, written into self."""
     aten.copy_(self, put(self, index, source, accumulate))
     return self
 
@@ -38,12 +38,14 @@ def _check_put(self: Tensor, index: Tensor, source: Tensor) -> None:
     if source.dtype is not self.dtype:
         raise DTypeError(f"put: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
     if numel(index.shape) != numel(source.shape):
-        raise ShapeError(f"put: 'index' has {numel(index.shape)} elements, 'source' {numel(source.shape)}")
+        raise ShapeError(
+            f"put: 'index' has {numel(index.shape)} elements, 'source' has {numel(source.shape)}; they must agree"
+        )
     if numel(index.shape) and not numel(self.shape):
-        raise DimError("put: there is no place in an empty tensor")
+        raise DimError("put: cannot write elements into an empty tensor")
 
 
-# ---- along a dim, the same for all else
+# ---- whole slices along a dim
 
 
 def _at(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, list[Tensor | None]]:
@@ -61,21 +63,21 @@ def _at_least_1d(self: Tensor) -> Tensor:
 
 
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """self with one value in the slices along `dim` that `index` names."""
+    """self with one value in the slices at `index` along `dim`."""
     target, named = _named("index_fill", self, dim, index)
     made: Tensor = aten.masked_fill__Tensor(target, named, _filling(self, value))
     return made if self.shape else aten.view(made, ())
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """The same, written into self."""
+    """index_fill, written into self."""
     target, named = _named("index_fill_", self, dim, index)
     aten.masked_fill___Tensor(target, named, _filling(self, value))
     return self
 
 
 def _named(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, Tensor]:
-    """self with at least one dim, and a mask of the slices along `dim`: an index that comes twice has one gradient."""
+    """self with at least one dim, and a mask of the slices along `dim`, so that a repeated index counts once in gradients."""
     target, at = _at(name, self, dim, index)
     d = len(at) - 1
     none = aten.new_zeros(index, (target.shape[d],), dtype=bool_)
@@ -84,7 +86,7 @@ def _named(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, Te
 
 
 def _filling(self: Tensor, value: Any) -> Tensor:
-    """A value as a 0-dim tensor of self's dtype."""
+    """The value as a 0-dim tensor of self's dtype."""
     if not isinstance(value, Tensor):
         if isinstance(value, complex) and not self.is_complex():
             raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
@@ -99,14 +101,14 @@ def _filling(self: Tensor, value: Any) -> Tensor:
 
 
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """self with the slices of `source` along `dim` written where `index` says."""
+    """self with the slices of `source` written at `index` along `dim`."""
     target, at, values = _copied("index_copy", self, dim, index, source)
     made: Tensor = aten.index_put(target, at, values)
     return made if self.shape else aten.view(made, ())
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """The same, written into self."""
+    """index_copy, written into self."""
     target, at, values = _copied("index_copy_", self, dim, index, source)
     aten.index_put_(target, at, values)
     return self
@@ -137,16 +139,16 @@ def _copied(
 
 
 def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """self and mask broadcast, with the elements of `source` in order where the mask is true.
+    """self, broadcast with the mask, with the elements of `source` in order where the mask is true.
 
-    Each true element takes from `source` at the number of true ones before it, so no shape depends on values.
+    Each true element reads `source` at the number of true elements before it. So shapes do not depend on values.
     """
     self, mask = aten.broadcast_tensors([self, mask])
     return _scattered("masked_scatter", self, mask, source)
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The same, written into self, to which the mask is broadcast."""
+    """masked_scatter, written into self, to which the mask is broadcast."""
     if not expands_to(mask.shape, self.shape):
         raise ShapeError(f"masked_scatter_: 'mask' of shape {list(mask.shape)} does not expand to {list(self.shape)}")
     aten.copy_(self, _scattered("masked_scatter_", self, aten.expand(mask, self.shape), source))
@@ -162,7 +164,7 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     made: Tensor
     if not available or not numel(self.shape):
         if numel(self.shape) and not self.is_meta and bool(aten.any(mask)):
-            raise ShapeError(f"{name}: 'source' has fewer elements than 'mask' has true ones: 0")
+            raise ShapeError(f"{name}: 'mask' has more true elements than 'source' has elements: 0")
         made = aten.clone(self, memory_format="contiguous_format")
         return made
     order = aten.sub__Scalar(aten.cumsum(aten.reshape(mask, (-1,)), 0), 1)
@@ -170,7 +172,7 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     try:
         taken = aten.index_select(aten.reshape(source, (-1,)), 0, order)
     except IndexError:
-        raise ShapeError(f"{name}: 'source' has fewer elements than 'mask' has true ones: {available}") from None
+        raise ShapeError(f"{name}: 'mask' has more true elements than 'source' has elements: {available}") from None
     made = aten.where__self(mask, aten.reshape(taken, self.shape), self)
     return made
 
@@ -181,24 +183,24 @@ _SCATTER_NAMES = {"add": "sum", "multiply": "prod"}
 
 
 def scatter_with(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
-    """self with the elements of `src` added or multiplied in where `index` says along `dim`."""
+    """self with the elements of `src` added or multiplied in at `index` along `dim`."""
     made: Tensor = aten.scatter_reduce__two(self, dim, index, src, _reduction(reduce))
     return made
 
 
 def scatter_with_(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
-    """The same, written into self."""
+    """scatter_with, written into self."""
     aten.scatter_reduce___two(self, dim, index, src, _reduction(reduce))
     return self
 
 
 def scatter_value_with(self: Tensor, dim: int, index: Tensor, value: Any, *, reduce: str) -> Tensor:
-    """The same with a number."""
+    """scatter_with for a number."""
     return scatter_with(self, dim, index, aten.new_full(self, index.shape, value), reduce=reduce)
 
 
 def scatter_value_with_(self: Tensor, dim: int, index: Tensor, value: Any, *, reduce: str) -> Tensor:
-    """The same with a number, written into self."""
+    """scatter_with for a number, written into self."""
     return scatter_with_(self, dim, index, aten.new_full(self, index.shape, value), reduce=reduce)
 
 
@@ -212,7 +214,7 @@ def _reduction(reduce: str) -> str:
 def index_reduce(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """self with the slices of `source` along `dim` reduced into those that `index` names."""
+    """self with the slices of `source` reduced into the slices at `index` along `dim`."""
     places = _spread("index_reduce", self, dim, index, source, reduce)
     made: Tensor = aten.scatter_reduce__two(self, dim, places, source, reduce, include_self=include_self)
     return made
@@ -221,14 +223,14 @@ def index_reduce(
 def index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """The same, written into self."""
+    """index_reduce, written into self."""
     places = _spread("index_reduce_", self, dim, index, source, reduce)
     aten.scatter_reduce___two(self, dim, places, source, reduce, include_self=include_self)
     return self
 
 
 def _spread(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
-    """`index` with a place for each element of `source`."""
+    """`index` expanded to one index per element of `source`."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise ShapeError(f"{name}: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
     target, at = _along(name, self, dim, index)

@@ -12,7 +12,7 @@ from turnout_aten.shapes.extents import wrap_dim
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
-# What an empty segment gives without `initial`, and what stands for the elements of others.
+# The result of an empty segment without `initial`; it also replaces the elements of other segments.
 _NEUTRAL = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
 
 
@@ -22,12 +22,12 @@ def segment_reduce(
 ) -> Tensor:  # fmt: skip
     """sum, mean, max, min or prod over segments [..., S] of data [..., N, ...], given by lengths or by S + 1 offsets.
 
-    `axis` is the last dim of the lengths. An empty segment gives `initial`, or the neutral value, for mean nan.
+    `axis` is the last dim of the lengths. An empty segment gives `initial`, or the neutral value; nan for mean.
     """
     if reduce not in _NEUTRAL:
         raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(_NEUTRAL)}, got {reduce!r}")
     if indices is not None or (lengths is None) == (offsets is None):
-        raise ArgumentError("segment_reduce: needs either lengths or offsets, and takes no indices")
+        raise ArgumentError("segment_reduce: give either lengths or offsets; indices are not supported")
     if data.dtype.category != FLOAT:
         raise DTypeError(f"segment_reduce: needs a float tensor, got {data.dtype.name}")
     given = lengths if lengths is not None else offsets
@@ -58,7 +58,7 @@ def _check_lengths(lengths: Tensor, size: int) -> None:
     if aten._local_scalar_dense(aten.min(lengths)) < 0:
         raise ArgumentError("segment_reduce: lengths must not be negative")
     if aten._local_scalar_dense(aten.any(aten.ne__Scalar(aten.sum__dim_IntList(lengths, (-1,)), size))):
-        raise ShapeError(f"segment_reduce: the lengths must add up to {size}, the length of data's dim")
+        raise ShapeError(f"segment_reduce: the lengths must add up to {size}, the length of the dim of data")
 
 
 def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, initial: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""softmax and log_softmax with a dtype to compute in."""
+"""softmax and log_softmax with an optional dtype for the computation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 
 
 def log_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """The logarithm of that."""
+    """The logarithm of softmax."""
     made: Tensor = aten._log_softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
     return made
 
@@ -35,12 +35,12 @@ def log_softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: 
 
 
 def special_log_softmax(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """log_softmax, the dtype by its name alone."""
+    """log_softmax with the dtype as a keyword."""
     return log_softmax(self, dim, dtype)
 
 
 def safe_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """softmax, with 0 where all elements are -inf; these are 0 before it too, for a gradient without NaN."""
+    """softmax that gives 0 where all elements are -inf. These are replaced by 0 first, so that the gradient has no NaN."""
     hidden = aten.all__dim(aten.eq__Scalar(self, float("-inf")), dim, True)
     made: Tensor = aten.masked_fill__Scalar(softmax(aten.masked_fill__Scalar(self, hidden, 0), dim, dtype), hidden, 0)
     return made

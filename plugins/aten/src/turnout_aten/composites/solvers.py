@@ -1,4 +1,4 @@
-"""Solvers, inverses, determinants and powers, by way of the LU decomposition."""
+"""Solvers, inverses, determinants and powers, in terms of the LU decomposition."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 def is_vector_case(A: Tensor, B: Tensor) -> bool:
-    """Whether B holds one right side for each matrix of A rather than matrices of them."""
+    """Whether B holds a vector, not a matrix, for each matrix of A."""
     return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
 
 
 def linalg_solve_ex_(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(X of A X = B or X A = B, LU, pivots, info)."""
+    """(X, LU, pivots, info), where A X = B or X A = B."""
     name = "linalg.solve"
     a = square(name, A)
     same_dtype(name, A, B)
     vector = is_vector_case(A, B)
     if vector and not left:
-        raise ShapeError(f"{name}: left=False needs matrices as 'B', got shape {list(B.shape)}")
+        raise ShapeError(f"{name}: with left=False, 'B' must hold matrices, got shape {list(B.shape)}")
     right = aten.unsqueeze(B, -1) if vector else B
     b = matrices(name, right, "B")
     if a[-1] != (b[-2] if left else b[-1]):
@@ -54,7 +54,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
 
 
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """X of A X = B, or X A = B. Raises LinAlgError for a singular matrix."""
+    """The X with A X = B, or X A = B. Raises LinAlgError for a singular matrix."""
     made: Tensor = aten._linalg_solve_ex(A, B, left=left, check_errors=True)[0]
     return made
 
@@ -81,7 +81,7 @@ def inverse(self: Tensor) -> Tensor:
 def triangular_solve(
     self: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """(X of A X = self, a copy of A); with `transpose`, of A^T X = self."""
+    """(X, a copy of A), where A X = self; with `transpose`, A^T X = self."""
     b, a = matrices("triangular_solve", self, "self"), square("triangular_solve", A)
     same_dtype("triangular_solve", self, A, "self and A")
     if a[-1] != b[-2]:
@@ -95,10 +95,10 @@ def triangular_solve(
 def linalg_lstsq(
     self: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(solution of least norm, residuals, rank, singular values), by singular values for every driver.
+    """(least-norm solution, residuals, rank, singular values). Every driver uses singular values.
 
-    residuals, rank and singular values are empty where the driver does not tell them; residuals also unless all matrices have
-    more rows than columns and full rank.
+    Residuals, rank and singular values are empty if the driver does not return them. Residuals are also empty unless all
+    matrices have more rows than columns and full rank.
     """
     name = "linalg.lstsq"
     shape = matrices(name, self, "self")
@@ -143,7 +143,7 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
     first, last = self.shape[:ind], self.shape[ind:]
     if numel(first) != numel(last):
         raise ShapeError(
-            f"linalg.tensorinv: the dims before {ind} of shape {list(self.shape)} must hold as much as those after"
+            f"linalg.tensorinv: the first {ind} dims of shape {list(self.shape)} must have as many elements as the others"
         )
     found = aten.linalg_inv(aten.reshape(self, (numel(first), numel(last))))
     made: Tensor = aten.reshape(found, (*last, *first))
@@ -151,14 +151,14 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
 
 
 def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """X of tensordot(self, X, X.ndim) = other; `dims` of self are moved to the end before."""
+    """The X with tensordot(self, X, X.ndim) = other. `dims` of self are moved to the end first."""
     moved = self
     if dims is not None:
         moved = aten.movedim__intlist(self, dims, tuple(range(-len(dims), 0)))
     result = moved.shape[other.ndim :]
     if numel(result) != numel(other.shape):
         raise ShapeError(
-            f"linalg.tensorsolve: shapes {list(moved.shape)} and {list(other.shape)} make no square matrix of equations"
+            f"linalg.tensorsolve: shapes {list(moved.shape)} and {list(other.shape)} do not form a square system"
         )
     matrix = aten.reshape(moved, (numel(other.shape), numel(result)))
     made: Tensor = aten.reshape(aten.linalg_solve(matrix, aten.reshape(other, (numel(other.shape),))), result)
@@ -169,7 +169,7 @@ def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None =
 
 
 def _parity(pivots: Tensor) -> Tensor:
-    """Whether the exchanges of rows are odd in number."""
+    """Whether the number of row exchanges is odd."""
     steps = aten.arange__start(1, pivots.shape[-1] + 1, device=pivots.device)
     exchanges = aten.sum__dim_IntList(aten.ne__Tensor(pivots, steps), (-1,))
     odd: Tensor = aten.eq__Scalar(aten.remainder__Scalar(exchanges, 2), 1)
@@ -223,7 +223,7 @@ def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def logdet(self: Tensor) -> Tensor:
-    """The logarithm of the determinant, nan for a negative one."""
+    """The logarithm of the determinant; nan if it is negative."""
     sign, logarithm = aten.linalg_slogdet(self)
     made: Tensor
     if sign.dtype.is_complex:
@@ -237,13 +237,13 @@ def logdet(self: Tensor) -> Tensor:
 
 
 def linalg_matrix_power(self: Tensor, n: int) -> Tensor:
-    """n factors; the identity for 0, factors of the inverse below."""
+    """The n-th power: the identity for 0, powers of the inverse for negative n."""
     shape = self.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"linalg.matrix_power: expected batches of square matrices, got shape {list(shape)}")
     made: Tensor
     if n == 0:
-        # Written over a copy, so that the result belongs to self's graph, with a gradient of zeros.
+        # Written into a copy of self, so that the result is in self's graph, with a gradient of zeros.
         made = aten.copy_(aten.clone(self), identity(self, shape[-1]))
         return made
     base = aten.linalg_inv(self) if n < 0 else self

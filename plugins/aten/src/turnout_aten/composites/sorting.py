@@ -1,4 +1,4 @@
-"""Sorting and searching by way of sort.stable, searchsorted and nonzero."""
+"""Sorting and searching in terms of sort.stable, searchsorted and nonzero."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sort(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """(values, indices) in order along a dim."""
+    """(values, indices), sorted along a dim."""
     values, indices = aten.sort__stable(self, stable=False, dim=dim, descending=descending)
     return values, indices
 
@@ -29,13 +29,13 @@ def sort_values(
 
 
 def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
-    """The indices of sort."""
+    """The indices that sort along a dim."""
     made: Tensor = aten.sort__stable(self, stable=False, dim=dim, descending=descending)[1]
     return made
 
 
 def argsort_stable(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
-    """The same; equal elements keep their order if `stable`."""
+    """argsort; equal elements keep their order if `stable`."""
     made: Tensor = aten.sort__stable(self, stable=stable, dim=dim, descending=descending)[1]
     return made
 
@@ -47,20 +47,20 @@ def argsort_stable_out(self: Tensor, *, stable: bool, dim: int = -1, descending:
 
 
 def msort(self: Tensor) -> Tensor:
-    """The elements in order along the first dim."""
+    """The elements sorted along the first dim."""
     made: Tensor = aten.sort__stable(self, stable=False, dim=0)[0]
     return made
 
 
 def bucketize(self: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The bucket of each element among one-dimensional boundaries in order."""
+    """The bucket of each element among sorted one-dimensional boundaries."""
     _check_boundaries(boundaries)
     made: Tensor = aten.searchsorted__Tensor(boundaries, self, out_int32=out_int32, right=right)
     return made
 
 
 def bucketize_scalar(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The same for a number."""
+    """bucketize for a number."""
     _check_boundaries(boundaries)
     made: Tensor = aten.searchsorted__Scalar(boundaries, self, out_int32=out_int32, right=right)
     return made
@@ -72,7 +72,7 @@ def _check_boundaries(boundaries: Tensor) -> None:
 
 
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is one of `test_elements`; with `invert`, whether it is none. nan is none."""
+    """Whether each element is one of `test_elements`; with `invert`, whether it is not. nan never is."""
     dtype = result_type(elements, test_elements)
     among = aten.reshape(aten.to__dtype(test_elements, dtype), (-1,))
     made: Tensor
@@ -100,13 +100,13 @@ def scalar_isin(element: Any, test_elements: Tensor, *, assume_unique: bool = Fa
 
 
 def argwhere(self: Tensor) -> Tensor:
-    """The indices of the elements that are not 0, one row each."""
+    """The indices of the nonzero elements, one per row."""
     made: Tensor = aten.nonzero(self)
     return made
 
 
 def nonzero_numpy(self: Tensor) -> list[Tensor]:
-    """The same as one tensor per dim; a 0-dim tensor counts as one of one dim."""
+    """The indices of nonzero elements, one tensor per dim; a 0-dim tensor counts as a vector."""
     x = self if self.ndim else aten.unsqueeze(self, 0)
     found: list[Tensor] = aten.unbind__int(aten.nonzero(x), 1)
     return found

@@ -1,4 +1,4 @@
-"""Special functions written in others."""
+"""Special functions composed of others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:
-    """The log of the multivariate gamma function of dimension p >= 1; self is above (p - 1) / 2."""
+    """The log of the multivariate gamma function of dimension p >= 1. self must be greater than (p - 1) / 2."""
     if p < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
     x = self if self.dtype.category >= FLOAT else aten.to__dtype(self, get_default_dtype())
@@ -37,7 +37,7 @@ def mvlgamma_(self: Tensor, p: int) -> Tensor:
 
 
 def _written(name: str, self: Tensor, value: Tensor) -> Tensor:
-    """`value` copied into self. Raises DTypeError for whole numbers."""
+    """Copy `value` into self. Raises DTypeError for an integer self."""
     if self.dtype.category < FLOAT:
         raise DTypeError(
             f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}"
@@ -50,7 +50,7 @@ mvlgamma_out = into_out(mvlgamma, "mvlgamma.out")
 
 
 def special_ndtr(self: Tensor) -> Tensor:
-    """The distribution function of the normal distribution; by erfc, which keeps its digits far to the left."""
+    """The distribution function of the normal distribution. erfc keeps its precision for very negative arguments."""
     made: Tensor = aten.mul__Scalar(aten.erfc(aten.mul__Scalar(self, -math.sqrt(0.5))), 0.5)
     return made
 
@@ -59,10 +59,10 @@ special_ndtr_out = into_out(special_ndtr, "special_ndtr.out")
 
 
 def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None = None) -> Tensor:
-    """grad / (x (1 - x)): NaN outside of [0, 1], or 0 outside of the limits where there is an eps."""
+    """grad / (x (1 - x)): NaN outside [0, 1]; with eps, 0 outside [eps, 1 - eps]."""
     low, high, other = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
     inside = aten.logical_and(aten.ge__Scalar(self, low), aten.le__Scalar(self, high))
-    x = aten.where__ScalarOther(inside, self, 0.5)  # elsewhere no quotient is infinite, whose derivatives would be NaN
+    x = aten.where__ScalarOther(inside, self, 0.5)  # avoids infinite quotients, whose derivatives would be NaN
     slope = aten.reciprocal(aten.mul__Tensor(x, aten.rsub__Scalar(x, 1)))
     made: Tensor = aten.mul__Tensor(grad_output, aten.where__ScalarOther(inside, slope, other))
     return made

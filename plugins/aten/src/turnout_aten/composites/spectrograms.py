@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms: a signal cut into frames that overlap, each weighted by a window and transformed."""
+"""Short-time Fourier transforms: a signal is split into overlapping frames, which are windowed and transformed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALLEST_ENVELOPE = 1e-11
 
 
 def _frame(name: str, n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, int]:
-    """hop and window length, checked."""
+    """The hop and window lengths, checked."""
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if hop <= 0:
@@ -27,11 +27,11 @@ def _frame(name: str, n_fft: int, hop_length: int | None, win_length: int | None
 
 
 def _window(name: str, like: Tensor, window: Tensor | None, width: int, n_fft: int) -> Tensor:
-    """The window with zeros on both sides, n_fft long; ones without one."""
+    """The window padded with zeros on both sides to n_fft; ones if there is no window."""
     if window is not None and window.shape != (width,):
         raise ShapeError(f"{name}: 'window' must have shape {[width]}, got {list(window.shape)}")
     if window is None:
-        # Of no example in particular: inside vmap its values can be looked at.
+        # It is the same for all examples, so its values can be read inside vmap.
         window = aten.ones((width,), dtype=like.dtype.to_real(), device=like.device)
     left = (n_fft - width) // 2
     if width == n_fft:
@@ -52,7 +52,7 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """Frames from the start of the signal on."""
+    """Frames, from the start of the signal."""
     return stft_center(
         self,
         n_fft,
@@ -88,7 +88,9 @@ def stft_center(
         raise ShapeError(f"stft: expected a signal or a batch of them, got shape {list(self.shape)}")
     complex_frames = self.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None and not complex_frames:
-        raise ShapeError("stft: say return_complex=True for real signals, or False for real and imaginary parts apart")
+        raise ShapeError(
+            "stft: return_complex is required for real signals: True for complex results, False for separate parts"
+        )
     if center and align_to_window is not None:
         raise ShapeError("stft: align_to_window is only for center=False")
     signal = self if self.ndim == 2 else aten.unsqueeze(self, 0)
@@ -136,13 +138,11 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal of a spectrogram [..., frequency, frame]: frames added up and divided by the sum of squared windows."""
+    """The signal of a spectrogram [..., frequency, frame]: the sum of the frames, divided by the sum of the squared windows."""
     if not self.dtype.is_complex:
         raise DTypeError(f"istft: expected a complex tensor, got {self.dtype.name}")
     if self.ndim not in (2, 3) or 0 in self.shape:
-        raise ShapeError(
-            f"istft: expected a spectrogram or a batch of them, with elements, got shape {list(self.shape)}"
-        )
+        raise ShapeError(f"istft: expected a nonempty spectrogram or a batch of them, got shape {list(self.shape)}")
     hop, width = _frame("istft", n_fft, hop_length, win_length)
     if hop > width:
         raise ShapeError(f"istft: hop_length {hop} must not be greater than win_length {width}")
@@ -165,7 +165,7 @@ def istft(
     envelope = _added_up(aten.expand(squares, (1, spectra.shape[-1], n_fft)), hop)
     made, envelope = (aten.slice__Tensor(x, 1, start, min(end, total), 1) for x in (made, envelope))
     if _vanishes(envelope):
-        raise ShapeError("istft: the windows leave samples that no frame covers; use a wider window or a smaller hop")
+        raise ShapeError("istft: some samples are not covered by any window; use a wider window or a smaller hop")
     made = aten.div__Tensor(made, envelope)
     if end > total:
         made = aten.cat([made, aten.new_zeros(made, (made.shape[0], end - total))], 1)
@@ -176,7 +176,7 @@ def istft(
 def _overlapped(
     spectra: Tensor, weights: Tensor, hop: int, normalized: bool, one_sided: bool, return_complex: bool
 ) -> Tensor:
-    """[batch, frame, frequency] back to signals, not yet divided by the windows."""
+    """[batch, frame, frequency] as signals, before the division by the windows."""
     scaling = ROOT if normalized else BY_N
     n_fft = weights.shape[0]
     if return_complex:
@@ -188,7 +188,7 @@ def _overlapped(
 
 
 def _added_up(frames: Tensor, hop: int) -> Tensor:
-    """Frames [batch, frame, n] laid `hop` apart and summed."""
+    """Frames [batch, frame, n] placed `hop` apart and summed."""
     batch, count, n = frames.shape
     made: Tensor = aten.unfold_backward(frames, (batch, n + hop * (count - 1)), 1, n, hop)
     return made
@@ -199,5 +199,5 @@ def _vanishes(envelope: Tensor) -> bool:
 
     try:
         return bool(aten.lt__Scalar(aten.amin(aten.abs(envelope)), SMALLEST_ENVELOPE))
-    except NoDataError:  # on a device without values there is nothing to divide by
+    except NoDataError:  # a device without data, such as meta
         return False

@@ -1,4 +1,4 @@
-"""Splitting: into parts of nearly equal length, at indices, and the forms whose parts autograd does not know as views."""
+"""Splits into parts of nearly equal length or at indices, and splits whose parts are not views for autograd."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def tensor_split_sections(self: Tensor, sections: int, dim: int = 0) -> list[Tensor]:
-    """`sections` parts, the first ones longer by one where the length is no multiple."""
+    """`sections` parts. If the length is not a multiple, the first parts are longer by one."""
     if not self.shape:
-        raise ShapeError("tensor_split: a 0-dim tensor has no dimension to split")
+        raise ShapeError("tensor_split: needs at least one dimension, got a 0-dim tensor")
     d = wrap_dim(dim, self.ndim)
     if sections <= 0:
         raise ShapeError(f"tensor_split: the number of sections must be positive, got {sections}")
@@ -38,16 +38,16 @@ def tensor_split_sections(self: Tensor, sections: int, dim: int = 0) -> list[Ten
 
 
 def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int = 0) -> list[Tensor]:
-    """The parts between the given indices, which are bounds as in Python."""
+    """The parts between the given indices, which follow Python's slicing rules."""
     if not self.shape:
-        raise ShapeError("tensor_split: a 0-dim tensor has no dimension to split")
+        raise ShapeError("tensor_split: needs at least one dimension, got a 0-dim tensor")
     d = wrap_dim(dim, self.ndim)
     bounds = [0, *indices, self.shape[d]]
     return [aten.slice__Tensor(self, d, a, b, 1) for a, b in itertools.pairwise(bounds)]
 
 
 def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]:
-    """The same with the number of sections in a 0-dim tensor, or the indices in one of one dim.
+    """tensor_split with the number of sections in a 0-dim tensor, or the indices in a vector.
 
     # differs from torch: the tensor may be on any device.
     """
@@ -77,7 +77,7 @@ def _equal_parts(name: str, self: Tensor, sections: int) -> list[Tensor]:
     d = _dim_of(name, self)
     n = self.shape[d]
     if sections <= 0 or n % sections:
-        raise ShapeError(f"{name}: {sections} sections do not divide the length {n} of dim {d}")
+        raise ShapeError(f"{name}: the length {n} of dim {d} must be a multiple of the number of sections, {sections}")
     return tensor_split_sections(self, sections, d)
 
 
@@ -111,7 +111,7 @@ def dsplit_array(self: Tensor, indices: Sequence[int]) -> list[Tensor]:
     return tensor_split_indices(self, indices, _dim_of("dsplit", self))
 
 
-# ---- parts that may be written one by one: no views of the whole, each with its own version
+# ---- parts that can be written separately: they are not views of the whole, and each has its own version
 
 
 def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:

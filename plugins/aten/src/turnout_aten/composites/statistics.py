@@ -1,4 +1,4 @@
-"""Medians of everything, differences, integrals, covariances."""
+"""Medians of all elements, differences, integrals, covariances."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def _flat(self: Tensor) -> Tensor:
 
 
 def median(self: Tensor) -> Tensor:
-    """The median of all elements, the lower of two; nan where one is nan, and of no elements."""
+    """The median of all elements, the lower of two; nan if any element is nan or there are none."""
     return _median_of_all(self, aten.median__dim)
 
 
 def nanmedian(self: Tensor) -> Tensor:
-    """The same of the elements that are not nan."""
+    """median of the elements that are not nan."""
     return _median_of_all(self, aten.nanmedian__dim)
 
 
@@ -41,7 +41,7 @@ def _median_of_all(self: Tensor, find: Any) -> Tensor:
 def diff(
     self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The n-th differences of neighbours along a dim; of bools, whether they differ."""
+    """The n-th differences of neighbours along a dim. For bools: whether neighbours differ."""
     if not self.ndim:
         raise ShapeError("diff: 'self' must have at least one dimension")
     if n < 0:
@@ -66,9 +66,7 @@ def _check_joined(self: Tensor, other: Tensor | None, name: str, d: int) -> None
         return
     own = self.shape
     if other.ndim != self.ndim or any(i != d and n != own[i] for i, n in enumerate(other.shape)):
-        raise ShapeError(
-            f"diff: shapes {list(own)} and {list(other.shape)} of '{name}' must be equal apart from dim {d}"
-        )
+        raise ShapeError(f"diff: '{name}' of shape {list(other.shape)} must have shape {list(own)} except in dim {d}")
 
 
 # ---- integrals
@@ -86,11 +84,13 @@ def _both(y: Tensor, d: int) -> Tensor:
 
 
 def _steps(y: Tensor, x: Tensor, d: int, name: str) -> Tensor:
-    """The distances of neighbours in x, ready to be multiplied with what lies along `d` of y."""
+    """The distances of neighbours in x, shaped to broadcast along dim `d` of y."""
     _refuse_bools(name, y, x)
     if x.ndim == 1:
         if x.shape[0] != y.shape[d]:
-            raise ShapeError(f"{name}: x has {x.shape[0]} points, y has {y.shape[d]} along dim {d}")
+            raise ShapeError(
+                f"{name}: x must have as many points as y has along dim {d}, got {x.shape[0]} and {y.shape[d]}"
+            )
         x = aten.reshape(x, (*(1,) * d, -1, *(1,) * (y.ndim - d - 1)))
     elif x.ndim < y.ndim:
         x = aten.reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
@@ -110,7 +110,7 @@ def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The same for points at equal distances."""
+    """trapezoid for points at equal distances."""
     _refuse_bools("trapezoid", y)
     d = wrap_dim(dim, y.ndim)
     made: Tensor
@@ -131,7 +131,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The same for points at equal distances."""
+    """cumulative_trapezoid for points at equal distances."""
     _refuse_bools("cumulative_trapezoid", y)
     d = wrap_dim(dim, y.ndim)
     made: Tensor = aten.mul__Scalar(aten.cumsum(_both(y, d), d), dx / 2)

@@ -1,4 +1,4 @@
-"""Losses of values against values: differences, likelihoods and margins, element by element and then reduced.
+"""Losses between values: differences, likelihoods and margins, computed elementwise and then reduced.
 
 `reduction` is 0 for none, 1 for the mean, 2 for the sum.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def reduced(losses: Tensor, reduction: int) -> Tensor:
-    """All, their mean or their sum."""
+    """The values, their mean or their sum, by `reduction`."""
     if reduction == NONE:
         return losses
     made: Tensor = aten.mean(losses) if reduction == MEAN else aten.sum(losses)
@@ -30,7 +30,7 @@ def reduced(losses: Tensor, reduction: int) -> Tensor:
 
 
 def _positive_part(x: Tensor) -> Tensor:
-    """0 where x is negative, with gradient 1 where it is 0."""
+    """max(0, x), with gradient 1 at 0."""
     made: Tensor = aten.clamp(x, 0)
     return made
 
@@ -55,7 +55,7 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
-    """The same times delta."""
+    """smooth_l1_loss times delta."""
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise ShapeError(f"huber_loss: delta must be positive, got {delta}")
@@ -63,7 +63,7 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
 
 
 def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
-    """d^2 / 2 for differences up to the limit, then limit (d - limit / 2), with no square of a large difference."""
+    """d^2 / 2 for differences up to the limit, then limit (d - limit / 2). Large differences are never squared."""
     size = aten.abs(aten.sub__Tensor(self, target))
     near = aten.clamp(size, None, limit)
     made: Tensor = aten.mul__Tensor(near, aten.sub__Tensor(size, near, alpha=0.5))
@@ -74,9 +74,9 @@ def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
 
 
 def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
-    """-(t log x + (1 - t) log(1 - x)), the logarithms not below -100.
+    """-(t log x + (1 - t) log(1 - x)); the logarithms are limited to at least -100.
 
-    # differs from torch: probabilities outside [0, 1] give nan, not an error, which would need their values.
+    # differs from torch: probabilities outside [0, 1] give nan, not an error, because a check would read values.
     """
     check_reduction("binary_cross_entropy", reduction)
     if self.dtype.category != FLOAT:
@@ -99,7 +99,7 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
 def binary_cross_entropy_with_logits(
     self: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
-    """The same of sigmoid(x), without overflow; `pos_weight` counts the positive targets so many times."""
+    """binary_cross_entropy of sigmoid(x), without overflow; `pos_weight` scales the positive targets."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
     if self.dtype.category != FLOAT:
         raise DTypeError(f"binary_cross_entropy_with_logits is not defined for {self.dtype.name} tensors")
@@ -113,7 +113,7 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
-    """t (log t - x) for log-probabilities x; 0 where t is."""
+    """t (log t - x) for log-probabilities x; 0 where t is 0."""
     check_reduction("kl_div", reduction)
     if log_target:
         losses = aten.mul__Tensor(aten.exp(target), aten.sub__Tensor(target, self))
@@ -175,7 +175,7 @@ def cosine_embedding_loss(
     ndim = target.ndim
     if ndim not in (0, 1) or input1.ndim != ndim + 1 or input2.ndim != ndim + 1:
         raise ShapeError(
-            "cosine_embedding_loss: 'target' [] or [N] takes inputs of one dim more, got shapes "
+            "cosine_embedding_loss: the inputs must have one dim more than 'target' [] or [N], got shapes "
             f"{list(target.shape)}, {list(input1.shape)} and {list(input2.shape)}"
         )
 
@@ -277,7 +277,7 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """The product along a dim of both tensors divided by their norms, or by eps where that is larger."""
+    """The inner product along a dim, with both tensors divided by their norms, or by eps if that is larger."""
     dtype = result_type(x1, x2)
     if dtype.category < FLOAT:
         raise ShapeError(
@@ -288,7 +288,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     for x in (x1, x2):
         whole = aten.expand(aten.to__dtype(x, dtype), shape)
         norm = aten.linalg_vector_norm(whole, 2, (dim,), True)
-        # The limit is a constant where it is reached: no gradient goes through the norm there.
+        # If eps is larger, it is a constant: no gradient flows through the norm.
         parts.append(aten.div__Tensor(whole, aten.clamp(norm, eps)))
     made: Tensor = aten.sum__dim_IntList(aten.mul__Tensor(*parts), (dim,))
     return made

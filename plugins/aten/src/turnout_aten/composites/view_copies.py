@@ -1,4 +1,4 @@
-"""The operators that copy what a view shows, and those that write over it in a copy.
+"""Operators that copy the elements of a view, and operators that overwrite them in a copy.
 
 A `*_copy` is its view and a row-major clone; both are differentiable, so nothing else is needed.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _copy_of(view: str) -> Copy:
-    """The kernel that copies what the operator `view` gives; of several, each."""
+    """The kernel that copies the result, or each result, of the view operator `view`."""
 
     def copy(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         made = getattr(aten, view)(self, *args, **kwargs)
@@ -62,7 +62,7 @@ def _over(name: str, made: Tensor, view: Tensor, src: Tensor) -> Tensor:
     """`made`, of which `view` shows a part, with `src` written there."""
     if view.shape != src.shape:
         raise ShapeError(
-            f"{name}: 'src' must have the shape of what it replaces, {list(view.shape)}, got {list(src.shape)}"
+            f"{name}: 'src' must have shape {list(view.shape)}, that of the elements it replaces; got {list(src.shape)}"
         )
     aten.copy_(view, src)
     return made
@@ -98,6 +98,6 @@ def as_strided_scatter(
 
 
 def _writable_copy(self: Tensor) -> Tensor:
-    """self's elements in dense memory of their own, in its layout where that is dense."""
+    """A dense copy of self, with its layout if that is dense."""
     made: Tensor = aten.clone(self)
     return made

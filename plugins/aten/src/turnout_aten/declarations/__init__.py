@@ -1,4 +1,4 @@
-"""Native functions: the yaml model and loader, and what runs the standard operators (wrappers, views, bookkeeping)."""
+"""Native functions: the yaml model, its loader, and the definition of the standard operators."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What entries must be to each other: groups, delegation, autogeneration; and the rules that need a whole entry.
+"""Checks across entries (groups, delegation, autogeneration) and across the fields of one entry.
 
-Each check takes one function or one group and yields the texts of its problems; `checked` runs them all.
+Each check takes one function or one group and yields the texts of its problems. `checked` runs all checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from turnout_aten.errors.declarations import Problem, near
 
 
 def checked(functions: list[NativeFunction], source: str, problems: list[Problem]) -> NativeFunctions:
-    """The functions with their groups and generated variants; what is wrong is appended to `problems`."""
+    """The functions with their groups and generated variants. Problems are appended to `problems`."""
 
     def report(function: NativeFunction, text: str) -> None:
         problems.append(Problem(function.source, function.line, function.name, text))
@@ -74,13 +74,13 @@ def _alone(f: NativeFunction) -> Iterator[str]:
         if not is_out:
             yield "structured belongs on the out variant; the others name it with structured_delegate"
         if f.structured_delegate is not None:
-            yield "structured and structured_delegate: an entry is one or the other"
+            yield "structured and structured_delegate exclude each other; keep one"
     elif f.structured_inherits is not None:
         yield "structured_inherits needs structured: True"
     elif f.precomputed is not None:
         yield "precomputed needs structured: True"
     if f.structured_delegate is not None and is_out:
-        yield "structured_delegate: an out variant is the one delegated to; write structured: True"
+        yield "structured_delegate: an out variant cannot delegate; write structured: True"
     if f.is_structured and not f.device_guard:
         yield "device_guard: False has no effect on structured operators; drop it"
     if f.use_const_ref_for_mutable_tensors and is_out:
@@ -99,7 +99,9 @@ def _grouped(functions: list[NativeFunction], report: object) -> list[Group]:
         other = getattr(group, kind)
         if other is not None:
             assert callable(report)
-            report(function, f"has the same arguments as {other.name} in line {other.line}: a call could not choose")
+            report(
+                function, f"has the same arguments as {other.name} in line {other.line}, so calls would be ambiguous"
+            )
             continue
         found[key] = replace(group, **{kind: function})
     return list(found.values())
@@ -122,15 +124,15 @@ def _delegation(f: NativeFunction, group: Group, by_name: dict[str, NativeFuncti
     elif target is not group.out and not takes_numbers_for(f.schema, target.schema):
         yield (
             f"structured_delegate: {target.name} has other arguments\n  {f.schema}\n  {target.schema}\n"
-            "  expected  the same ones, but for Scalar in the place of Tensor"
+            "  expected  the same arguments, except that a Scalar may replace a Tensor"
         )
 
 
 def takes_numbers_for(schema: FunctionSchema, delegate: FunctionSchema) -> bool:
-    """Whether a schema's inputs are those of the delegate, in order, with a Scalar where that has a Tensor.
+    """Whether a schema has the delegate's inputs in order, possibly with a Scalar in place of a Tensor.
 
-    Then the delegate's shape function and kernel get a Python number there. Not in PyTorch, where such an overload is
-    composite and wraps the number in a tensor first.
+    The delegate's shape function and kernel then get a Python number. In PyTorch such an overload is composite and first
+    wraps the number in a tensor.
     """
     own = signature(schema)
     other = signature(delegate)
@@ -155,9 +157,7 @@ def _autogen(f: NativeFunction, group: Group, by_name: dict[str, NativeFunction]
         if existing is not None:
             yield f"autogen: {name} exists already, in line {existing.line}"
         elif name not in possible:
-            can = (
-                f"from this one can be made: {', '.join(possible)}" if possible else "nothing can be made from this one"
-            )
+            can = f"this entry can make {', '.join(possible)}" if possible else "this entry cannot make any variant"
             yield f"autogen: cannot make {name}{near(name, possible)}; {can}"
 
 
@@ -167,11 +167,11 @@ def _written_out(f: NativeFunction, group: Group) -> Iterator[str]:
     if dict(f.dispatch) != {EXPLICIT: BY_FUNCTIONAL}:
         yield f"dispatch: {BY_FUNCTIONAL} belongs at {EXPLICIT}, with no kernel beside it"
     if group.functional is None or f is not group.out:
-        yield f"dispatch: {BY_FUNCTIONAL} is for an out variant, and there is no functional one with the same arguments"
+        yield f"dispatch: {BY_FUNCTIONAL} needs an out variant with a functional variant of the same arguments"
 
 
 def _with_bases(group: Group) -> Group:
-    """An out variant that is written, for the names of its outputs, gets the kernel that autogen would make."""
+    """Give an out variant that was declared only for its output names the kernel that autogen would make."""
     out, functional = group.out, group.functional
     if out is None or functional is None or BY_FUNCTIONAL not in out.dispatch.values():
         return group
@@ -180,7 +180,7 @@ def _with_bases(group: Group) -> Group:
 
 
 def _completed(group: Group) -> tuple[Group, list[NativeFunction]]:
-    """The group with the variants its entries ask for, and those variants."""
+    """The group with the generated variants that its entries request, and these variants."""
     # differs from torch: PyTorch makes nothing for groups that are CompositeImplicitAutograd and not `core`, whatever
     # their entries ask for; here matmul.out exists without being written.
     made = complete(group, [name for f in group for name in f.autogen])

@@ -1,7 +1,7 @@
-"""One entry of a native function file -> one `NativeFunction`. Only what an entry says by itself is checked here.
+"""Reads one entry of a native function file into one `NativeFunction`. Checks across entries are in `checks`.
 
-`FIELDS` is the list of fields with the function that reads each; a field that cannot be read is recorded as a problem
-and takes its default, so that the rest of the entry is still looked at.
+`FIELDS` lists the fields with their reader functions. A field that cannot be read is recorded as a problem and gets its default,
+so that the rest of the entry is still checked.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from turnout_aten.errors.declarations import Problem, near, not_one_of, unknown_
 
 COMPOSITES = (EXPLICIT, NON_FUNCTIONAL, IMPLICIT, IMPLICIT_NESTED)
 
-# Prefixes of keys that are not those of dense tensors: an operator that delegates may have kernels for them.
+# Prefixes of keys for tensors that are not dense. A delegating operator may have kernels for these keys.
 NOT_DENSE = ("Sparse", "Quantized", "Mkldnn", "NestedTensor", "Zero", "Autograd", "Autocast", "Batched", "Composite")
 
 
 class Entry:
-    """An entry being read: its schema and where its problems go."""
+    """An entry being read: its schema, and the list for its problems."""
 
     def __init__(
         self, schema: FunctionSchema, node: Node, source: str, tags: frozenset[str], problems: list[Problem]
@@ -51,7 +51,7 @@ class Entry:
 def read_entries(
     root: Node | None, source: str, namespace: str, tags: frozenset[str], problems: list[Problem]
 ) -> list[NativeFunction]:
-    """The functions of a document; entries without a readable `func` are left out, with a problem."""
+    """The functions of a document. An entry without a readable `func` is omitted and recorded as a problem."""
     if root is None or root.value is None:
         return []
     if not isinstance(root.value, list):
@@ -195,7 +195,7 @@ def _raw_dispatch(entry: Entry, field: str) -> dict[str, Node] | str | None:
 def _precomputed(entry: Entry, field: str) -> Precomputed | None:
     lines = entry.plain(field)
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-        expected = "a list of lines `argument -> type name, ...`, the last one without arrow for what is only added"
+        expected = "a list of lines `argument -> type name, ...`; the last line may omit the arrow to add arguments"
         entry.problem(field, wrong_type(field, expected, lines))
         return None
     if entry.schema.kind != "out":
@@ -207,7 +207,7 @@ def _precomputed(entry: Entry, field: str) -> Precomputed | None:
         head, arrow, tail = line.rpartition("->")
         name = head.strip()
         if not arrow and i + 1 < len(lines):
-            entry.problem(field, f"precomputed: '{line}' has no arrow; only the last line may add without replacing")
+            entry.problem(field, f"precomputed: '{line}' has no arrow; only the last line can add arguments")
             continue
         arguments = _precomputed_arguments(entry, field, tail)
         if not arrow:
@@ -238,7 +238,7 @@ def _precomputed_arguments(entry: Entry, field: str, text: str) -> tuple[Argumen
 
 def _jit_signature(entry: Entry, field: str) -> None:
     if _bool(entry, field) is not None:
-        entry.notes.append("matches_jit_signature is historic and has no effect: there is one schema language")
+        entry.notes.append("matches_jit_signature is historic and has no effect: only one schema language exists")
 
 
 _DISPATCHERS = ("full", "hacky_wrapper_for_legacy_signatures", "with_codegenerated_unboxing_wrapper")
@@ -306,11 +306,13 @@ def _dispatch(entry: Entry, values: dict[str, Any]) -> Any:
     given = [key for key in COMPOSITES if key in table and key != IMPLICIT_NESTED]
     if len(given) > 1 or (IMPLICIT_NESTED in table and NON_FUNCTIONAL in table):
         both = given if len(given) > 1 else [NON_FUNCTIONAL, IMPLICIT_NESTED]
-        entry.problem("dispatch", f"dispatch has {' and '.join(both)}: one would hide the other; keep one")
+        entry.problem("dispatch", f"dispatch has {' and '.join(both)}, and one hides the other; keep one")
     if values.get("structured_delegate"):
         for key in table:
             if not key.startswith(NOT_DENSE):
-                entry.problem("dispatch", f"dispatch: kernels for {key} are those of {values['structured_delegate']}")
+                entry.problem(
+                    "dispatch", f"dispatch: kernels for {key} come from {values['structured_delegate']}; drop this key"
+                )
     return MappingProxyType(table)
 
 

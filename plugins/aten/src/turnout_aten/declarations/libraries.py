@@ -1,9 +1,8 @@
-"""A third party's native function file at run time: operators defined, kernel names resolved to functions of its
-module.
+"""A third party's native function file at run time: its operators are defined, and kernel names become functions of a module.
 
-Entries are those of core's own file. Kernels at composite keys take tensors. Kernels at backend keys take tensors too,
-or, with `arrays=True` and for structured operators always, the backend's own arrays: then core unwraps and wraps. A
-kernel for a backend that is not there yet waits for it.
+Entries have the same form as in `native_functions.yaml`. Kernels at composite keys take tensors. Kernels at backend keys also
+take tensors; with `arrays=True`, and always for structured operators, they take the backend's arrays instead. A kernel for a
+backend that does not exist yet waits for it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from os import PathLike, fspath
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from turnout.operators.kernels import ARRAY, INTERNAL, LazyFunction
 from turnout.registry import REGISTRY
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout.registry import Registrations
+    from turnout_aten.backend.tensor_backend import TensorBackend
     from turnout_aten.declarations.tables import Table
 
     Call = Callable[..., Any]
@@ -44,15 +44,15 @@ def load_yaml(
 ) -> NativeFunctions:
     """Define the operators of a yaml file and register the kernels that it names.
 
-    path     the file; entries without a namespace get the library's name as theirs
-    module   where kernels are looked up; `dispatch: CPU: ops.f` is the attribute path ops.f of it
-    library  takes the registrations; undoing it undoes them
-    arrays   kernels of dense backends are functions on the backend's arrays, not on tensors
-    shapes   structured out operator -> its shape function; without it, the kernel that the entry names for Meta
-    tags     allowed besides the standard ones
+    path     the file; entries without a namespace use the library's name
+    module   the module of the kernels; `dispatch: CPU: ops.f` is its attribute path ops.f
+    library  receives the registrations; undoing it undoes them
+    arrays   whether kernels of dense backends take the backend's arrays, not tensors
+    shapes   structured out operator -> its shape function; by default the kernel that the entry names for Meta
+    tags     allowed tags in addition to the standard ones
 
-    Raises DeclarationError for all problems of the file together, wrong kernel names among them, KernelSignatureError
-    for a kernel that cannot take the schema's arguments; in either case nothing stays registered.
+    Raises one DeclarationError for all problems of the file, including wrong kernel names, and KernelSignatureError for a
+    kernel that cannot take the schema's arguments. In either case nothing stays registered.
     """
     if isinstance(module, str):
         module = import_module(module)
@@ -75,7 +75,7 @@ def load_yaml(
 
 
 def resolve_kernels(functions: NativeFunctions, module: ModuleType) -> dict[tuple[str, str], Call]:
-    """(operator, key) -> function of `module`. Raises DeclarationError with every name that leads to no function."""
+    """(operator, key) -> function of `module`. Raises DeclarationError with every name that is not a function."""
     found: dict[tuple[str, str], Call] = {}
     problems: list[Problem] = []
     for f in functions:
@@ -88,7 +88,7 @@ def resolve_kernels(functions: NativeFunctions, module: ModuleType) -> dict[tupl
                 continue
             fact = f"{module.__name__} has no function '{name}'{near(name, dir(module))}"
             if value is not None:
-                fact = f"{module.__name__}.{name} is no function: {value!r}"
+                fact = f"{module.__name__}.{name} is not a function: {value!r}"
             problems.append(Problem(f.source, f.line, f.name, f"dispatch: {key}: {fact}"))
     if problems:
         raise DeclarationError(problems)
@@ -105,7 +105,7 @@ def _shape_functions(
             continue
         shape = given.get(f.name) or given.get(f.qualified_name) or kernels.get((f.qualified_name, META))
         if shape is None:
-            fact = "structured: there is no shape function; name it as `dispatch: Meta: f`, or give it in shapes="
+            fact = "structured: the shape function is missing; name it as `dispatch: Meta: f`, or pass it in shapes="
             problems.append(Problem(source, f.line, f.name, fact))
         else:
             shapes[f.qualified_name] = shape
@@ -150,7 +150,7 @@ def _register_structured(
     shape: Call,
     library: Registrations,
 ) -> None:
-    """The delegate's array kernels for one of the variants they serve; at Meta the shape function alone."""
+    """The delegate's array kernels for one of its variants; at Meta only the shape function."""
     precomputed = {} if delegate.precomputed is None else delegate.precomputed.names
     for key in {META: None, **dict.fromkeys(k for k in delegate.dispatch if is_dense(k))}:
         fn = _no_values if key == META else kernels[delegate.qualified_name, key]
@@ -165,12 +165,17 @@ def _register_structured(
 
 
 def is_dense(key: str) -> bool:
-    """Whether a dispatch key is that of a backend's dense tensors."""
+    """Whether a dispatch key belongs to the dense tensors of a backend."""
     return not key.startswith(NOT_DENSE)
 
 
 def _no_values(*arrays: Any) -> None:
-    """The kernel of tensors that have no values."""
+    """The kernel for tensors without data."""
+
+
+def _arrays_of(key: str) -> TensorBackend:
+    """The backend of a dense key. Operators of tensors have kernels for those that hold tensors only."""
+    return cast("TensorBackend", REGISTRY.backends[key])
 
 
 def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[str, ...]]) -> Any:
@@ -178,7 +183,7 @@ def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[s
         from turnout_aten.kernels import wrapping as wrappers
 
         wrap = {"functional": wrappers.functional, "inplace": wrappers.inplace, "out": wrappers.out}[kind]
-        return wrap(wrappers.Structured(op, shape, dict(precomputed)), REGISTRY.backends[key], wrappers.Row(kernel.fn))
+        return wrap(wrappers.Structured(op, shape, dict(precomputed)), _arrays_of(key), wrappers.Row(kernel.fn))
 
     return bind_structured
 
@@ -186,7 +191,7 @@ def _structured_binder(kind: str, shape: Call, precomputed: Mapping[str, tuple[s
 def _plain_binder(op: Operator, kernel: Kernel, key: str) -> Call:
     from turnout_aten.kernels import wrapping as wrappers
 
-    return wrappers.plain(op, REGISTRY.backends[key], kernel.fn)
+    return wrappers.plain(op, _arrays_of(key), kernel.fn)
 
 
 def _autogen_binder(kind: str, source: str) -> Any:
@@ -197,7 +202,7 @@ def _autogen_binder(kind: str, source: str) -> Any:
 
 
 def install_table(library: Registrations, table: Table) -> None:
-    """What a generated third-party file does in its `install`: define and register everything, or nothing."""
+    """The body of `install` in a generated third-party file: define and register everything, or nothing."""
     overloads = [overload for packet in table for overload in table.overloads(packet)]
     with library.registry.lock:
         before = library.mark()

@@ -1,7 +1,6 @@
-"""Native functions: the entries of a `native_functions.yaml`, checked, grouped, and completed by what they
-autogenerate.
+"""Native functions: the entries of a `native_functions.yaml`, checked, grouped, and completed by generated variants.
 
-`reading` makes a `NativeFunctions` of a file.
+`reading` makes a `NativeFunctions` from a file.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from turnout_aten.declarations.signatures import is_factory
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# Tags an entry may carry: PyTorch's, and `shares_storage` for a result that is an alias but no differentiable view
-# (detach). `generated` is given to what autogen makes; the kind of the schema says what PyTorch's tags inplace and out
-# say.
+# The allowed tags: those of PyTorch, and `shares_storage` for a result that is an alias but not a differentiable view (detach).
+# Variants made by autogen get `generated`. PyTorch's tags inplace and out are not needed; the kind of the schema says the same.
 TAGS = (
     "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout", "generated",
     "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
@@ -34,9 +32,9 @@ def _empty() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Precomputed:
-    """What a shape function computes for the kernel.
+    """The values that a shape function computes for the kernel.
 
-    `replace` maps an argument to the arguments the kernel gets in its place, `add` are further ones behind all others.
+    `replace` maps an argument to the arguments that the kernel gets in its place. `add` holds further arguments, passed last.
     """
 
     replace: Mapping[str, tuple[Argument, ...]]
@@ -44,7 +42,7 @@ class Precomputed:
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Argument -> names of what replaces it; added ones under ""."""
+        """Argument -> the names that replace it; "" -> the added names."""
         found = {name: tuple(a.name for a in arguments) for name, arguments in self.replace.items()}
         if self.add:
             found[""] = tuple(a.name for a in self.add)
@@ -107,24 +105,24 @@ class NativeFunction:
 
     @property
     def is_generated(self) -> bool:
-        """Whether autogen made it."""
+        """Whether autogen made this function."""
         return self.base is not None
 
     @property
     def is_structured(self) -> bool:
-        """Whether it is a structured operator or delegates to one."""
+        """Whether the function is structured or delegates to a structured one."""
         return self.structured or self.structured_delegate is not None
 
     @property
     def is_view(self) -> bool:
-        """Whether it returns, or makes self, a view."""
+        """Whether the function returns a view, or turns self into one."""
         reshapes = "inplace_view" in self.tags and self.name not in ("resize_", "resize_as_")
         wildcard = any(a.annotation is not None and "*" in a.annotation.after for a in self.schema.arguments)
         return self.schema.is_view or reshapes or wildcard
 
     @property
     def is_factory(self) -> bool:
-        """Whether it makes tensors from none, or says so in `category_override`."""
+        """Whether the function makes tensors without tensor arguments, or is declared a factory by `category_override`."""
         if self.category_override is not None:
             return self.category_override == "factory"
         return is_factory(self.schema)
@@ -135,7 +133,7 @@ class NativeFunction:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The variants of one operator: those entries whose schemas have one signature."""
+    """The variants of one operator: the entries whose schemas have one signature."""
 
     functional: NativeFunction | None = None
     inplace: NativeFunction | None = None
@@ -151,12 +149,12 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The name of the first variant there is, functional first."""
+        """The name of the first existing variant, functional first."""
         return next(iter(self)).name
 
 
 class NativeFunctions:
-    """All functions of a file, those written first, then those that autogen made. Iterates over them in that order."""
+    """All functions of a file: first the declared ones, then those made by autogen. Iterates in that order."""
 
     def __init__(self, functions: Iterable[NativeFunction], groups: Iterable[Group], source: str) -> None:
         self.functions = tuple(functions)
@@ -172,7 +170,7 @@ class NativeFunctions:
         return len(self.functions)
 
     def __getitem__(self, name: str) -> NativeFunction:
-        """The function `namespace::name.overload`; the namespace may be left out where the file has one only."""
+        """The function `namespace::name.overload`. The namespace is optional if the file has only one."""
         if "::" in name:
             return self.by_name[name]
         found = [f for f in self.functions if f.name == name]
@@ -181,11 +179,11 @@ class NativeFunctions:
         return found[0]
 
     def group_of(self, function: NativeFunction) -> Group:
-        """The group a function is a variant of."""
+        """The group of a function."""
         return self._group_of[function.qualified_name]
 
     def delegate_of(self, function: NativeFunction) -> NativeFunction | None:
-        """The structured out function that serves a function: itself, the one it delegates to, or None."""
+        """The structured out function behind a function: itself, its delegate, or None."""
         if function.structured:
             return function
         if function.structured_delegate is None:
@@ -194,5 +192,5 @@ class NativeFunctions:
 
     @property
     def notes(self) -> list[str]:
-        """What was accepted for historic reasons, `file:line: entry: note`."""
+        """The historic fields and spellings that were accepted, as `file:line: entry: note`."""
         return [f"{f.source}:{f.line}: {f.name}: {note}" for f in self.functions for note in f.notes]

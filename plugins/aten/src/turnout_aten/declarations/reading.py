@@ -1,7 +1,7 @@
 """From yaml to checked declarations: `load(path)` or `parse(text)`.
 
-Three steps, each of which collects all problems it finds: `yaml_nodes` reads yaml with lines, `entries` makes one
-`NativeFunction` per entry, `checks` looks at entries together.
+There are three steps, and each collects all problems: `yaml_nodes` reads yaml with lines, `entries` makes one `NativeFunction`
+per entry, and `checks` compares entries.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def load(path: str | PathLike[str], *, namespace: str = "aten", tags: Iterable[s
 def parse(text: str, *, source: str = "<text>", namespace: str = "aten", tags: Iterable[str] = ()) -> NativeFunctions:
     """The native functions that a yaml text declares.
 
-    `namespace` is that of entries which name none; `tags` are allowed besides the standard ones. Raises
-    DeclarationError with all problems of the text, ImportError where PyYAML is missing.
+    `namespace` is the default for entries without one; `tags` are allowed in addition to the standard ones. Raises
+    DeclarationError with all problems of the text, ImportError if PyYAML is missing.
     """
     problems: list[Problem] = []
     root = read(text, source)

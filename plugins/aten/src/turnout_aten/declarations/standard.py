@@ -1,6 +1,6 @@
-"""The standard operators: defined, with their kernels, when their names are first asked for.
+"""The standard operators: each is defined, with its kernels, when its name is first looked up.
 
-Activating the plugin only says where the operators are. Defining one parses no schema and imports no kernel module.
+Activating the plugin only registers their source. Defining an operator does not parse a schema or import a kernel module.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from turnout.operators.kernels import Kernel
     from turnout.registry import Registrations
 
-# Modules whose kernels are of the internal convention and call no operators.
+# Modules whose kernels follow the internal convention and do not call operators.
 _CALL_THE_BACKEND = (
-    "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.filling:",
+    "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.factories:",
 )  # fmt: skip
 
 
 class GeneratedVariant(LazyFunction):
-    """The kernel of a variant that autogen made, `autogen:KIND:OPERATOR`: it calls the variant that was written."""
+    """The kernel of a generated variant, `autogen:KIND:OPERATOR`: it calls the declared variant."""
 
     @property
     def kernel_source(self) -> str:

@@ -1,7 +1,7 @@
-"""The tables of operators that the generator writes, as objects: `Table`, and `Overload` for each row.
+"""The generated tables of operators, as objects: `Table`, with an `Overload` per row.
 
-A row says all that is known of an operator without PyYAML: its schema, where its public function is, how it is defined.
-Nothing here parses a schema or defines an operator before it is asked to.
+A row holds the declaration of an operator in a form that does not need PyYAML: its schema, its public function, its kernels.
+Schemas are parsed and operators defined only on request.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Overload:
     """One row of a table.
 
-    `cache` is the operator's dict from key set to callable. It is made here, for functions are compiled around it, and stays the
-    same when the operator is undone and defined again.
+    `cache` is the operator's dict from key set to callable. It is made here because compiled functions refer to it, and it stays
+    the same when the operator is undone and defined again.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class Overload:
 
     @property
     def schema(self) -> FunctionSchema:
-        """The parsed schema, of an operator that need not be defined."""
+        """The parsed schema. The operator need not be defined."""
         if self._schema is None:
             from turnout.schema import FunctionSchema
 
@@ -52,9 +52,9 @@ class Overload:
 
     @property
     def stub(self) -> Callable[..., Any]:
-        """The operator's call stub. Activates the plugin of its namespace where the operator is not defined.
+        """The operator's call stub. Activates the plugin of its namespace if the operator is not defined yet.
 
-        Raises UnknownOperatorError where nobody defines it.
+        Raises UnknownOperatorError if no plugin defines it.
         """
         op = REGISTRY.get(self.qualified_name)
         if op is None or not op.is_defined:
@@ -77,7 +77,7 @@ class Table:
         self._names: dict[str, tuple[str, ...]] = {}
 
     def overloads(self, packet: str) -> tuple[Overload, ...]:
-        """The overloads of one name, none for a name that is not there. The same objects at every use, in every thread."""
+        """The overloads of one name; empty for an unknown name. Every call, in every thread, returns the same objects."""
         made = self._made.get(packet)
         if made is None:
             rows = self._rows.get(packet)
@@ -112,7 +112,7 @@ _STANDARD: dict[str, Table] = {}
 
 
 def standard() -> Table:
-    """The table of the standard operators; it is loaded at the first use, which takes 0.6 ms for 1,926 rows."""
+    """The table of the standard operators. The first use loads it, which takes 0.6 ms for 1,926 rows."""
     found = _STANDARD.get("aten")
     if found is None:
         from turnout_aten.generated.rows import OPERATORS

@@ -1,6 +1,6 @@
-"""Yaml as plain values that remember their lines: what the loader needs to say where each problem stands.
+"""Yaml as plain values that remember their lines, so that the loader can report the line of each problem.
 
-PyYAML is imported here and nowhere else; it is an extra of core, so its absence is an error that names the extra.
+Only this module imports PyYAML, which is an optional dependency; without it, an error names the extra to install.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from turnout_aten.errors.declarations import DeclarationError, Problem, missing_
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and the line it starts on. A mapping's value is a dict from text to Node, a list's a list of Nodes."""
+    """A value and the line where it starts. A mapping is a dict from text to Node, a list is a list of Nodes."""
 
     value: Any
     line: int
@@ -28,9 +28,9 @@ class Node:
 
 
 def read(text: str, source: str) -> Node | None:
-    """The document in `text`, None for an empty one.
+    """The document in `text`; None if it is empty.
 
-    Raises ImportError when PyYAML is missing, DeclarationError for text that is not yaml or repeats a key.
+    Raises ImportError if PyYAML is missing, DeclarationError for invalid yaml or a repeated key.
     """
     try:
         import yaml
@@ -63,7 +63,7 @@ def _convert(node: Any, loader: Any, source: str, problems: list[Problem]) -> No
                 at = key.start_mark.line + 1
                 problems.append(Problem(source, at, "", f"'{name}' is given twice, first in line {entries[name].line}"))
             made = _convert(value, loader, source, problems)
-            # A value on the lines below its key is looked for at the key.
+            # If a value starts on a line below its key, report the line of the key.
             entries[name] = Node(made.value, key.start_mark.line + 1)
         return Node(entries, line)
     if node.id == "sequence":

@@ -1,4 +1,4 @@
-"""Texts and the error value of native function files: every problem of a file at once, each with its line."""
+"""Errors in native function files. All problems of a file are reported at once, each with its line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: where it stands, the entry's operator ("" where unknown), what is wrong."""
+    """One problem: its place, the operator of the entry ("" if unknown), and a description."""
 
     source: str
     line: int
@@ -25,7 +25,7 @@ class Problem(NamedTuple):
 
 
 class DeclarationError(SchemaError):
-    """A file of native functions that cannot be accepted. `problems` holds all that is wrong with it, by line."""
+    """A file of native functions was refused. `problems` lists all its problems in the order of lines."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
@@ -49,18 +49,18 @@ def near(word: str, known: Iterable[str], *, otherwise: str = "") -> str:
 
 
 def unknown_field(word: str, known: Sequence[str]) -> str:
-    """A field that entries do not have."""
+    """An entry has an unknown field."""
     listed = "; fields are " + ", ".join(known)
     return f"unknown field '{word}'{near(word, known, otherwise=listed)}"
 
 
 def wrong_type(field: str, expected: str, got: object) -> str:
-    """A field's value of the wrong kind."""
+    """The value of a field has the wrong kind."""
     return f"{field} must be {expected}, got {_shown(got)}"
 
 
 def not_one_of(field: str, word: str, known: Sequence[str]) -> str:
-    """A word that is none of those a field takes."""
+    """The value of a field is not one of its known words."""
     listed = "; known are " + ", ".join(known)
     return f"{field}: unknown '{word}'{near(word, known, otherwise=listed)}"
 
@@ -73,7 +73,7 @@ def _shown(value: object) -> str:
 
 
 def missing_yaml() -> str:
-    """PyYAML is an extra of core."""
+    """PyYAML, an optional dependency, is missing."""
     return "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"
 
 

@@ -1,10 +1,10 @@
-"""Texts of errors about tensors: inference tensors, and views that are written."""
+"""Error texts about tensors: inference tensors, and writes into views."""
 
 from __future__ import annotations
 
 
 def fast_kernel_failed(name: str, device_type: str, error: Exception) -> str:
-    """A kernel that may allocate its own result raised for arguments that the shape function accepts."""
+    """A kernel on the fast path raised for arguments that the shape function accepts."""
     return (
         f"{name}: the kernel for {device_type} raised {type(error).__name__}: {error}\n"
         "  so      the general path computed the result, more slowly\n"
@@ -13,24 +13,24 @@ def fast_kernel_failed(name: str, device_type: str, error: Exception) -> str:
 
 
 def inference_saved() -> str:
-    """A call that is recorded for gradients would save an inference tensor."""
+    """A recorded call would save an inference tensor for its gradient."""
     return (
-        "an inference tensor cannot be saved for the backward pass: it has no version that would show later writes\n"
-        "  to fix  clone() it for a normal tensor, or make it under no_grad instead of inference_mode"
+        "an inference tensor cannot be saved for the backward pass: it has no version, so later writes would go unnoticed\n"
+        "  to fix  clone() it to get a normal tensor, or make it under no_grad instead of inference_mode"
     )
 
 
 def inference_written(name: str, argument: str) -> str:
-    """A write into an inference tensor where the mode is not entered."""
+    """A write into an inference tensor outside inference_mode."""
     return (
-        f"{name}: '{argument}' is an inference tensor, which cannot be changed in place outside of inference_mode\n"
-        "  to fix  clone() it for a normal tensor, or write inside of inference_mode"
+        f"{name}: '{argument}' is an inference tensor, which cannot be changed in place outside inference_mode\n"
+        "  to fix  clone() it to get a normal tensor, or write inside inference_mode"
     )
 
 
 def no_grad_view_written(name: str) -> str:
-    """A write into a view whose base has, or would get, a history that does not show the view."""
+    """A write into a view that the history of its base does not include."""
     return (
-        f"{name}: self is a view made under no_grad, and is written where gradients are recorded\n"
+        f"{name}: self is a view made under no_grad, but this write happens while gradients are recorded\n"
         "  to fix  make the view and write into it in the same mode"
     )

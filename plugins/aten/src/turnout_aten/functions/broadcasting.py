@@ -1,6 +1,6 @@
-"""Functions that take their tensors one by one, or in one list: `meshgrid(x, y)` and `meshgrid([x, y])`.
+"""Functions that take tensors either one by one or in a list: `meshgrid(x, y)` and `meshgrid([x, y])`.
 
-The operators behind them take a list. Shapes go the same way in `broadcast_shapes`.
+Their operators take a list. `broadcast_shapes` takes shapes in the same two ways.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ if TYPE_CHECKING:
 
     from turnout_aten.tensor.tensor import Tensor
 
-listed: Any = functions  # its type stubs leave out what is named here
+listed: Any = functions  # its type stubs omit the names defined here
 
 
 def _listed(tensors: tuple[Any, ...]) -> Any:
-    """The list of tensors that was meant."""
+    """The tensors as one list."""
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors of at least 1 dimension: one for one, a tuple for several."""
+    """The tensors with at least 1 dimension: a tensor for one argument, a tuple for several."""
     given = _listed(tensors)
     return listed.atleast_1d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_1d(given))
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors of at least 2 dimensions: one for one, a tuple for several."""
+    """The tensors with at least 2 dimensions: a tensor for one argument, a tuple for several."""
     given = _listed(tensors)
     return listed.atleast_2d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_2d(given))
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors of at least 3 dimensions: one for one, a tuple for several."""
+    """The tensors with at least 3 dimensions: a tensor for one argument, a tuple for several."""
     given = _listed(tensors)
     return listed.atleast_3d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_3d(given))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Tensors expanded to their common shape. Raises ShapeError where there is none."""
+    """The tensors expanded to their common shape. Raises ShapeError if they have none."""
     return tuple(listed.broadcast_tensors(_listed(tensors)))
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The common shape of shapes, an int counting as one of 1 dimension. Raises ShapeError where there is none."""
+    """The shape that all given shapes broadcast to; an int is a shape of 1 dimension. Raises ShapeError if there is none."""
     from turnout.errors import ShapeError
     from turnout_aten.shapes.extents import broadcast_all
 
@@ -58,30 +58,30 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices one behind the other along the diagonal, zeros elsewhere."""
+    """A block-diagonal matrix of the given matrices, with zeros elsewhere."""
     made: Tensor = listed.block_diag(_listed(tensors))
     return made
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All tuples with one element of each vector, as rows."""
+    """All combinations of one element from each vector, one per row."""
     made: Tensor = listed.cartesian_prod(_listed(tensors))
     return made
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates of a grid, one tensor of the grid's shape for each axis.
+    """The coordinates of a grid: for each axis, a tensor with the shape of the grid.
 
-    `indexing` is "ij", as for a matrix, or "xy", which exchanges the first two dims.
-    # differs from torch: leaving `indexing` out gives no warning; it means "ij".
+    `indexing` is "ij" (matrix order) or "xy", which exchanges the first two dims.
+    # differs from torch: without `indexing` there is no warning; the default is "ij".
     """
     return tuple(listed.meshgrid(_listed(tensors), indexing="ij" if indexing is None else indexing))
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates, one tensor per dim of `shape`, of places in a row-major tensor of that shape.
+    """The coordinates of flat indices into a row-major tensor of `shape`, one tensor per dim.
 
-    Raises DTypeError for indices that are not integers, ShapeError for a negative length or a place outside.
+    Raises DTypeError for indices that are not integers, ShapeError for a negative length or an index outside the shape.
     """
     from turnout.dtypes import BOOL, INT
     from turnout.errors import DTypeError, ShapeError
@@ -95,7 +95,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     for n in lengths:
         total *= n
     if indices.numel() and not indices.is_meta and not 0 <= indices.min().item() <= indices.max().item() < total:
-        raise ShapeError(f"unravel_index: a place is outside of shape {list(lengths)}")
+        raise ShapeError(f"unravel_index: an index is outside shape {list(lengths)}")
     found = []
     for n in reversed(lengths):
         found.append(indices.remainder(n))

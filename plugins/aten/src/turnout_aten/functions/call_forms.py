@@ -1,6 +1,6 @@
-"""What public functions and methods call besides stubs: the rare forms of a call.
+"""The rare forms of a call to a public function or method.
 
-Their text takes the common case itself and comes here when that missed: an operand that is not a tensor, `out=`
+The generated text handles the common form inline. It calls this module for the others: an operand that is not a tensor, `out=`
 with several outputs, sizes written one by one.
 """
 
@@ -28,7 +28,7 @@ NUMBERS = frozenset({int, float, bool})
 
 
 def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
-    """`self + other` where the method found no kernel: by the kind of `other`, or NotImplemented."""
+    """`self + other` when the method did not find a kernel: chosen by the kind of `other`, or NotImplemented."""
     if is_tensor(other):
         return tensors(self, other)
     if scalar is not None and is_number(other):
@@ -37,14 +37,14 @@ def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number or a NumPy scalar; tensors, arrays and texts are not."""
+    """Whether a value is a Python number or a NumPy scalar. Tensors, arrays and strings are not."""
     if isinstance(value, (int, float, complex)):
         return True
     return hasattr(value, "dtype") and hasattr(value, "item") and not hasattr(value, "device") and value.shape == ()
 
 
 def number_dtype(value: Any) -> DType:
-    """The dtype of a tensor made of a Python number."""
+    """The dtype of a tensor made from a Python number."""
     if isinstance(value, bool):
         return DTYPES["bool"]
     if isinstance(value, int):
@@ -52,17 +52,17 @@ def number_dtype(value: Any) -> DType:
     return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
 
 
-# PyTorch's second names of arguments, NumPy's names for the same -> first names. Public functions and methods take them.
+# PyTorch's aliases of arguments (mostly NumPy's names) -> schema names. Public functions and methods accept them.
 SECOND_NAMES = {"axis": "dim", "keepdims": "keepdim", "x2": "other", "x": "input", "a": "input", "x1": "input"}
 
-# Keywords with which a function of several overloads cannot call its packet as it was called itself.
+# Keywords that a function of several overloads must handle before it calls its packet.
 NOT_OF_SCHEMAS = frozenset({*SECOND_NAMES, "input", "self"})
 
 
 def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call that was written with second names, by first names.
+    """The arguments of a call by their schema names, for a call that may use aliases.
 
-    `more` are the keywords that are not parameters of the function, `given` its parameters. Raises CallError.
+    `more` holds the keywords that are not parameters of the function, `given` its parameters. Raises CallError.
     """
     own = getattr(function, "__wrapped__", function)
     defaults = own.__defaults__ or ()
@@ -77,9 +77,9 @@ def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> d
 
 
 class Overloads:
-    """A packet as public functions and methods call it: arguments may have their second names.
+    """A packet as public functions and methods call it: arguments may be given by alias.
 
-    What the packet has chosen before is called at once; only what is new is looked at for other names than the schemas'.
+    A kind of call that the packet has seen before goes straight to its overload. Only a new kind is searched for aliases.
     """
 
     __slots__ = ("_chosen", "_packet")
@@ -100,7 +100,7 @@ class Overloads:
     def _in_schemas_words(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments by the schemas' names. MISSING among `args` stands for what comes as a keyword.
+        """The arguments by the schemas' names. MISSING among `args` marks an argument that is given by keyword.
 
         Raises CallError.
         """
@@ -140,24 +140,24 @@ def out_tuple(op_name: str, out: Any, count: int) -> Any:
 
 
 def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
-    """Options given beside `out=`: what `out` has already, or an error. Raises CallError."""
+    """Check options given together with `out=`. Raises CallError if they differ from those of `out`."""
     if dtype is not None:
         from turnout.operators.arguments import as_dtype
 
         dtype = as_dtype(op_name, "dtype", dtype)
     if dtype is not None and dtype is not out.dtype:
-        raise CallError(f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; omit dtype")
+        raise CallError(f"{op_name}: dtype {dtype.name} was given, but out has dtype {out.dtype.name}; omit dtype")
     if device is not None and str(device) != str(out.device):
-        raise CallError(f"{op_name}: device {device} is asked for, but out is on {out.device}; omit device")
+        raise CallError(f"{op_name}: device {device} was given, but out is on {out.device}; omit device")
 
 
 def packet(namespace: str, name: str) -> Overloads:
-    """The packet of a name, made empty where no overload is defined yet: a function may be made before its operators."""
+    """The packet of a name. If no overload exists yet, an empty packet: a function may be made before its operators."""
     return Overloads(REGISTRY.packet_handle(namespace, name))
 
 
 def with_requires_grad(factory: Call) -> Call:
-    """A factory function that also takes `requires_grad=False`, which no schema has: the result is then tracked."""
+    """A factory function that also accepts `requires_grad`, which no schema has. If it is true, the result is tracked."""
     from functools import wraps
 
     @wraps(factory)

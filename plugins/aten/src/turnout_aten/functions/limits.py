@@ -1,4 +1,4 @@
-"""`finfo` and `iinfo`: the limits of number types, computed from how many bits they keep for what (IEEE 754)."""
+"""`finfo` and `iinfo`: the limits of number types, computed from their bit layout (IEEE 754)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _FORMATS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 
 
 
 class finfo:
-    """The limits of a floating-point dtype, or of the parts of a complex one; the default dtype without an argument.
+    """The limits of a floating-point dtype, or of the parts of a complex dtype. Without an argument: of the default dtype.
 
-    bits             of one number
-    eps              from 1.0 to the next number
+    bits             the number of bits
+    eps              the distance from 1.0 to the next number
     max, min         the largest number and its negative
     smallest_normal  the smallest positive number with full precision; `tiny` is its older name
     resolution       10 ** -n, where n is how many decimal digits are kept
-    dtype            the real dtype. # differs from torch: a dtype, as in the array API standard, where torch has its name
+    dtype            the real dtype. # differs from torch: a dtype, as in the array API standard, not its name
 
     Raises DTypeError for an integer dtype or bool.
     """
@@ -32,7 +32,7 @@ class finfo:
         wanted = get_default_dtype() if dtype is None else dtype
         found = _FORMATS.get(wanted.to_real()) if isinstance(wanted, DType) else None
         if found is None:
-            raise DTypeError(f"finfo: needs a floating-point or complex dtype, got {wanted!r}; integers have iinfo")
+            raise DTypeError(f"finfo: needs a floating-point or complex dtype, got {wanted!r}; use iinfo for integers")
         fraction, exponent = found
         largest = 2 ** (exponent - 1)
         self.dtype = wanted.to_real()
@@ -59,12 +59,12 @@ class iinfo:
 
     def __init__(self, dtype: DType) -> None:
         if not isinstance(dtype, DType) or dtype.category != INT:
-            raise DTypeError(f"iinfo: needs an integer dtype, got {dtype!r}; floating-point ones have finfo")
+            raise DTypeError(f"iinfo: needs an integer dtype, got {dtype!r}; use finfo for floating-point dtypes")
         self.dtype = dtype
         self.bits = 8 * dtype.itemsize
         self.max = 2 ** (self.bits - dtype.is_signed) - 1
         self.min = -self.max - 1 if dtype.is_signed else 0
 
     def __repr__(self) -> str:
-        # differs from torch: the limits in full, which torch rounds to 6 digits.
+        # differs from torch: the limits are printed in full; torch rounds them to 6 digits.
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"

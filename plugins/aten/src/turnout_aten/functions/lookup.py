@@ -1,13 +1,13 @@
-"""Public functions and methods of tensors by name, made when they are first used.
+"""Public functions and tensor methods by name, made at their first use.
 
-So the cost of `import turnout` does not grow with the number of operators: a function is found by the `__getattr__` of its
-module, a method by a descriptor that replaces itself. What makes them, `compiled`, is loaded by the first of them.
+So the cost of `import turnout` does not grow with the number of operators. The `__getattr__` of a module finds a function; a
+descriptor finds a method and replaces itself. The first of them loads `compilation`, which makes them.
 """
 
 from __future__ import annotations
 
 from turnout_aten.declarations import tables
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,21 +32,21 @@ def function(home: str, name: str) -> Any:
 
 
 def function_in(table: tables.Table, home: str, name: str) -> Any:
-    """A new function of that name, from the overloads of a table that have theirs in the module `home`, or None."""
+    """A new function of that name, from the overloads in a table that belong to the public module `home`, or None."""
     module = _MODULES.get(home, "")
     for packet in (f"{module}_{name}", name, name.removesuffix("_")):
         overloads = [f for f in table.overloads(packet) if f.module == module]
         if any(f.schema.kind != "out" for f in overloads):
-            from turnout_aten.functions import compiled
+            from turnout_aten.functions import compilation
             from turnout_aten.generation.packets import Packet
 
             found = Packet(packet, overloads, module)
-            return compiled.make_function(table, found, home) if found.public_name == name else None
+            return compilation.make_function(table, found, home) if found.public_name == name else None
     return None
 
 
 def names(home: str) -> tuple[str, ...]:
-    """The names of the public functions of a public module."""
+    """The names of the functions in a public module."""
     from turnout_aten.generated.names import FUNCTIONS
 
     return FUNCTIONS.get(home, ())
@@ -55,9 +55,9 @@ def names(home: str) -> tuple[str, ...]:
 def functions_of(
     module: dict[str, Any], home: str, table: tables.Table | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module, given its globals, that has the functions of a public module.
+    """`__getattr__` and `__dir__` for a module, given its globals, so that it has the functions of a public module.
 
-    With a table of its own, the module lists its functions in `__all__` itself.
+    A module with a separate table lists its functions in `__all__` itself.
     """
 
     def find(name: str) -> Any:
@@ -81,9 +81,9 @@ def functions_of(
 
 
 class LateMethod:
-    """Stands for a method until it is first looked up, which puts the method in its place in the class.
+    """A placeholder for a method. The first look-up puts the method into the class.
 
-    CPython 3.13 stops caching look-ups in a class that was changed 1,000 times: there are 600 methods, and a program uses few.
+    CPython 3.13 stops caching look-ups in a class that was changed 1,000 times. There are 600 methods; a program uses few.
     """
 
     __slots__ = ("_name", "_owner")
@@ -96,9 +96,9 @@ class LateMethod:
         name = self._name
         made = _METHODS.get(name)
         if made is None:
-            from turnout_aten.functions import compiled
+            from turnout_aten.functions import compilation
 
-            made = _METHODS.setdefault(name, compiled.make_method(tables.standard(), name))
+            made = _METHODS.setdefault(name, compilation.make_method(tables.standard(), name))
         if vars(self._owner).get(name) is self:
             setattr(self._owner, name, made)
         return made.__get__(instance, owner)
@@ -108,5 +108,5 @@ def methods_class(module: str, names: Iterable[str]) -> type:
     """The class with a method for each name."""
     members: dict[str, Any] = {name: LateMethod() for name in names}
     members.update(__slots__=(), __module__=module, __hash__=object.__hash__)
-    members["__doc__"] = "What `Tensor` inherits: one method for each operator with a method variant."
+    members["__doc__"] = "A base of `Tensor`: one method for each operator with a method variant."
     return type("TensorMethods", (), members)

@@ -1,7 +1,11 @@
-"""The public functions of operators, `turnout.add`, made from the declarations."""
+"""The public functions of the operators, such as `turnout.add`, made from the declarations."""
 
 from __future__ import annotations
 
 from turnout_aten.functions.lookup import functions_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout_aten.generated.functions import *  # noqa: F403 - what `functions_of` finds, with its types
 
 __getattr__, __dir__ = functions_of(globals(), "turnout")

@@ -1,6 +1,7 @@
-"""Reductions and searches whose arguments choose among operators, or how much is returned: `norm`, `unique`, `nonzero`, `cdist`.
+"""Reductions and searches that are written in Python, as in PyTorch: `norm`, `unique`, `nonzero`, `cdist`.
 
-PyTorch writes these in Python too. `ReductionMethods` holds those that are methods, before the generated ones of these names.
+Their arguments choose the operator, or how many results there are. `ReductionMethods` holds those that are also methods; it comes
+before the generated methods with the same names.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
 
+    MaybeMore = Any  # several tensors in a tuple, where an argument asks for it
+
 _MODES = {
     "use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2,
 }  # fmt: skip
@@ -30,10 +33,10 @@ def norm(
     out: Tensor | None = None,
     dtype: DType | type | None = None,
 ) -> Tensor:
-    """The p-norm over some dims, all of them for None.
+    """The p-norm over some dims; None means all dims.
 
-    "fro" is the 2-norm of all those elements, "nuc" the sum of the singular values of the matrices in two dims. Raises
-    ArgumentError for another word.
+    "fro" is the 2-norm of all these elements, "nuc" the sum of the singular values of the matrices in two dims. Raises
+    ArgumentError for any other string.
     """
     from turnout_aten import linalg
 
@@ -54,11 +57,11 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
-) -> Any:
-    """The distinct elements, or slices along `dim`, in order whatever `sorted` says.
+) -> Tensor | MaybeMore:
+    """The distinct elements, or the distinct slices along `dim`. They are always sorted; `sorted` has no effect.
 
-    Returns them, or a tuple of them, the place of each element among them (`return_inverse`), and how often each occurs
-    (`return_counts`).
+    With `return_inverse` or `return_counts`, returns a tuple that also holds the index of each element among them, or how often
+    each occurs.
     """
     if dim is None:
         found = find_operator("aten::_unique2")(input, sorted, return_inverse, return_counts)
@@ -69,8 +72,8 @@ def unique(
 
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
-    """The same, where only neighbours are compared: the first of each run of equal elements."""
+) -> Tensor | MaybeMore:
+    """`unique` that compares only neighbours: the first of each run of equal elements."""
     found = _functions.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(found, return_inverse, return_counts)
 
@@ -82,8 +85,8 @@ def _asked(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
 
 
-def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not 0, one row each; with `as_tuple` one tensor per dim, to index with."""
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Tensor | MaybeMore:
+    """The indices of the nonzero elements, one per row. With `as_tuple`: one index tensor per dim."""
     if not as_tuple:
         return _functions.nonzero(input) if out is None else _functions.nonzero(input, out=out)
     return tuple(_functions.nonzero_numpy(input))
@@ -92,7 +95,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-distance of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
 
-    `compute_mode` is one of three words and changes nothing but rounding. Raises ArgumentError for another one.
+    `compute_mode` is one of three strings and affects only rounding. Raises ArgumentError for any other value.
     """
     if compute_mode not in _MODES:
         raise ArgumentError(f"cdist: compute_mode must be one of {', '.join(_MODES)}, got {compute_mode!r}")
@@ -101,7 +104,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 
 class ReductionMethods:
-    """Those functions that are methods of tensors too."""
+    """The functions of this module that are also methods of tensors."""
 
     __slots__ = ()
 

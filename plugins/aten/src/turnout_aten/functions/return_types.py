@@ -1,7 +1,7 @@
-"""`turnout.return_types`: what functions and methods with several named results return, tuples whose elements have names.
+"""`turnout.return_types`: named tuples, the results of functions and methods with several named results.
 
-`x.max(1)` is a `return_types.max` with `.values` and `.indices`. Only public functions and methods make them, around what
-the operator returned: operators return plain tuples, so what stands below a call never meets one.
+`x.max(1)` is a `return_types.max` with `.values` and `.indices`. Only public functions and methods make them, from the plain
+tuple that the operator returned. So kernels and rules never see one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from turnout_aten.generated.return_types import *  # noqa: F403 - a class for each operator with named results
 
-HOME = "turnout.return_types"  # what repr prints, and where pickle finds the classes
+HOME = "turnout.return_types"  # the module in repr, and where pickle finds the classes
 
 _MADE: dict[tuple[str, str, tuple[str, ...]], type[ReturnType]] = {}
 
-new_tuple = tuple.__new__  # what public functions call: they know the number of results
+new_tuple = tuple.__new__  # used by public functions, which know the number of results
 
 
 class ReturnType(tuple):  # type: ignore[type-arg]
-    """A tuple with names for its elements. Made from a sequence of as many values as there are names."""
+    """A tuple whose elements have names. It is made from a sequence with one value for each name."""
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -49,16 +49,16 @@ class ReturnType(tuple):  # type: ignore[type-arg]
 
 
 def return_type(name: str, fields: tuple[str, ...], module: str = HOME) -> type[ReturnType]:
-    """The class of a function's results, the same one for the same names. `module` is where pickle finds it."""
+    """The class of a function's results; the same names give the same class. `module` is where pickle finds it."""
     members: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     members.update(__slots__=(), _fields=fields, __match_args__=fields, __module__=module)
     return _MADE.setdefault((module, name, fields), type(name, (ReturnType,), members))
 
 
 def of_packet(table: tables.Table, packet: str, home: str) -> type[ReturnType] | None:
-    """The class of the results of a packet's function and method; None where results have no names.
+    """The result class of a packet's function and method; None if the results have no names.
 
-    The standard operators' are of `turnout.return_types`; those of a table of its own are in its module, as `R_name`.
+    For standard operators it is in `turnout.return_types`; for a third party's table it is in its module, as `R_name`.
     """
     overloads = table.overloads(packet)
     for own in ([f for f in overloads if f.module is not None], [f for f in overloads if f.is_method]):
@@ -73,12 +73,12 @@ def of_packet(table: tables.Table, packet: str, home: str) -> type[ReturnType] |
 
 
 def named(kind: type[ReturnType], result: Any) -> Any:
-    """The result of an overload: with names where there are several, the tensor itself where there is one."""
+    """The result of an overload: several results get names, a single tensor is returned as it is."""
     return new_tuple(kind, result) if result.__class__ is tuple else result
 
 
 def standard(name: str) -> type[ReturnType]:
-    """The class of the results of the standard operator of that name. Raises AttributeError where results have no names."""
+    """The result class of a standard operator. Raises AttributeError if its results have no names."""
     found = None if name.startswith("__") else of_packet(tables.standard(), name, HOME)
     if found is None:
         raise AttributeError(f"module {HOME!r} has no attribute {name!r}")
@@ -86,7 +86,7 @@ def standard(name: str) -> type[ReturnType]:
 
 
 def is_standard(kind: type) -> bool:
-    """Whether a class is that of a standard operator's results, which its name leads back to."""
+    """Whether a class is the result class of a standard operator, so that its name is enough to find it."""
     return issubclass(kind, ReturnType) and _MADE.get((HOME, kind.__name__, kind._fields)) is kind
 
 

@@ -25,9 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--yaml", type=Path, metavar="FILE", help="a native function file of your own")
     parser.add_argument("--out", type=Path, metavar="FILE.py", help="where its table and functions go")
     parser.add_argument("--namespace", help="the namespace of entries that name none; needed with --yaml")
-    parser.add_argument(
-        "--module", help="the module in which --yaml's kernels are, for entries whose kernel has no dots"
-    )
+    parser.add_argument("--module", help="the module of the kernels that --yaml names without dots")
     given = parser.parse_args(arguments)
     if (given.yaml is None) != (given.out is None):
         parser.error("--yaml and --out go together")

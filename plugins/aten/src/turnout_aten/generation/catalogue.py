@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.packets import Packet, identifier, result_fields
 
 
@@ -31,7 +31,7 @@ def is_public(function: NativeFunction) -> bool:
 
 
 def module_of(function: NativeFunction) -> str | None:
-    """The python_module of its public function, "" for none; None for what has no public function."""
+    """The python_module of the public function, "" if it has none; None without a public function."""
     if not is_public(function) or "function" not in function.variants:
         return None
     return (function.base or function).python_module or ""

@@ -1,4 +1,4 @@
-"""Which files the generator writes, with their texts, and the comparison with what is there."""
+"""The files that the generator writes, with their texts, and the comparison with the existing files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from turnout_aten.declarations.model import NativeFunctions
 from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import Problem, near
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import function_packets
 from turnout_aten.generation.tables import (
     functions_text,
@@ -74,7 +74,7 @@ def reference(kernel: str) -> str:
 
 
 def hidden_names(home: str) -> set[str]:
-    """What a public module has under names of its own: there the generated functions of these names are not seen."""
+    """The names that a public module defines itself; they hide the generated functions of these names."""
     if home == "turnout":
         return hand_written_names()
     path = PACKAGE.joinpath(*home.split(".")[1:])
@@ -122,7 +122,7 @@ def defined_names(file: Path) -> set[str]:
 
 
 def stale(files: dict[Path, str]) -> str:
-    """A diff from what is on disk to what would be generated, "" when nothing differs."""
+    """The diff from the files on disk to the generated texts; "" if they are equal."""
     lines: list[str] = []
     for path, text in files.items():
         old = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def function_source(packet: Packet) -> list[str]:
-    """One public function; those that make tensors from options take `requires_grad` as well."""
+    """One public function. Factories with tensor options also take `requires_grad`."""
     lines = with_named_results(packet, _function_source(packet))
     if takes_requires_grad(packet, method=False):
         at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
@@ -40,7 +40,7 @@ def function_source(packet: Packet) -> list[str]:
 
 
 def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
-    """The lines of a function or method with names given to what it returns, where its operators' results have names."""
+    """The lines of a function or method, with named results if its operators' results have names."""
     if not result_fields(packet):
         return lines
     kind = return_type_name(packet)
@@ -131,7 +131,7 @@ def _keywords(schema: FunctionSchema) -> list[str]:
 
 
 def second_names(function: str, again: str, names: Iterable[str], *, out: bool) -> list[str]:
-    """Lines in front that call the function again with first names: `function` is itself, `again` what is called."""
+    """Leading lines that call the function again with schema names. `again` is the expression to call."""
     given = ", ".join(f"{python_name(n)!r}: {python_name(n)}" for n in names)
     call_again = f"return {again}(**first_names({function}, more, {{{given}}})"
     if not out:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from turnout_aten.generation.packets import Declared, Packet
 
-    # The overloads of a name but for out variants and what autogen made; none where there is no such operator.
+    # The overloads of a name without out variants and generated ones; empty if there is no such operator.
     Overloads = Callable[[str], Sequence[Declared]]
 
 # Python's operator -> names of operators, the first that exists is taken.
@@ -68,7 +68,7 @@ SPECIAL = (*UNARY, *BINARY, *COMMUTATIVE, *REFLECTED)
 
 
 def method_source(packet: Packet) -> list[str]:
-    """One method; those that make new tensors from options take `requires_grad` as well."""
+    """One method. Methods that make tensors from options also take `requires_grad`."""
     lines = with_named_results(packet, _method_source(packet))
     if not takes_requires_grad(packet, method=True):
         return lines

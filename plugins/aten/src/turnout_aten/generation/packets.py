@@ -1,4 +1,4 @@
-"""`Packet`: the overloads that make one public function or method, and what its text depends on.
+"""`Packet`: the overloads of one public function or method, and the properties that its text depends on.
 
 An overload is a `NativeFunction` of a yaml, or the row of a table: what is asked of it is `Declared`.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from turnout.schema.model import Argument, FunctionSchema
 
     class Declared(Protocol):
-        """An overload, as far as texts depend on it."""
+        """The properties of an overload that texts depend on."""
 
         @property
         def qualified_name(self) -> str: ...
@@ -40,7 +40,7 @@ class Packet:
 
     @property
     def public_name(self) -> str:
-        """What its function or method is called: `det` for `linalg_det` of python_module linalg."""
+        """The name of its function or method: `det` for `linalg_det` of python_module linalg."""
         return public_name(self.name, self.module)
 
     @property
@@ -153,7 +153,7 @@ def result_fields(packet: Packet) -> tuple[str, ...]:
 
 
 def same_inputs(base: Declared, out: Declared) -> bool:
-    """Whether an out variant takes what the base takes, TensorOptions apart."""
+    """Whether an out variant takes the arguments of the base, except TensorOptions."""
     options = tensor_options(base.schema)
     own = [(a.name, str(a.type), a.kwarg_only) for a in base.schema.arguments if a not in options]
     return own == [(a.name, str(a.type), a.kwarg_only) for a in out.schema.arguments if not a.is_out]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.variants import source_of
-from turnout_aten.functions.compiled import GLOBALS
-from turnout_aten.functions.homes import HOMES
+from turnout_aten.functions.compilation import GLOBALS
+from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import (
     function_packets,
     is_method,
@@ -77,7 +77,7 @@ def rows_lines(
 
 
 def kernel_rows(functions: NativeFunctions, f: NativeFunction, resolve: Resolve) -> tuple[tuple[str, str], ...]:
-    """The kernels that the yaml names for an operator: (dispatch key, what runs)."""
+    """The kernels that the yaml names for an operator: (dispatch key, kernel)."""
     rows = []
     for key, kernel in f.dispatch.items():
         if f.is_generated:
@@ -107,8 +107,8 @@ def groups_text(functions: NativeFunctions, source: str) -> str:
 
 
 def names_text(functions: NativeFunctions, source: str) -> str:
-    """The module with the names of public functions, for who lists them. Raises ValueError for names that clash."""
-    lines = [header("The names of public functions, for who lists them.", source)]
+    """The module with the names of public functions, used by `dir()` and error hints. Raises ValueError for names that clash."""
+    lines = [header("The names of public functions, used by `dir()` and error hints.", source)]
     lines += ["# Public module -> its functions.", "FUNCTIONS = {"]
     for module, home in HOMES.items():
         public = [p.public_name for p in function_packets(functions, module)]
@@ -119,13 +119,13 @@ def names_text(functions: NativeFunctions, source: str) -> str:
 
 
 def check_names(public: Iterable[str]) -> None:
-    """Raise ValueError when two functions would have one name, or one the name of what functions use."""
+    """Raise ValueError if two functions have one name, or if a name is used inside functions."""
     seen: set[str] = set()
     for name in public:
         if name in seen:
             raise ValueError(f"two public functions would be called {name}")
         if name in GLOBALS:
-            raise ValueError(f"the public function {name} would hide what functions use; rename the operator")
+            raise ValueError(f"the public function {name} would hide a name that functions use; rename the operator")
         seen.add(name)
 
 

@@ -37,6 +37,7 @@ from typing import Any, overload
 
 from turnout.devices import Device
 from turnout.dtypes import DType
+from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 """
 # Tables import nothing of Turnout: modules that tensors are made of use them.
@@ -51,6 +52,7 @@ _BASES = {
     "Tensor": "Tensor", "bool": "_bool", "int": "_int", "SymInt": "_int", "DeviceIndex": "_int", "float": "_float",
     "SymFloat": "_float", "complex": "_complex", "Scalar": "_complex", "SymBool": "_bool", "str": "_str",
     "ScalarType": "DType", "Device": "Device", "Layout": "_str", "MemoryFormat": "_str", "QScheme": "_str",
+    "Generator": "Generator",
 }  # fmt: skip
 _ACCEPTED = {"ScalarType": "DType | type", "Device": "Device | _str", "Scalar": "_complex | Tensor"}
 
@@ -83,6 +85,8 @@ def methods_stub(functions: NativeFunctions, source: str) -> str:
     for name in special:
         if name in ("__eq__", "__ne__"):
             body.append(f"def {name}(self, other: object) -> Tensor: ...")
+        elif name in ("__matmul__", "__rmatmul__"):
+            body.append(f"def {name}(self, other: Tensor) -> Tensor: ...")
         elif name in BINARY or name.startswith("__r"):
             body.append(f"def {name}(self, other: Tensor | _complex) -> Tensor: ...")
         else:
@@ -126,7 +130,7 @@ STRUCTURED: dict[str, tuple[dict[str, str], dict[str, tuple[str, ...]]]]
 
 
 def overloads(packet: Packet, *, method: bool, spread: str) -> list[str]:
-    """The signatures of a packet, decorated where there are several."""
+    """The signatures of a packet; several are decorated with `overload`."""
     signatures: list[str] = []
     matched: set[str] = set()
     for base in packet.bases:
@@ -211,7 +215,7 @@ def type_text(type: Type) -> str:
 
 
 def returns_text(schema: FunctionSchema) -> str:
-    """The Python type of what an operator returns."""
+    """The Python type of an operator's result."""
     types = [type_text(r.type) for r in schema.returns]
     if not types:
         return "None"

@@ -1,4 +1,4 @@
-"""Kernels of custom operators on arrays, wrapped; and the quick test of what custom kernels on tensors return."""
+"""Wrappers for custom kernels on arrays, and the quick test of results from custom kernels on tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Call = Callable[..., Any]
 
 def fresh_result(result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict[str, Any]]:
     """See `TensorBackend.fresh_result`."""
-    # No storage record: nothing shares its memory through Turnout. The same array can still come back in a new tensor.
+    # Without a storage record, no tensor shares the memory. But a new tensor can still hold the array of an argument.
     tests = [f"{result}.__class__ is Tensor", f"{result}.storage is None"]
     for name, optional in inputs:
         apart = f"{result} is not {name} and {result}.array is not {name}.array"
@@ -30,7 +30,7 @@ def fresh_result(result: str, inputs: list[tuple[str, bool]]) -> tuple[str, dict
 
 
 def bind_array_kernel(op: Operator, kernel: Kernel, backend: TensorBackend) -> Call:
-    """A kernel that takes and returns the backend's arrays, as a callable of the internal convention."""
+    """A kernel on the backend's arrays, as a callable of the internal convention."""
     general = _general(op, kernel, backend)
     returns = op.schema.returns
     kinds = [str(a.type) for a in op.schema.arguments]
@@ -44,7 +44,7 @@ def bind_array_kernel(op: Operator, kernel: Kernel, backend: TensorBackend) -> C
     given = call_arguments(op, [f"a{i}.array" if kind == "Tensor" else f"a{i}" for i, kind in enumerate(kinds)])
     args = ", ".join(f"a{i}" for i in range(len(kinds)))
     good = " and ".join(["array.__class__ is ARRAY", *(f"array is not {t}.array" for t in tensors)])
-    # A warning that is an error goes to the general path, which runs where the backend keeps quiet.
+    # A warning raised as an error goes to the general path, which runs with the backend's warnings off.
     made = [f"        {line}" for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device")]
     lines = [
         f"def on_arrays(ks, {args}):", "    try:", f"        array = kernel({given})", "    except Warning:",
@@ -77,7 +77,7 @@ def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:
         with backend.kernel_context():
             made = kernel.fn(*values[:split], **dict(zip(keywords, values[split:], strict=True)))
         if returned and None not in returned:
-            # What it wrote is what the schema returns: an array cannot say which tensor it belongs to.
+            # Return the tensors that the schema names, because an array does not say which tensor it belongs to.
             targets = tuple(args[i] for i in returned if i is not None)
             return targets[0] if len(targets) == 1 else targets
         return verify(op, kernel, wrap_result(backend, made, args), args)
@@ -86,7 +86,7 @@ def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:
 
 
 def _returned_argument(op: Operator, declared: Any) -> int | None:
-    """Which written argument a return is, by its alias annotation."""
+    """The written argument that a return stands for, by its alias annotation."""
     sets = declared.annotation.sets if declared.annotation is not None and declared.is_write else frozenset()
     for i, argument in enumerate(op.schema.arguments):
         if argument.annotation is not None and argument.annotation.sets & sets:

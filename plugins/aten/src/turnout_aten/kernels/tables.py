@@ -1,7 +1,7 @@
-"""A backend's table of array kernels, registered.
+"""Registration of a backend's table of array kernels.
 
-Left side the operator, right side a plain function on arrays (or a `Row` with options). The row of a structured out operator
-serves all variants that share its shape function: functional, in-place, out, and the overloads that delegate to it.
+The left side names an operator; the right side is a plain function on arrays, or a `Row` with options. The row of a structured
+out operator serves all variants that share its shape function: functional, in-place, out, and overloads that delegate to it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def register_kernels(
 ) -> None:
     """Register a backend's table at its key.
 
-    `structured` maps a structured out operator to (variant -> kind, precomputed names) as the generated tables do; the
-    standard operators' by default. Rows that name no operator are reported all together, as RegistrationError, before
-    anything is registered.
+    `structured` maps a structured out operator to (variant -> kind, precomputed names), as the generated tables do. The default
+    is the mapping of the standard operators. One RegistrationError reports all rows that name no operator, before anything is
+    registered.
     """
     groups = STRUCTURED if structured is None else structured
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
@@ -90,5 +90,5 @@ def shape_function(group: str) -> Call:
 
 
 def structured_operators() -> list[str]:
-    """The structured out operators among the standard ones, qualified: what a backend's table should have rows for."""
+    """The qualified names of the standard structured out operators. A backend's table should have a row for each."""
     return list(STRUCTURED)

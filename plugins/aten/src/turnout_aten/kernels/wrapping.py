@@ -1,9 +1,9 @@
-"""Wrappers: from a backend's plain function on arrays to a callable of the internal convention on tensors.
+"""Wrappers: they turn a backend's plain function on arrays into a callable of the internal convention on tensors.
 
-One array kernel of a structured operator serves its functional, in-place and out variants. Each variant has a *general path*
-(ask the shape function, allocate or check outputs, call the kernel) and the functional one, where the row allows it, a
-generated *fast path* in front: same dtypes, the kernel allocates. If that raises, the general path runs, so that the
-error is the usual one.
+One array kernel of a structured operator serves its functional, in-place and out variants. Each variant has a *general path*:
+ask the shape function, allocate or check the outputs, call the kernel. If the row allows it, a generated *fast path* comes
+first: the dtypes are the same and the kernel allocates. If it raises, the general path runs, so that errors do not depend on
+the path.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
     ShapeFunction = Callable[..., Any]
 
-ALWAYS = "always"  # tensors of one dtype in, that dtype out, for every dtype the kernel takes
-SAME = "same"  # the result counts only if it has the inputs' dtype; otherwise the general path converts
-BOOL = "bool"  # tensors of one dtype in, bool out (comparisons)
+ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that the kernel accepts
+SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
+BOOL = "bool"  # inputs of one dtype give bool (comparisons)
 
 
 class Row:
     """An array kernel with options.
 
-    allocates  ALWAYS, SAME or BOOL: opts in to the fast path, where the kernel makes its own result. NotImplementedError from it
-               sends the call to the general path
-    pointwise  an output may be the very array of an input
-    simple     the kernel as a function of the required arguments, for the fast path when the others have their defaults: it
-               saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
-    limit      `simple` serves arrays of up to this many elements (0: any); beyond, `fn` may share the work among threads
-    bools      False: a bool in place of a number goes the general way, for the shape function may refuse it
-    refuses    dtypes, as NumPy's kinds, that go the general way, where the shape function refuses what the kernel would take
-    ranks      of the tensors in order, None for any: others go the general way likewise
+    allocates  ALWAYS, SAME or BOOL: opts in to the fast path, in which the kernel allocates the result. If it raises
+               NotImplementedError, the call takes the general path
+    pointwise  an output may be the same array as an input
+    simple     the kernel as a function of the required arguments only. The fast path calls it when the other arguments have
+               their defaults: it saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
+    limit      `simple` serves arrays of up to this many elements (0: any); for larger ones `fn` may use several threads
+    bools      False: a bool in place of a number takes the general path, because the shape function may refuse it
+    refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
+    ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
     """
 
     __slots__ = ("allocates", "bools", "fn", "limit", "pointwise", "ranks", "refuses", "simple")
@@ -66,11 +66,11 @@ class Row:
 
 
 class Structured:
-    """What the wrapper of one variant needs to know of its operator.
+    """The facts that the wrapper of one variant needs about its operator.
 
     op          the variant
     shape       the group's shape function, called with the functional arguments
-    precomputed argument name -> names that replace it for the kernel; under "" those that are added
+    precomputed argument name -> the names that replace it for the kernel; "" -> additional names
     """
 
     __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
@@ -86,7 +86,7 @@ class Structured:
         self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
 
     def kernel_arguments(self, backend: TensorBackend, args: Sequence[Any], result: Result) -> list[Any]:
-        """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
+        """The kernel's positional arguments before the outputs: arrays, converted if the shape function says so."""
         casts = result.casts
         if not casts and not result.precomputed:
             return [
@@ -113,7 +113,7 @@ _AS_IS = frozenset({type(None), bool, float, int})
 
 
 def to_array(backend: TensorBackend, value: Any, dtype: Any = None) -> Any:
-    """An argument as a kernel gets it: tensors and lists of tensors as arrays of this backend, converted to `dtype`."""
+    """An argument as the kernel receives it: tensors become arrays of this backend, converted to `dtype`; also inside lists."""
     if isinstance(value, Tensor):
         array = value.array
         if dtype is not None and backend.dtype_of(array) is not dtype:
@@ -162,7 +162,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
 
 def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
-    """The functional variant with the fast path in front of `general`, as generated source."""
+    """The functional variant as generated source: the fast path, then `general`."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
     tensors = [python_name(n) for n in s.tensors if n not in optional]
@@ -170,7 +170,7 @@ def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: C
     others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
     applies = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
-    # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
+    # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
     numbers = _numbers(others)
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
     applies += _admitted(row, tensors)
@@ -184,7 +184,7 @@ def wrapped({", ".join(["ks", *arguments])}):
         try:
             array = {_kernel_call(row, arguments, tensors, others)}
         except Exception as raised:
-            failure = raised.with_traceback(None)  # whose frame would hold it in turn
+            failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
     if array.__class__ is not ARRAY:
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
@@ -204,11 +204,11 @@ def wrapped({", ".join(["ks", *arguments])}):
 
 
 def _after_failure(op: Operator, backend: TensorBackend) -> Call:
-    """What a fast path does when its kernel raised: the general path says what is wrong, in the usual words.
+    """Called when the kernel of a fast path raised: the general path runs and raises the usual error.
 
-    Where that succeeds, the kernel refused what the shape function accepts: a KernelWarning names it. Warnings of the array
-    library that were turned into errors apart, for the general path runs where the backend keeps those quiet; and apart from
-    NotImplementedError, by which a kernel says that it needs its output.
+    If the general path succeeds, the kernel refused arguments that the shape function accepts, and a KernelWarning names the
+    kernel. There are two exceptions: warnings of the array library that were turned into errors, because the general path runs
+    with these off; and NotImplementedError, by which a kernel asks for its output argument.
     """
 
     def run_general(error: Exception, general: Call, ks: int, *args: Any) -> Any:
@@ -225,13 +225,13 @@ def _after_failure(op: Operator, backend: TensorBackend) -> Call:
 
 
 def _admitted(row: Row, tensors: list[str]) -> list[str]:
-    """The conditions that `refuses` and `ranks` are."""
+    """The conditions from `refuses` and `ranks`."""
     kinds = [f"{tensors[0]}_a.dtype.kind not in {row.refuses!r}"] if row.refuses else []
     return kinds + [f"{t}_a.ndim == {n}" for t, n in zip(tensors, row.ranks, strict=False) if n is not None]
 
 
 def _numbers(others: list[Argument]) -> list[str]:
-    """The arguments that stand where another overload has a tensor."""
+    """The arguments that are tensors in another overload."""
     return [python_name(a.name) for a in others if a.type.canonical == "Scalar" and not a.has_default]
 
 
@@ -247,7 +247,7 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
     if row.simple is None:
         return kernel
     defaulted = {python_name(a.name): a for a in others if a.has_default}
-    # By identity: 15 ns less than ==, and an equal value that is another object takes the row's kernel, which knows it too.
+    # `is` saves 15 ns over `==`. An equal value that is another object takes the row's kernel, which gives the same result.
     when = [f"{name} is DEFAULT_{name}" for name in defaulted]
     if row.limit:
         when.append(f"{given[tensors[0]]}.size <= {row.limit}")
@@ -256,7 +256,7 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
 
 
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
-    """The wrapper of the in-place variant: writes into self's own array where the kernel may, else copies back."""
+    """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn = row.fn
 
     def general(ks: int, *args: Any) -> Any:
@@ -270,7 +270,8 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
         check_result_dtype(s.op, out, target)
         if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
             raise DTypeError(
-                f"{s.op.qualified_name}: the result is real; a complex tensor does not become real in place"
+                f"{s.op.qualified_name}: the result is real, but self is complex and cannot become real in place; "
+                "call the variant that returns a new tensor"
             )
         check_writable(s.op, backend, target, args[1:])
         array = target.array
@@ -289,19 +290,19 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     return general
 
 
-# Up to this many elements an in-place call computes aside and copies: the kernel may raise after it has written (where
-# floating-point warnings are errors), and the general path must then find self as it was.
+# Up to this many elements, an in-place call computes into a new array and copies. The kernel may raise after it has written (if
+# floating-point warnings are errors), and the general path must then find self unchanged.
 _ASIDE = 4096
 
 
 def _fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
-    """The in-place variant with a fast path for small tensors, and one for large ones that differ in nothing but their values."""
+    """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
     tensors = [python_name(n) for n in s.tensors if n not in optional]
     others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
     first, rest = tensors[0], tensors[1:]
-    # Elements of an aliased self must not share memory with each other, nor with other arguments: the general path refuses that.
+    # If elements of an aliased self share memory with each other or with another argument, the general path must refuse the call.
     apart = "".join(f" and {t}.storage is not {first}.storage" for t in rest)
     applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})"]
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
@@ -317,7 +318,7 @@ def wrapped({", ".join(["ks", *arguments])}):
             try:
                 array = {_kernel_call(row, arguments, tensors, others)}
             except Exception as raised:
-                failure = raised.with_traceback(None)  # whose frame would hold it in turn
+                failure = raised.with_traceback(None)  # its frame would keep it alive in a cycle
 {_large_inplace(row, arguments, tensors, others) if row.pointwise and row.allocates == ALWAYS else ""}
     if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
         if failure is not None:
@@ -334,7 +335,7 @@ def wrapped({", ".join(["ks", *arguments])}):
 
 
 def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
-    """The branch that lets the kernel write into self: it cannot raise once the operands are alike and warnings are off."""
+    """The branch in which the kernel writes into self: with equal operands and warnings off, it cannot raise."""
     first, rest = tensors[0], tensors[1:]
     alike = [f"{first}_a.dtype.kind == 'f'", f"{first}_a.flags.c_contiguous"]
     alike += [f"{t}_a.shape == {first}_a.shape" for t in rest]
@@ -348,7 +349,8 @@ def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: l
 
 
 def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
-    """The wrapper of the out variant: outputs are resized with a warning, written directly or through a proxy."""
+    """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
+    through a proxy."""
     fn = row.fn
     count = s.outs
 
@@ -377,7 +379,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
 
 def shares(target: Tensor, value: Any) -> bool:
-    """Whether an argument may share memory with an output, by storage."""
+    """Whether an argument may share memory with an output, judged by storage."""
     if isinstance(value, (list, tuple)):
         return any(shares(target, v) for v in value)
     return isinstance(value, Tensor) and value.is_alias_of(target)
@@ -392,7 +394,7 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
 
 
 def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs: Sequence[Any]) -> None:
-    """Raise AliasError for an output whose own elements overlap, or that overlaps an input without being the same."""
+    """Raise AliasError if elements of an output overlap each other, or if it overlaps part of an input."""
     array = target.array
     for length, stride in zip(array.shape, backend.strides(array), strict=True):
         if length > 1 and stride == 0:
@@ -412,7 +414,7 @@ def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs:
 
 
 def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...]) -> None:
-    """Give an output the result's shape; a warning when it had elements of another shape."""
+    """Resize an output to the result's shape. Warns if it had elements of another shape."""
     if target.shape == shape:
         return
     if target.numel():
@@ -431,9 +433,9 @@ def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: t
 
 
 def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
-    """The wrapper of a kernel without a shape function: tensors in become arrays, arrays out become tensors.
+    """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
 
-    In-place and out variants write into the arrays they are given; the mutated tensors are returned, whatever `fn` returns.
+    In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns.
     """
     schema = op.schema
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
@@ -453,7 +455,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
 
 
 def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
-    """What a kernel returned, with arrays as tensors on the call's device; numbers stay numbers."""
+    """A kernel's result with arrays as tensors on the call's device; numbers stay numbers."""
     if isinstance(made, (tuple, list)):
         return type(made)(wrap_result(backend, m, args) for m in made)
     if hasattr(made, "shape"):
@@ -463,7 +465,7 @@ def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
 
 
 def call_device(backend: TensorBackend, args: Sequence[Any]) -> Device:
-    """The device of the first tensor, else a Device among the arguments, else the backend's current one."""
+    """The device of the first tensor, else the first Device among the arguments, else the backend's current device."""
     from turnout.devices import Device as DeviceType
 
     for value in args:

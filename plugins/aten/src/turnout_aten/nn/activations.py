@@ -1,7 +1,7 @@
 """Activation functions of `turnout.nn.functional`.
 
-Each takes a tensor and returns one of its shape and dtype; with `inplace` the result is written into the tensor. Integers are
-refused where a result would not be one (DTypeError).
+Each takes a tensor and returns one of the same shape and dtype; with `inplace` the result is written into the tensor. An integer
+tensor raises DTypeError if the results are not integers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x between the limits, which may not cross (ArgumentError), and the nearer limit outside."""
+    """x limited to [min_val, max_val]. Raises ArgumentError if the limits cross."""
     return _generated.hardtanh_(input, min_val, max_val) if inplace else _generated.hardtanh(input, min_val, max_val)
 
 
@@ -82,29 +82,29 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """leaky_relu with a slope for each channel (dim 1), or one for all; both of one dtype."""
+    """leaky_relu with one slope per channel (dim 1), or one for all channels. input and weight must have one dtype."""
     return _functions.prelu(input, weight)
 
 
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """leaky_relu with slopes drawn from [lower, upper) while training, else with the one between."""
+    """leaky_relu with random slopes from [lower, upper) while training, else with their mean."""
     return (_functions.rrelu_ if inplace else _functions.rrelu)(input, lower, upper, training)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """log(sigmoid(x)), without its cancellation."""
+    """log(sigmoid(x)), computed without cancellation."""
     return _generated.log_sigmoid(input)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x outside of [-lambd, lambd], 0 inside."""
+    """x outside [-lambd, lambd], 0 inside."""
     return _functions.hardshrink(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, which is not negative (ArgumentError); 0 where it would pass it."""
+    """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd."""
     return _generated.softshrink(input, lambd)
 
 

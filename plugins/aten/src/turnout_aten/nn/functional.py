@@ -1,6 +1,7 @@
 """`turnout.nn.functional`: functions for neural networks under PyTorch's names.
 
-Operators stand here as they are; what PyTorch writes in Python around them is in the modules beside this one, one per concern.
+Operators are used as they are. The functions that PyTorch writes in Python are in the other modules of this package, one per
+concern.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
-    """[N, C, *S] resized to `size`, or by `scale_factor`, numbers or one for each spatial dim.
+    """[N, C, *S] resized to `size` or by `scale_factor`: one number, or one per spatial dim.
 
     The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps
     the centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the rounded
@@ -133,10 +133,10 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """The tensor with more elements at both ends of its last dims: `pad` holds (before, after) from the last dim on.
+    """The tensor padded at both ends of its last dims. `pad` holds (before, after) for each dim, starting with the last.
 
-    The mode is constant (`value`, 0 by default; negative numbers cut off), reflect, replicate or circular. Raises ShapeError
-    for a padding that does not fit, NotImplementedError for a mode that does not take so many dims.
+    The mode is constant (`value`, 0 by default; negative numbers crop), reflect, replicate or circular. Raises ShapeError for a
+    padding that does not fit, NotImplementedError for a mode that does not support so many dims.
     """
     return _generated.pad(input, pad, mode, value)
 
@@ -148,10 +148,10 @@ _OUTSIDE = ("zeros", "border", "reflection")
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
-    """[N, C, H, W] read at the coordinates of a grid [N, *out, 2] in [-1, 1], x first; three dims likewise.
+    """[N, C, H, W] sampled at the coordinates of a grid [N, *out, 2] in [-1, 1], x first; or the same with three dims.
 
-    The mode is bilinear, nearest or bicubic (two dims only), what is outside zeros, border or reflection. Raises ArgumentError
-    for other words, ShapeError for shapes that do not fit.
+    The mode is bilinear, nearest or bicubic (two dims only). Outside the image, values are zeros, border or reflection. Raises
+    ArgumentError for other modes, ShapeError for shapes that do not fit.
     """
     for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
         if value not in words:
@@ -177,14 +177,14 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]; without N too."""
+    """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]. N is optional."""
     return _generated.im2col(input, *[_pair(v) for v in (kernel_size, dilation, padding, stride)])
 
 
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Columns added up where their windows lie: [N, C * kernel, windows] to [N, C, *output_size]; without N too."""
+    """Columns summed at the positions of their windows: [N, C * kernel, windows] to [N, C, *output_size]. N is optional."""
     return _generated.col2im(input, *[_pair(v) for v in (output_size, kernel_size, dilation, padding, stride)])
 
 

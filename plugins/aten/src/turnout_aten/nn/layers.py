@@ -1,4 +1,4 @@
-"""Layers of `turnout.nn.functional` without parameters of their own: dropout, embeddings and attention.
+"""The part of `turnout.nn.functional` for dropout, embeddings and attention.
 
 Dropout functions raise ArgumentError for a probability outside [0, 1].
 """
@@ -47,17 +47,17 @@ def _dropped(
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeros a fraction `p` of the elements at random and scales the others by 1 / (1 - p); the input where not `training`."""
+    """In training, sets a random fraction `p` of the elements to 0 and scales the others by 1 / (1 - p). Else the input."""
     return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """For selu: dropped elements take its lowest value, and mean and variance stay."""
+    """Dropout for selu: dropped elements take its lowest value, and mean and variance are preserved."""
     return _dropped("alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """The same for whole channels of [N, C, ...]."""
+    """alpha_dropout for whole channels of [N, C, ...]."""
     return _dropped(
         "feature_alpha_dropout", input, p, training, inplace, _functions.feature_alpha_dropout,
         _functions.feature_alpha_dropout_,
@@ -85,7 +85,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of [N, C, H, W]; with three dims, dim 1 are the channels too."""
+    """dropout of whole channels of [N, C, H, W]. With three dims, dim 1 also holds the channels."""
     return _channels("dropout2d", 2, input, p, training, inplace, False)
 
 
@@ -101,10 +101,10 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The rows of weight [n, d] that the indices name; row `padding_idx` gets no gradient.
+    """The rows of weight [n, d] at the indices; row `padding_idx` gets no gradient.
 
-    With `max_norm` the named rows of `weight` are scaled down to it first, in place. Raises ArgumentError for a padding_idx
-    that is no row.
+    With `max_norm`, the selected rows of `weight` are first scaled down to it in place. Raises ArgumentError for a padding_idx
+    that is not a row.
     """
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
@@ -126,7 +126,7 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sum, mean or max of the rows of weight that each bag of indices names.
+    """The sum, mean or max of the rows of weight at each bag of indices.
 
     Bags are the rows of a 2-dim input, or start at `offsets` in a 1-dim one. Raises ArgumentError for arguments that do not fit
     each other.
@@ -142,7 +142,7 @@ def embedding_bag(
         raise NotImplementedError(f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}")
     if input.ndim == 2:
         if offsets is not None:
-            raise ArgumentError("embedding_bag: a 2-dim input has its bags in rows; leave offsets out")
+            raise ArgumentError("embedding_bag: a 2-dim input has one bag per row; omit offsets")
         count, length = input.shape
         offsets = _functions.arange(0, count * length, length or 1, dtype=input.dtype, device=input.device)
         if not length:
@@ -169,7 +169,7 @@ def _projected(
     query: Tensor, key: Tensor, value: Tensor, in_proj_weight: Tensor | None, separate: tuple[Any, Any, Any],
     use_separate: bool, bias: Tensor | None,
 ) -> list[Tensor]:  # fmt: skip
-    """query, key and value times their parts of the input projection."""
+    """query, key and value, each multiplied by its part of the input projection."""
     width = query.shape[-1]
     weights: Any = separate if use_separate else None if in_proj_weight is None else in_proj_weight.split(width)
     if weights is None or any(w is None for w in weights):
@@ -179,7 +179,7 @@ def _projected(
 
 
 def _as_summand(mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask that is added: minus infinity where a bool mask is true."""
+    """An additive mask: minus infinity where a bool mask is true."""
     from turnout.dtypes import bool_
 
     if mask is None or mask.dtype is not bool_:
@@ -196,10 +196,11 @@ def multi_head_attention_forward(
     static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Attention in several heads, Vaswani et al. (2017): (output [L, N, E], weights [N, L, S] or None).
+    """Multi-head attention, Vaswani et al. (2017): (output [L, N, E], weights [N, L, S] or None).
 
-    query is [L, N, E] or [L, E], key and value [S, N, E] or [S, E]. Masks are true where attention is not allowed, or are added:
-    `attn_mask` [L, S] or [N * heads, L, S], `key_padding_mask` [N, S] or [S]. Weights are averaged over heads unless told.
+    query is [L, N, E] or [L, E], key and value are [S, N, E] or [S, E]. A bool mask is true where attention is not allowed; any
+    other mask is added: `attn_mask` [L, S] or [N * heads, L, S], `key_padding_mask` [N, S] or [S]. By default the weights are
+    averaged over heads.
     Raises ArgumentError and ShapeError for arguments that do not fit each other.
     """
     single = query.ndim == 2
@@ -253,7 +254,7 @@ def multi_head_attention_forward(
 def _attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """(attention of [N * heads, L, head], its weights where they are needed)."""
+    """(attention of [N * heads, L, head], its weights if requested)."""
     if not need_weights:
         return _generated.scaled_dot_product_attention(q, k, v, mask, dropout_p), None
     scores = _functions.matmul(q * (1 / q.shape[-1]) ** 0.5, k.transpose(-2, -1))

@@ -1,4 +1,4 @@
-"""Losses of `turnout.nn.functional`: their reduction is a word, "none", "mean" or "sum"; they raise ArgumentError for another."""
+"""Losses of `turnout.nn.functional`. The reduction is "none", "mean" or "sum"; any other value raises ArgumentError."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def cross_entropy(
 ) -> Tensor:
     """Cross entropy of logits [N, C, ...] and targets: class indices [N, ...] (int64) or probabilities of input's shape.
 
-    weight [C] scales classes; targets equal to `ignore_index` count nothing. Returns a 0-dim tensor, or one loss per target
+    weight [C] scales classes; targets equal to `ignore_index` are ignored. Returns a 0-dim tensor, or one loss per target
     with reduction "none". Raises ArgumentError for an unknown reduction.
     """
     number = _reduction("cross_entropy", reduction)
@@ -80,8 +80,8 @@ def linear_cross_entropy(
 ) -> Tensor:  # fmt: skip
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
 
-    linear_weight is [C, in], or [C, d_1, ..., d_K, in] for K-dimensional targets. `options`, which chooses how the work is cut
-    into chunks elsewhere, changes nothing here.
+    linear_weight is [C, in], or [C, d_1, ..., d_K, in] for K-dimensional targets. `options`, which sets the chunk size in
+    PyTorch, has no effect.
     """
     own = linear_weight.shape[1:-1]
     if own and input.ndim != 2:
@@ -97,7 +97,7 @@ def linear_cross_entropy(
         logits = _generated.linear(input, linear_weight, linear_bias)
     if ignore_index is not None and target.is_floating_point():
         raise ArgumentError(
-            "linear_cross_entropy: ignore_index belongs to targets that are class indices, not to probabilities"
+            "linear_cross_entropy: ignore_index needs targets that are class indices, not probabilities"
         )
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(logits, target, weight, ignored, reduction, label_smoothing)
@@ -129,7 +129,7 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """max(0, 1 - x[t] + x[i]) added up over labels t and other classes i; a row's labels end at the first negative one."""
+    """The sum of max(0, 1 - x[t] + x[i]) over labels t and other classes i. A row's labels end at the first negative one."""
     return _generated.multilabel_margin_loss(input, target, _reduction("multilabel_margin_loss", reduction))
 
 
@@ -148,8 +148,8 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """Connectionist temporal classification of log-probabilities [T, N, C] or [T, C].
 
-    Targets are [N, S], or all in one row; lengths are lists or tensors of integers. `zero_infinity` takes 0 for targets that
-    cannot be reached. The mean divides each loss by its target's length first.
+    Targets are [N, S], or all in one row; lengths are lists or tensors of integers. `zero_infinity` gives 0 for unreachable
+    targets. The mean first divides each loss by the length of its target.
     """
     number = _reduction("ctc_loss", reduction)
     return _functions.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
@@ -159,7 +159,7 @@ def ctc_loss(
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The mean (or sum, or none) of the squared differences of two tensors that broadcast, weighted where weights are given."""
+    """The mean (or sum, or none) of the squared differences of two tensors that broadcast. `weight` is optional."""
     number = _reduction("mse_loss", reduction)
     if weight is None:
         return _generated.mse_loss(input, target, number)
@@ -167,7 +167,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The same of the absolute differences."""
+    """The mean (or sum, or none) of the absolute differences; see mse_loss."""
     number = _reduction("l1_loss", reduction)
     if weight is None:
         return _generated.l1_loss(input, target, number)
@@ -175,7 +175,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
 
 
 def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
-    """Losses times weights; their mean is divided by the sum of the weights."""
+    """Losses times weights. The mean divides by the sum of the weights."""
     weight = weight.expand_as(losses)
     total = losses * weight
     return total.sum() / weight.sum() if number == 1 else _reduced(total, number)
@@ -202,9 +202,9 @@ def huber_loss(
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are not below -100.
+    """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are limited to at least -100.
 
-    Raises ArgumentError where input and target have other shapes.
+    Raises ArgumentError if input and target differ in shape.
     """
     number = _reduction("binary_cross_entropy", reduction)
     if input.shape != target.shape:
@@ -221,9 +221,9 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The same of sigmoid(input), without overflow; `pos_weight` counts positive targets so many times.
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` scales the positive targets.
 
-    Raises ArgumentError where input and target have other shapes.
+    Raises ArgumentError if input and target differ in shape.
     """
     number = _reduction("binary_cross_entropy_with_logits", reduction)
     if input.shape != target.shape:
@@ -260,8 +260,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """0.5 (log var + (x - t)^2 / var), the variance not below eps; `full` adds 0.5 log(2 pi).
 
-    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another
-    shape or a negative number.
+    The variance is a number, or a tensor of input's shape, in which the last dim may be missing or 1. Raises ArgumentError for
+    another shape or a negative number.
     """
     number = _reduction("gaussian_nll_loss", reduction)
     if isinstance(var, (int, float)):
@@ -276,8 +276,8 @@ def gaussian_nll_loss(
                 f"gaussian_nll_loss: 'var' of shape {list(var.shape)} does not fit 'input' of shape {list(input.shape)}"
             )
     if not var.is_meta and bool((var < 0).any()):
-        raise ArgumentError("gaussian_nll_loss: 'var' has negative elements")
-    # The limit is a constant: gradients reach the variance as it is.
+        raise ArgumentError("gaussian_nll_loss: 'var' must not have negative elements")
+    # eps is a constant limit; the gradient reaches the variance unchanged.
     limited = var + (var.detach().clamp(min=eps) - var.detach())
     difference = input - target
     losses = (limited.log() + difference * difference / limited) * 0.5
@@ -331,7 +331,7 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The same with any distance, the Euclidean one by default. Raises ArgumentError for a margin that is not positive."""
+    """triplet_margin_loss with any distance, Euclidean by default. Raises ArgumentError for a margin that is not positive."""
     number = _reduction("triplet_margin_with_distance_loss", reduction)
     distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
     if margin <= 0:

@@ -28,23 +28,23 @@ def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Mean 0 and variance 1 over the last dims, of shape `normalized_shape`; then times weight plus bias."""
+    """Normalise the last dims, of shape `normalized_shape`, to mean 0 and variance 1; then times weight plus bias."""
     return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dims; then times weight. eps is the dtype's by default."""
+    """Divide by the root of the mean square over the last dims; then times weight. `eps` defaults to that of the dtype."""
     return _functions.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Mean 0 and variance 1 over groups of the channels of [N, C, ...]; then times weight plus bias, both [C].
+    """Normalise groups of the channels of [N, C, ...] to mean 0 and variance 1; then times weight plus bias, both [C].
 
-    Raises RuntimeError (ShapeError) where groups do not divide channels, ValueError for one element per group.
+    Raises ShapeError, a RuntimeError, if the channels are not a multiple of the groups, ValueError for one element per group.
     """
     if input.ndim >= 2 and num_groups > 0:
         _more_than_one("group_norm", [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]])
@@ -63,9 +63,9 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Mean 0 and variance 1 of each channel over the batch, or by the running statistics where not `training`.
+    """Normalise each channel over the batch to mean 0 and variance 1. Unless `training`, uses the running statistics.
 
-    In training the running statistics move on by `momentum`. Raises ArgumentError for one element per channel in training.
+    Training updates the running statistics by `momentum`. Raises ArgumentError for one element per channel in training.
     """
     if training and input.ndim >= 2:
         _more_than_one("batch_norm", input.shape)
@@ -76,7 +76,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Mean 0 and variance 1 of each channel of each image; see `batch_norm`."""
+    """Normalise each channel of each image to mean 0 and variance 1; see `batch_norm`."""
     if use_input_stats:
         count = 1
         for n in input.shape[2:]:
@@ -115,7 +115,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Divided by the p-norm along a dim, or by eps where that is larger."""
+    """The input divided by its p-norm along a dim, or by eps if that is larger."""
     from turnout_aten import linalg
 
     norm = linalg.vector_norm(input, p, dim, keepdim=True).clamp(min=eps).expand_as(input)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
     Size = int | Sequence[int]
+    MaybeTwo = Any  # the largest elements and their places, with `return_indices`
 
 
 def _each(value: Any, ndim: int) -> tuple[Any, ...]:
@@ -50,10 +51,10 @@ def _each(value: Any, ndim: int) -> tuple[Any, ...]:
 def max_pool1d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, and their places in the line.
+) -> Tensor | MaybeTwo:  # fmt: skip
+    """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, also their indices along L.
 
-    The stride is the kernel where it is None. Raises ShapeError for windows that do not fit.
+    The stride defaults to the kernel. Raises ShapeError for windows that do not fit.
     """
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -72,8 +73,8 @@ def max_pool1d_with_indices(
 def max_pool2d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The same over [N, C, H, W] or [C, H, W]; places count in the flattened image."""
+) -> Tensor | MaybeTwo:  # fmt: skip
+    """max_pool1d for [N, C, H, W] or [C, H, W]; indices count in the flattened image."""
     made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
@@ -91,8 +92,8 @@ def max_pool2d_with_indices(
 def max_pool3d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The same over [N, C, D, H, W] or [C, D, H, W]."""
+) -> Tensor | MaybeTwo:  # fmt: skip
+    """max_pool1d for [N, C, D, H, W] or [C, D, H, W]."""
     made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
@@ -114,17 +115,17 @@ def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of windows that cover the image evenly; None keeps a length."""
+    """The means of windows that cover the image evenly; None keeps a length."""
     return _generated.adaptive_avg_pool2d(input, _filled(input, output_size, 2))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The same with three dims."""
+    """adaptive_avg_pool2d with three dims."""
     return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
-    """The largest elements of windows that cover the line evenly, with `return_indices` and their places."""
+def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
+    """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices."""
     made = adaptive_max_pool1d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -136,8 +137,8 @@ def adaptive_max_pool1d_with_indices(
     return _functions.adaptive_max_pool1d(input, output_size)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The same with two dims; None keeps a length."""
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
+    """adaptive_max_pool1d with two dims; None keeps a length."""
     made = adaptive_max_pool2d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -149,8 +150,8 @@ def adaptive_max_pool2d_with_indices(
     return _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The same with three dims."""
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
+    """adaptive_max_pool2d with three dims."""
     made = adaptive_max_pool3d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -181,10 +182,10 @@ def _fractional(
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
-    """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
+) -> Tensor | MaybeTwo:  # fmt: skip
+    """The largest elements of windows at random steps. The output has a given size, or a ratio of the input's size.
 
-    Raises ArgumentError where neither is given.
+    Raises ArgumentError if neither is given.
     """
     made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
@@ -201,8 +202,8 @@ def fractional_max_pool2d_with_indices(
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
-    """The same with three dims."""
+) -> Tensor | MaybeTwo:  # fmt: skip
+    """fractional_max_pool2d with three dims."""
     made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
 
@@ -237,9 +238,9 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros with the elements at the places that max_pool1d took them from.
+    """Zeros, with the elements at the indices from which max_pool1d took them.
 
-    `output_size` chooses among the lengths that pool to the input's. Raises ShapeError where it is none of them.
+    `output_size` chooses among the lengths that pool to the input's length. Raises ShapeError if it is not one of them.
     """
     size, _, _ = _unpooled_size("max_unpool1d", 1, input, kernel_size, stride, padding, output_size)
     made = _generated.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1])
@@ -250,7 +251,7 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The same with two dims."""
+    """max_unpool1d with two dims."""
     size, _, _ = _unpooled_size("max_unpool2d", 2, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool2d(input, indices, size)
 
@@ -259,7 +260,7 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The same with three dims."""
+    """max_unpool1d with three dims."""
     size, steps, pads = _unpooled_size("max_unpool3d", 3, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool3d(input, indices, size, steps, pads)
 
@@ -290,12 +291,12 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The same with two dims."""
+    """lp_pool1d with two dims."""
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The same with three dims."""
+    """lp_pool1d with three dims."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -1,11 +1,11 @@
-"""Shapes of activation functions and of their backwards: one tensor in, the same shape out; few take integers."""
+"""Shape functions of activations and their backward passes. The result has the shape of the input; few accept integers."""
 
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import broadcast, layout, wrap_dim
-from turnout_aten.shapes.pointwise import one_tensor, refuse, refuse_complex
+from turnout_aten.shapes.pointwise import floating, floating_only, floating_real, one_tensor, refuse, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
 from turnout_aten.tensor.tensor import Tensor
@@ -13,6 +13,8 @@ from turnout_aten.tensor.tensor import Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from turnout_aten.shapes.specs import ShapeTable
 
 
 def rectified(self: Tensor) -> Out | Result:
@@ -23,7 +25,7 @@ def rectified(self: Tensor) -> Out | Result:
 
 
 def gelu(self: Tensor, approximate: str = "none") -> Out | Result:
-    """Floating point only; `approximate` is 'none' or 'tanh'."""
+    """Floating-point only. `approximate` must be 'none' or 'tanh'."""
     _approximation(approximate)
     dtype = self.dtype
     refuse(dtype, "gelu", BOOL, INT, COMPLEX)
@@ -43,7 +45,7 @@ def silu(self: Tensor) -> Out | Result:
 
 
 def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
-    """Real tensors; min_val may not lie above max_val."""
+    """Real tensors. min_val must not be greater than max_val."""
     dtype = self.dtype
     refuse(dtype, "hardtanh", BOOL, COMPLEX)
     refuse_complex(dtype, "hardtanh", min_val, max_val)
@@ -55,7 +57,7 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
 
 
 def softshrink(self: Tensor, lambd: Any = 0.5) -> Out | Result:
-    """Floating point only; lambd is not negative."""
+    """Floating-point only. lambd must not be negative."""
     dtype = self.dtype
     refuse(dtype, "softshrink", BOOL, INT, COMPLEX)
     refuse_complex(dtype, "softshrink", lambd)
@@ -73,12 +75,12 @@ def threshold(self: Tensor, threshold: Any, value: Any) -> Out | Result:
 
 
 def glu(self: Tensor, dim: int = -1) -> Out:
-    """Half the length along `dim`, which is even."""
+    """Half the length along `dim`, which must be even."""
     dtype = self.dtype
     refuse(dtype, "glu", BOOL, INT, COMPLEX)
     shape = self.array.shape
     if not shape:
-        raise ShapeError("glu: a tensor without dimensions cannot be halved")
+        raise ShapeError("glu: needs at least one dimension, got a 0-dim tensor")
     at = wrap_dim(dim, len(shape))
     if shape[at] % 2:
         raise ShapeError(f"glu: the length along dim {dim} must be even, got {shape[at]} of shape {list(shape)}")
@@ -110,3 +112,29 @@ def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") 
     """The gradient of gelu."""
     _approximation(approximate)
     return _backward(grad_output, self, "self")
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "sigmoid.out": floating,
+    "erf.out": floating_real("erf"),
+    "relu.out": rectified,
+    "gelu.out": gelu,
+    "silu.out": silu,
+    "hardtanh.out": hardtanh,
+    "softshrink.out": softshrink,
+    "threshold.out": threshold,
+    "glu.out": glu,
+    "elu.out": floating_only("elu"),
+    "leaky_relu.out": floating_only("leaky_relu"),
+    "hardsigmoid.out": floating_only("hardsigmoid"),
+    "hardswish.out": floating_only("hardswish"),
+    "hardshrink.out": floating_only("hardshrink"),
+    "softplus.out": floating_only("softplus"),
+    "mish.out": floating_only("mish"),
+    "threshold_backward.grad_input": threshold_backward,
+    "sigmoid_backward.grad_input": output_backward,
+    "tanh_backward.grad_input": output_backward,
+    "gelu_backward.grad_input": gelu_backward,
+}
+# fmt: on

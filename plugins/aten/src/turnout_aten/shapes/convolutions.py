@@ -1,7 +1,7 @@
-"""Shapes of convolutions and of the columns that their windows make.
+"""Shape functions of convolutions, and of conversions between images and columns of windows.
 
-Along each spatial dim a window of `kernel` elements, `dilation` apart, is moved by `stride` over the input with `padding` zeros
-at both ends: `positions` says how often it fits.
+Along each spatial dim, a window of `kernel` elements, `dilation` apart, moves in steps of `stride` over the input with `padding`
+zeros at both ends. `positions` is the number of windows that fit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def spread(name: str, argument: str, value: Sequence[int], ndim: int) -> Ints:
-    """One number per spatial dim; one stands for all."""
+    """One number per spatial dim; a single number is used for all dims."""
     if len(value) == ndim:
         return tuple(value)
     if len(value) == 1:
@@ -34,7 +36,7 @@ def at_least(name: str, argument: str, values: Ints, low: int) -> None:
 
 
 def positions(length: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit into one dim; 0 or less where none does."""
+    """The number of windows that fit into one dim; 0 or less if none fits."""
     return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
@@ -166,3 +168,12 @@ def col2im(
             f"col2im: 'self' of shape {list(shape)} must have a multiple of {area} rows and {counts[0] * counts[1]} columns"
         )
     return Out((*shape[:-2], shape[-2] // area, *size), self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "convolution.out": convolution,
+    "im2col.out": im2col,
+    "col2im.out": col2im,
+}
+# fmt: on

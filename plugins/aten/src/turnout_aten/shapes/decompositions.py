@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def matrices(name: str, self: Tensor, argument: str = "A", *, half: bool = False) -> Ints:
     """The shape of a batch of matrices. Raises ShapeError for fewer than two dims, DTypeError for integers and half precision."""
@@ -64,7 +66,7 @@ def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> t
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Out, Out, Out]:
-    """(P, L, U); those that are not asked for have shape [0]."""
+    """(P, L, U); unrequested ones have shape [0]."""
     shape = matrices("lu_unpack", LU_data, "LU_data")
     if unpack_pivots and LU_pivots.dtype is not int32:
         raise DTypeError(f"lu_unpack: 'LU_pivots' must be int32, got {LU_pivots.dtype.name}")
@@ -90,7 +92,7 @@ def ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = Fa
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Out:
-    """X of A X = B."""
+    """The X with A X = B."""
     shape = square("linalg.ldl_solve", LD, "LD")
     other = matrices("linalg.ldl_solve", B, "B")
     same_dtype("linalg.ldl_solve", LD, B, "LD and B")
@@ -111,7 +113,7 @@ def svd(
     """(U, S, Vh); U and Vh of shape [0] without `compute_uv`."""
     *batch, m, n = matrices("linalg.svd", A)
     if driver is not None:
-        raise CallError("linalg.svd: 'driver' is for CUDA tensors only; leave it out")
+        raise CallError("linalg.svd: 'driver' is only for CUDA tensors; omit it")
     k = min(m, n)
     left, right = (m, n) if full_matrices else (k, k)
     return (
@@ -154,7 +156,7 @@ def geqrf(self: Tensor) -> tuple[Out, Out]:
 def solve_triangular(
     self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Out | Result:
-    """X of A X = B, or of X A = B; the batch dims broadcast."""
+    """The X with A X = B, or X A = B; batch dims broadcast."""
     name = "linalg.solve_triangular"
     a, b = square(name, self, "self"), matrices(name, B, "B")
     same_dtype(name, self, B)
@@ -166,3 +168,21 @@ def solve_triangular(
 def matrix_exp(self: Tensor) -> Out:
     """Square matrices of any floating dtype."""
     return Out(square("linalg.matrix_exp", self, "self", half=True), self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "linalg_cholesky_ex.L": cholesky_ex,
+    "linalg_lu_factor_ex.out": lu_factor_ex,
+    "lu_unpack.out": lu_unpack,
+    "linalg_ldl_factor_ex.out": ldl_factor_ex,
+    "linalg_ldl_solve.out": ldl_solve,
+    "_linalg_svd.U": svd,
+    "_linalg_eigh.eigenvalues": eigh,
+    "linalg_eig.out": eig,
+    "linalg_qr.out": qr,
+    "geqrf.a": geqrf,
+    "linalg_solve_triangular.out": solve_triangular,
+    "linalg_matrix_exp.out": matrix_exp,
+}
+# fmt: on

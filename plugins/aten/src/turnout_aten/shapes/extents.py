@@ -1,4 +1,4 @@
-"""Shapes and strides: broadcasting, dimension numbers, contiguous strides, and the layout a pointwise result takes."""
+"""Shapes and strides: broadcasting, dimension numbers, contiguous strides, and the layout of a pointwise result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def broadcast(a: Ints, b: Ints) -> Ints:
-    """The common shape of two; dimensions are matched from the right, and a length of 1 stretches."""
+    """The common shape of two shapes. Dimensions are matched from the right, and a length of 1 expands."""
     if a == b or not b:
         return a
     if not a:
@@ -33,7 +33,7 @@ def broadcast(a: Ints, b: Ints) -> Ints:
 
 
 def broadcast_all(shapes: Iterable[Ints]) -> Ints:
-    """The common shape of any number."""
+    """The common shape of any number of shapes."""
     result: Ints = ()
     for shape in shapes:
         result = broadcast(result, shape)
@@ -47,7 +47,7 @@ def expands_to(shape: Ints, wanted: Ints) -> bool:
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension number counted from 0; negative ones count from the end, and a 0-dim tensor has dims 0 and -1."""
+    """A dimension number counted from 0. Negative numbers count from the end; a 0-dim tensor accepts 0 and -1."""
     bound = ndim or 1
     if -bound <= dim < bound:
         return dim + bound if dim < 0 else dim
@@ -55,7 +55,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
-    """Dimension numbers counted from 0, each once; all of them for None and for an empty sequence."""
+    """Distinct dimension numbers counted from 0. None and an empty sequence mean all dims."""
     if ndim > 64:
         raise ShapeError(f"reductions take tensors of up to 64 dimensions, got {ndim}")
     if not dims:
@@ -90,15 +90,16 @@ def is_dense(shape: Ints, strides: Ints) -> bool:
 
 
 def dense_strides(shape: Ints, strides: Ints) -> Ints:
-    """The strides of a copy of a tensor: its own where they are dense, else row-major ones."""
+    """The strides of a copy: those of the tensor if they are dense, else row-major ones."""
     return strides if 0 not in shape and is_dense(shape, strides) else contiguous_strides(shape)
 
 
 def layout(shape: Ints, *operands: Any) -> Ints | None:
-    """The strides of a pointwise result: those its operands agree on, without gaps, when not row-major; else None.
+    """The strides of a pointwise result: the dense strides on which its operands agree, or None for row-major.
 
-    Operands of another shape have no say.
-    # differs from torch: operands whose strides differ give a row-major result; TensorIterator orders dims by the first.
+    Operands of another shape are ignored.
+    # differs from torch: operands with different strides give a row-major result; TensorIterator orders dims by the first
+    # operand.
     """
     if len(shape) < 2:
         return None
@@ -122,10 +123,10 @@ def _without_gaps(shape: Ints, strides: Ints) -> Ints | None:
 
 
 def _packed(shape: Ints, strides: Ints) -> Ints:
-    """The dense strides that keep the order of some with gaps."""
+    """Dense strides in the same order as the given strides, which may have gaps."""
     step = 1
     packed = [1] * len(shape)
-    # Of equal strides the later dim comes first.
+    # Among equal strides, the later dim comes first.
     for i in sorted(range(len(shape)), key=lambda i: (strides[i], -i)):
         packed[i] = step
         step *= shape[i]
@@ -134,7 +135,7 @@ def _packed(shape: Ints, strides: Ints) -> Ints:
 
 def preserved_strides(tensor: Any) -> Ints | None:
     """The strides of a copy that keeps a tensor's layout: its own where dense, else None for row-major."""
-    # By its own method, not its backend's: an example inside vmap has strides, but no memory.
+    # Uses the tensor's method, not its backend's: an example inside vmap has strides, but no memory.
     shape, strides = tensor.shape, tensor.stride()
     return None if len(shape) < 2 or strides == contiguous_strides(shape) else _without_gaps(shape, strides)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout.dtypes import DType
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -32,7 +33,7 @@ def _transformed(name: str, self: Tensor, dim: Sequence[int], is_complex: bool) 
 
 
 def real_to_complex(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Out:
-    """Along the last of `dim` only the first half of the result is made, where `onesided`."""
+    """With `onesided`, only the first half of the result is made along the last of `dim`."""
     shape, dims = _transformed("fft", self, dim, False)
     if onesided:
         shape[dims[-1]] = shape[dims[-1]] // 2 + 1
@@ -52,3 +53,12 @@ def complex_to_complex(self: Tensor, dim: Sequence[int], normalization: int, for
     """The input's shape."""
     shape, _ = _transformed("fft", self, dim, True)
     return Out(tuple(shape), self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "_fft_r2c.out": real_to_complex,
+    "_fft_c2r.out": complex_to_real,
+    "_fft_c2c.out": complex_to_complex,
+}
+# fmt: on

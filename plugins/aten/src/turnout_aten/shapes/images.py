@@ -1,4 +1,4 @@
-"""Shapes of operators that make images larger or smaller: constant padding and interpolation."""
+"""Shape functions of operators that resize images: constant padding and interpolation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
 def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
-    """`pad` holds (before, after) of the last dim, then of the one before it, ...; negative numbers cut off."""
+    """`pad` holds (before, after) for each dim, starting with the last. Negative numbers crop."""
     shape = list(self.array.shape)
     if len(pad) % 2 or len(pad) > 2 * len(shape):
         raise ShapeError(
@@ -75,3 +76,36 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
             f"{list(shape)}"
         )
     return Out(tuple(input_size), grad_output.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "constant_pad_nd.out": constant_pad,
+    "upsample_nearest1d.out": upsample1d,
+    "upsample_nearest1d_backward.grad_input": upsample_backward,
+    "upsample_nearest2d.out": upsample2d,
+    "upsample_nearest2d_backward.grad_input": upsample_backward,
+    "upsample_nearest3d.out": upsample3d,
+    "upsample_nearest3d_backward.grad_input": upsample_backward,
+    "_upsample_nearest_exact1d.out": upsample1d,
+    "_upsample_nearest_exact1d_backward.grad_input": upsample_backward,
+    "_upsample_nearest_exact2d.out": upsample2d,
+    "_upsample_nearest_exact2d_backward.grad_input": upsample_backward,
+    "_upsample_nearest_exact3d.out": upsample3d,
+    "_upsample_nearest_exact3d_backward.grad_input": upsample_backward,
+    "upsample_linear1d.out": upsample1d,
+    "upsample_linear1d_backward.grad_input": upsample_backward,
+    "upsample_bilinear2d.out": upsample2d,
+    "upsample_bilinear2d_backward.grad_input": upsample_backward,
+    "upsample_trilinear3d.out": upsample3d,
+    "upsample_trilinear3d_backward.grad_input": upsample_backward,
+    "upsample_bicubic2d.out": upsample2d,
+    "upsample_bicubic2d_backward.grad_input": upsample_backward,
+    "_upsample_bilinear2d_aa.out": upsample2d,
+    "_upsample_bilinear2d_aa_backward.grad_input": upsample_backward,
+    "_upsample_bicubic2d_aa.out": upsample2d,
+    "_upsample_bicubic2d_aa_backward.grad_input": upsample_backward,
+    "_upsample_lanczos2d_aa.out": upsample2d,
+    "_upsample_lanczos2d_aa_backward.grad_input": upsample_backward,
+}
+# fmt: on

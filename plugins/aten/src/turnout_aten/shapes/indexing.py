@@ -1,7 +1,7 @@
-"""Shapes of operators that select by index tensors, sort, or join.
+"""Shape functions of operators that select by index tensors, or join.
 
-Index values are not looked at here: a kernel raises DimError for one that is out of range. Bool masks are the exception: what
-they select has a length that only the values tell, so their indices are computed here, by the operator `nonzero`.
+They do not read index values: a kernel raises DimError for an index that is out of range. Bool masks are the exception. The
+length of their selection depends on values, so their indices are computed here, by the operator `nonzero`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 INDEX_DTYPES = (int64, int32, int16, int8, uint8)
@@ -27,7 +28,7 @@ INDEX_DTYPES = (int64, int32, int16, int8, uint8)
 
 
 def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[Tensor | None], bool]:
-    """Indices with every bool mask replaced by the integer indices of its true elements, and whether there were any."""
+    """The indices with every bool mask replaced by the integer indices of its true elements, and whether there were masks."""
     found: list[Tensor | None] = []
     shape = self.array.shape
     masks = False
@@ -43,8 +44,8 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
             raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {len(found)}")
         positions = find_operator("aten::nonzero").call(index)
         if not mask:
-            # A 0-dim mask stands at a dim of length 1 that the caller has put there.
-            raise DimError("index: a 0-dim mask needs a dimension of its own; use x[mask]")
+            # The caller has added a dim of length 1 for a 0-dim mask.
+            raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
         found += [positions.select(1, d) for d in range(len(mask))]
     if len(found) > len(shape):
         raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
@@ -52,8 +53,8 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
 
 
 def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, ...]:
-    """What indexing gives: the broadcast shape of the index tensors in place of the dims they index, in front when the
-    dims are not adjacent."""
+    """The shape of self[indices]: the broadcast shape of the index tensors replaces the indexed dims. If these are not adjacent,
+    it comes first."""
     shape: tuple[int, ...] = self.array.shape
     at = [d for d, index in enumerate(indices) if index is not None]
     selected: tuple[int, ...] = ()
@@ -68,7 +69,7 @@ def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int,
                 "do not broadcast"
             ) from None
         if shape[d] == 0 and 0 not in tensor.array.shape:
-            raise DimError(f"index: dim {d} of shape {list(shape)} has length 0: there is no element to select")
+            raise DimError(f"index: cannot select from dim {d} of shape {list(shape)}, which has length 0")
     kept = tuple([n for d, n in enumerate(shape) if d not in at])
     if not at:
         return shape
@@ -85,7 +86,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
 
 
 def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
-    """self with `values`, expanded to the shape of self[indices], written there; the kernel gets integer indices only."""
+    """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
     plain, _ = _plain_indices(self, indices)
     if values.dtype is not self.dtype:
         raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
@@ -105,7 +106,7 @@ def _index_dtype(name: str, index: Tensor, allowed: Sequence[DType] = (int64, in
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
-    """The slices along `dim` that a 1-dim index names."""
+    """The slices along `dim` at a 1-dim index."""
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     _index_dtype("index_select", index)
@@ -142,32 +143,32 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
 
 
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
-    """The elements along `dim` that `index` names, of its shape."""
+    """The elements at `index` along `dim`, in the shape of `index`."""
     check_along("gather", self, dim, index)
     return Out(index.array.shape, self.dtype, exact=True)
 
 
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """self with the elements of `src` written where `index` says along `dim`."""
+    """self with the elements of `src` written at `index` along `dim`."""
     check_along("scatter", self, dim, index, src)
     return Out(self.array.shape, self.dtype, exact=True)
 
 
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
-    """The same with a number."""
+    """The shape function of scatter with a number."""
     check_along("scatter", self, dim, index)
     refuse_complex(self.dtype, "scatter", value)
     return Out(self.array.shape, self.dtype, exact=True)
 
 
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
-    """The same, added."""
+    """The shape function of scatter_add."""
     check_along("scatter_add", self, dim, index, src)
     return Out(self.array.shape, self.dtype, exact=True)
 
 
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Result:
-    """self with alpha * source added to the slices along `dim` that `index` names; the kernel's dim counts from 0."""
+    """self with alpha * source added to the slices at `index` along `dim`. The kernel's dim counts from 0."""
     shape, added, picked = self.array.shape, source.array.shape, index.array.shape
     dim = wrap_dim(dim, len(shape))
     _index_dtype("index_add", index)
@@ -187,7 +188,7 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Result:
-    """Tensors joined along a dim, promoted together. An empty tensor of shape [0] fits any and is left out."""
+    """Tensors joined along a dim, in their common dtype. An empty tensor of shape [0] fits any shape and is omitted."""
     if not tensors:
         raise ShapeError("cat: needs at least one tensor")
     for i, tensor in enumerate(tensors):
@@ -226,3 +227,21 @@ def triangle(self: Tensor, diagonal: int = 0) -> Out:
     if len(shape) < 2:
         raise ShapeError(f"tril/triu: 'self' must have at least 2 dimensions, got shape {list(shape)}")
     return Out(shape, self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "index.Tensor_out": index,
+    "index_put.out": index_put,
+    "index_select.out": index_select,
+    "gather.out": gather,
+    "scatter.src_out": scatter,
+    "scatter.value_out": scatter_value,
+    "scatter_add.out": scatter_add,
+    "index_add.out": index_add,
+    "cat.out": cat,
+    "flip.out": flip,
+    "tril.out": triangle,
+    "triu.out": triangle,
+}
+# fmt: on

@@ -10,6 +10,7 @@ from turnout_aten.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -83,7 +84,7 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
 
 
 def check_reduction(name: str, reduction: int) -> None:
-    """Raise for a number that is no reduction."""
+    """Raise ArgumentError for a number that is not a reduction."""
     if reduction not in (NONE, MEAN, SUM):
         raise ArgumentError(f"{name}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {reduction}")
 
@@ -107,3 +108,17 @@ def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reducti
     computed = result_type(*operands.values())
     shape = broadcast_all([t.array.shape for t in operands.values()])
     return Result(Out(shape, computed), {n: computed for n, t in operands.items() if t.dtype is not computed})
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "_softmax.out": softmax,
+    "_log_softmax.out": softmax,
+    "_softmax_backward_data.out": softmax_backward,
+    "_log_softmax_backward_data.out": softmax_backward,
+    "nll_loss_forward.output": nll_loss_forward,
+    "nll_loss_backward.grad_input": nll_loss_backward,
+    "mse_loss.out": mse_loss,
+    "mse_loss_backward.grad_input": mse_loss_backward,
+}
+# fmt: on

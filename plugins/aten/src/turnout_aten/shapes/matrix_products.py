@@ -1,4 +1,4 @@
-"""Shapes of matrix products. Operands have one dtype: nothing is promoted here."""
+"""Shape functions of matrix products. Operands must have one dtype; nothing is promoted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -75,7 +76,7 @@ def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
     if self.dtype is not product.dtype:
         raise DTypeError(f"{name}: 'self' has dtype {self.dtype.name}, the matrices have {product.dtype.name}")
     for argument, number in (("beta", beta), ("alpha", alpha)):
-        # A fraction is cut off for integers, as PyTorch does here and nowhere else.
+        # For integers, alpha and beta are truncated. PyTorch does so only here.
         if isinstance(number, complex) and not product.dtype.is_complex:
             raise DTypeError(
                 f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}"
@@ -121,3 +122,18 @@ def cross(self: Tensor, other: Tensor, dim: int = -1) -> Out | Result:
         )
     dtype = result_type(self, other)
     return Result(Out(broadcast(a, b), dtype), {"self": dtype, "other": dtype})
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "mm.out": mm,
+    "bmm.out": bmm,
+    "mv.out": mv,
+    "dot.out": dot,
+    "vdot.out": vdot,
+    "addmm.out": addmm,
+    "addmv.out": addmv,
+    "baddbmm.out": baddbmm,
+    "linalg_cross.out": cross,
+}
+# fmt: on

@@ -1,4 +1,4 @@
-"""Shapes of normalisations: the result, and the mean and reciprocal deviation of each row or group."""
+"""Shape functions of normalisations: the result, and the mean and reciprocal deviation of each row or group."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout.dtypes import DType
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
 def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *parameters: Tensor | None) -> None:
-    """Raise unless the last dims have `normalized_shape` and each parameter is of it."""
+    """Raise unless the last dims and each parameter have `normalized_shape`."""
     shape = tuple(normalized_shape)
     if not shape or input.array.shape[-len(shape) :] != shape:
         raise ShapeError(
@@ -28,7 +29,7 @@ def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *param
 
 
 def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DType:
-    """The dtype of means and deviations: the input's, or float32 where a two-byte input meets float32 parameters."""
+    """The dtype of means and deviations: that of the input, or float32 for a two-byte input with float32 parameters."""
     dtype = input.dtype
     if dtype.category != FLOAT:
         raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
@@ -69,7 +70,17 @@ def native_group_norm(
 def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | None) -> None:
     """Raise unless groups divide the channels and each parameter has one number per channel."""
     if groups < 1 or channels % groups:
-        raise ShapeError(f"{name}: the number of groups, {groups}, must divide that of channels, {channels}")
+        raise ShapeError(
+            f"{name}: the number of channels, {channels}, must be a multiple of the number of groups, {groups}"
+        )
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != (channels,):
             raise ShapeError(f"{name}: '{which}' must have shape [{channels}], got {list(parameter.array.shape)}")
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "native_layer_norm.out": native_layer_norm,
+    "native_group_norm.out": native_group_norm,
+}
+# fmt: on

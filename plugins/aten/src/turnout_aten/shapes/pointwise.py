@@ -1,12 +1,12 @@
-"""Shapes of pointwise operators: broadcast the operands, promote their dtypes, keep a layout they agree on.
+"""Shape functions of pointwise operators: they broadcast operands, promote dtypes, and keep a layout on which the operands agree.
 
-The usual case (equal dtypes) answers with a bare `Out`; casts are named only where a tensor has to be converted first.
+In the usual case (equal dtypes) they return a bare `Out`; casts are listed only if a tensor must be converted first.
 """
 
 from __future__ import annotations
 
-from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float32, float64, int32
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float64
+from turnout.errors import ArgumentError, DTypeError
 from turnout_aten.shapes.extents import broadcast, broadcast_all, layout
 from turnout_aten.shapes.promotion import common_dtype, fitted, float_dtype, result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 # ---- one argument
 
 
 def one_tensor(
     self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self"
 ) -> Out | Result:
-    """The answer for a tensor of dtype `given` that is computed in `computed` and gives `dtype` (None: the same)."""
+    """The output for a tensor of dtype `given`, computed in `computed`, with the result in `dtype` (None: the same)."""
     shape = self.array.shape
     out = Out(shape, computed if dtype is None else dtype, layout(shape, self))
     return out if computed is given else Result(out, {argument: computed})
@@ -36,21 +38,21 @@ def refuse(dtype: DType, name: str, *categories: int) -> None:
 
 
 def refuse_complex(dtype: DType, name: str, *numbers: Any) -> None:
-    """Raise DTypeError for a complex number among those that enter a result of a real dtype."""
+    """Raise DTypeError for a complex number if the result has a real dtype."""
     for number in numbers:
         if isinstance(number, complex) and dtype.category != COMPLEX:
             raise DTypeError(f"{name}: a complex number cannot be written into a {dtype.name} tensor")
 
 
 def keep_dtype(self: Tensor) -> Out | Result:
-    """Rounding: integers are themselves, bool and complex are refused."""
+    """Rounding. Integers are unchanged; bool and complex raise DTypeError."""
     dtype = self.dtype
     refuse(dtype, "rounding", BOOL, COMPLEX)
     return one_tensor(self, dtype, dtype)
 
 
 def absolute(self: Tensor) -> Out | Result:
-    """The absolute value; of complex tensors it is real."""
+    """The absolute value, which is real for complex tensors."""
     dtype = self.dtype
     refuse(dtype, "abs", BOOL)
     return one_tensor(self, dtype, dtype, dtype.to_real())
@@ -78,7 +80,7 @@ def floating(self: Tensor) -> Out | Result:
 
 
 def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Result]:
-    """The shape function of a function that is not defined for complex tensors; what follows `argument` does not matter."""
+    """The shape function of a function that is not defined for complex tensors. Later arguments are ignored."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
@@ -89,7 +91,7 @@ def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Resu
 
 
 def floating_only(name: str) -> Callable[..., Out | Result]:
-    """The same for what is defined for floating point tensors only."""
+    """The shape function of a function that is defined only for floating-point tensors."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
@@ -100,55 +102,15 @@ def floating_only(name: str) -> Callable[..., Out | Result]:
     return shape
 
 
-def unchanged(self: Tensor, *rest: Any) -> Out | Result:
-    """Any dtype, which the result has too."""
-    dtype = self.dtype
-    return one_tensor(self, dtype, dtype)
-
-
 def squared(self: Tensor) -> Out | Result:
     """self ** 2: bool counts as an integer."""
     return pow(self, 2)
-
-
-def angle(self: Tensor) -> Out | Result:
-    """The argument of a number, real."""
-    dtype = self.dtype
-    computed = float_dtype(dtype)
-    return one_tensor(self, computed, dtype, computed.to_real())
-
-
-def frexp(self: Tensor) -> tuple[Out, Out]:
-    """Mantissas, and int32 exponents."""
-    dtype = self.dtype
-    refuse(dtype, "frexp", BOOL, INT, COMPLEX)
-    shape = self.array.shape
-    strides = layout(shape, self)
-    return Out(shape, dtype, strides), Out(shape, int32, strides)
-
-
-def polygamma(n: int, self: Tensor) -> Out | Result:
-    """The n-th derivative of digamma, n >= 0."""
-    if n < 0:
-        raise ArgumentError(f"polygamma: n must not be negative, got {n}")
-    refuse(self.dtype, "polygamma", COMPLEX)
-    return floating(self)
 
 
 def truth(self: Tensor) -> Out:
     """A bool for each element, of any dtype."""
     shape = self.array.shape
     return Out(shape, bool_, layout(shape, self))
-
-
-def real_truth(name: str) -> Callable[..., Out]:
-    """The same for real dtypes."""
-
-    def shape(self: Tensor) -> Out:
-        refuse(self.dtype, name, COMPLEX)
-        return truth(self)
-
-    return shape
 
 
 def inverted(self: Tensor) -> Out | Result:
@@ -273,7 +235,7 @@ def ordered(self: Any, other: Any) -> Out | Result:
     return two_operands(self, other, computed)
 
 
-def _paired(
+def paired(
     name: str, *refused: int, floats: bool = False, names: tuple[str, str] = ("self", "other")
 ) -> Callable[..., Out | Result]:
     """The shape function of two promoted operands; `floats` computes integers in the default dtype."""
@@ -288,32 +250,17 @@ def _paired(
 
 def two_floating(name: str, names: tuple[str, str] = ("self", "other")) -> Callable[..., Out | Result]:
     """Real dtypes, computed in a float one."""
-    return _paired(name, COMPLEX, floats=True, names=names)
+    return paired(name, COMPLEX, floats=True, names=names)
 
 
 def two_floats(name: str, *refused: int) -> Callable[..., Out | Result]:
     """Floating point operands only, and complex ones unless `refused` says so."""
-    return _paired(name, BOOL, INT, *refused)
-
-
-def two_integers(name: str) -> Callable[..., Out | Result]:
-    """Integers only."""
-    return _paired(name, BOOL, FLOAT, COMPLEX)
+    return paired(name, BOOL, INT, *refused)
 
 
 def clamped(bound: str) -> Callable[..., Out | Result]:
     """Real dtypes, promoted with the one bound, whose argument's name is `bound`."""
-    return _paired("clamp", COMPLEX, names=("self", bound))
-
-
-def heaviside(self: Tensor, values: Tensor) -> Out | Result:
-    """Real operands of one dtype: nothing is promoted."""
-    if self.dtype is not values.dtype:
-        raise DTypeError(
-            f"heaviside: self and values must have one dtype, got {self.dtype.name} and {values.dtype.name}"
-        )
-    refuse(self.dtype, "heaviside", COMPLEX)
-    return two_operands(self, values, self.dtype, names=("self", "values"))
+    return paired("clamp", COMPLEX, names=("self", bound))
 
 
 def float_power(self: Any, exponent: Any) -> Out | Result:
@@ -328,7 +275,7 @@ def equality(self: Any, other: Any) -> Out | Result:
 
 
 def comparison(self: Any, other: Any) -> Out | Result:
-    """The same for dtypes with an order."""
+    """equality for dtypes with an order."""
     computed = common_dtype(self, other)
     refuse(computed, "ordering", COMPLEX)
     return two_operands(self, other, computed, bool_)
@@ -395,7 +342,7 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> O
 
 
 def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
-    """self + value * tensor1 / tensor2, where the quotient is no quotient of integers."""
+    """self + value * tensor1 / tensor2. Raises DTypeError for a quotient of integers."""
     if tensor1.dtype.category <= INT and tensor2.dtype.category <= INT:
         raise DTypeError("addcdiv: tensor1 and tensor2 are integers; divide with div and its rounding_mode instead")
     return _accumulated(self, tensor1, tensor2, value, result_type(self, tensor1, tensor2))
@@ -409,38 +356,66 @@ def _accumulated(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, com
     return Result(Out(shape, computed, layout(shape, self, tensor1, tensor2)), casts)
 
 
-# ---- complex numbers from two real ones
+# ---- the table
 
 
-def complex_from(names: tuple[str, str]) -> Callable[..., Out]:
-    """Two real tensors of one dtype, float32 or float64."""
-
-    def shape(first: Tensor, second: Tensor) -> Out:
-        dtype = first.dtype
-        if dtype not in (float32, float64):
-            # differs from torch: there is no complex dtype of two float16 numbers.
-            raise DTypeError(f"{names[0]} must be a float32 or float64 tensor, got {dtype.name}")
-        if second.dtype is not dtype:
-            raise DTypeError(f"{names[1]} must have the dtype of {names[0]}, {dtype.name}, got {second.dtype.name}")
-        made = broadcast(first.array.shape, second.array.shape)
-        return Out(made, dtype.to_complex(), layout(made, first, second))
-
-    return shape
-
-
-def view_as_real(self: Tensor) -> Out:
-    """A last dim of length 2: real and imaginary part."""
-    if self.dtype.category != COMPLEX:
-        raise DTypeError(f"view_as_real is defined for complex tensors, this one is {self.dtype.name}")
-    return Out((*self.array.shape, 2), self.dtype.to_real())
-
-
-def view_as_complex(self: Tensor) -> Out:
-    """Without the last dim, which has length 2."""
-    dtype = self.dtype
-    if dtype not in (float32, float64):
-        raise DTypeError(f"view_as_complex is defined for float32 and float64 tensors, this one is {dtype.name}")
-    shape = self.array.shape
-    if not shape or shape[-1] != 2:
-        raise ShapeError(f"view_as_complex: the last dim must have length 2, got shape {list(shape)}")
-    return Out(shape[:-1], dtype.to_complex())
+# fmt: off
+SHAPES: ShapeTable = {
+    "floor.out": keep_dtype,
+    "ceil.out": keep_dtype,
+    "round.out": keep_dtype,
+    "trunc.out": keep_dtype,
+    "abs.out": absolute,
+    "neg.out": negated,
+    "sign.out": signed,
+    "exp.out": floating,
+    "expm1.out": floating,
+    "log.out": floating,
+    "log1p.out": floating,
+    "sqrt.out": floating,
+    "rsqrt.out": floating,
+    "sin.out": floating,
+    "cos.out": floating,
+    "tanh.out": floating,
+    "reciprocal.out": floating,
+    "isnan.out": truth,
+    "logical_not.out": truth,
+    "bitwise_not.out": inverted,
+    "add.out": add,
+    "sub.out": sub,
+    "rsub.Tensor_out": sub,
+    "mul.out": mul,
+    "div.out": div,
+    "div.out_mode": div_mode,
+    "floor_divide.out": integer_division,
+    "remainder.Tensor_out": integer_division,
+    "pow.Tensor_Tensor_out": pow,
+    "pow.Tensor_Scalar_out": pow,
+    "maximum.out": ordered,
+    "minimum.out": ordered,
+    "eq.Tensor_out": equality,
+    "ne.Tensor_out": equality,
+    "lt.Tensor_out": comparison,
+    "le.Tensor_out": comparison,
+    "gt.Tensor_out": comparison,
+    "ge.Tensor_out": comparison,
+    "logical_and.out": logical,
+    "logical_or.out": logical,
+    "logical_xor.out": logical,
+    "bitwise_and.Tensor_out": bitwise,
+    "bitwise_or.Tensor_out": bitwise,
+    "bitwise_xor.Tensor_out": bitwise,
+    "where.self_out": where,
+    "clamp.out": clamp,
+    "clamp.Tensor_out": clamp,
+    "lerp.Scalar_out": lerp,
+    "addcmul.out": addcmul,
+    "square.out": squared,
+    "fmod.Tensor_out": integer_division,
+    "float_power.Tensor_Tensor_out": float_power,
+    "clamp_min.Tensor_out": clamped("min"),
+    "clamp_max.Tensor_out": clamped("max"),
+    "lerp.Tensor_out": lerp,
+    "addcdiv.out": addcdiv,
+}
+# fmt: on

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Ints = tuple[int, ...]
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
     """The windows along one dim. With ceil_mode the last one may reach over the end, but it starts before it."""
@@ -40,7 +42,7 @@ def geometry(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """(kernel, stride, padding, dilation), one number per dim each; the stride is the kernel where it is not given."""
+    """(kernel, stride, padding, dilation), each with one number per dim. The stride defaults to the kernel."""
     kernel = spread(name, "kernel_size", kernel_size, ndim)
     steps = spread(name, "stride", stride, ndim) if len(stride) else kernel
     pads, gaps = spread(name, "padding", padding, ndim), spread(name, "dilation", dilation, ndim)
@@ -101,7 +103,7 @@ def max_pool3d(
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,
 ) -> tuple[Out, Out]:
-    """The same with three dims."""
+    """max_pool2d with three dims."""
     return _max_pool("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -133,7 +135,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Out:
-    """The same with three dims."""
+    """avg_pool2d with three dims."""
     return _avg_pool("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override)
 
 
@@ -160,7 +162,7 @@ def avg_pool2d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out
 
 
 def avg_pool3d_backward(grad_output: Tensor, self: Tensor, *rest: object) -> Out:
-    """The same with three dims."""
+    """avg_pool2d_backward with three dims."""
     return _avg_pool_backward("avg_pool3d_backward", 3, grad_output, self, *rest)
 
 
@@ -196,7 +198,7 @@ def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Out:
 
 
 def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Out:
-    """The same with three dims."""
+    """adaptive_avg_pool2d with three dims."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"adaptive_avg_pool3d is not defined for {self.dtype.name} tensors")
     return Out(_adaptive("adaptive_avg_pool3d", 3, self, output_size), self.dtype)
@@ -210,7 +212,7 @@ def adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Out:
 
 
 def adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Out:
-    """The same with three dims."""
+    """adaptive_avg_pool2d_backward with three dims."""
     check_input("adaptive_avg_pool3d_backward", self.array.shape, 3)
     wanted = (*self.array.shape[:-3], *grad_output.array.shape[-3:])
     return _like_self("adaptive_avg_pool3d_backward", grad_output, self, wanted)
@@ -222,7 +224,7 @@ def adaptive_max_pool2d(self: Tensor, output_size: Sequence[int]) -> tuple[Out, 
 
 
 def adaptive_max_pool3d(self: Tensor, output_size: Sequence[int]) -> tuple[Out, Out]:
-    """The same with three dims."""
+    """adaptive_max_pool2d with three dims."""
     return _adaptive_max("adaptive_max_pool3d", 3, self, output_size)
 
 
@@ -245,7 +247,7 @@ def fractional_max_pool2d(
 def fractional_max_pool3d(
     self: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Tensor
 ) -> tuple[Out, Out]:
-    """The same with three dims."""
+    """fractional_max_pool2d with three dims."""
     return _fractional("fractional_max_pool3d", 3, self, kernel_size, output_size, random_samples)
 
 
@@ -275,3 +277,23 @@ def _fractional(
         raise ShapeError(f"{name}: 'random_samples' must have shape {list(wanted)}, got {list(given)}")
     found = (*shape[:-ndim], *size)
     return Out(found, self.dtype), Out(found, int64)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "max_pool2d_with_indices.out": max_pool2d,
+    "max_pool3d_with_indices.out": max_pool3d,
+    "avg_pool2d.out": avg_pool2d,
+    "avg_pool3d.out": avg_pool3d,
+    "avg_pool2d_backward.grad_input": avg_pool2d_backward,
+    "avg_pool3d_backward.grad_input": avg_pool3d_backward,
+    "_adaptive_avg_pool2d.out": adaptive_avg_pool2d,
+    "_adaptive_avg_pool3d.out": adaptive_avg_pool3d,
+    "_adaptive_avg_pool2d_backward.out": adaptive_avg_pool2d_backward,
+    "_adaptive_avg_pool3d_backward.out": adaptive_avg_pool3d_backward,
+    "adaptive_max_pool2d.out": adaptive_max_pool2d,
+    "adaptive_max_pool3d.out": adaptive_max_pool3d,
+    "fractional_max_pool2d.output": fractional_max_pool2d,
+    "fractional_max_pool3d.output": fractional_max_pool3d,
+}
+# fmt: on

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Dims = Sequence[int] | None
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def _answer(self: Tensor, shape: tuple[int, ...], computed: DType, given: DType) -> Out | Result:
     out = Out(shape, computed)
@@ -37,7 +39,7 @@ def total(self: Tensor, dtype: DType | None = None) -> Out | Result:
 
 
 def sum_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
-    """The same over some dims, all of them for None and []."""
+    """total over some dims, all of them for None and []."""
     given = self.dtype
     shape = self.array.shape
     return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), sum_dtype(given, dtype), given)
@@ -70,7 +72,7 @@ def _some(shape: tuple[int, ...], dims: Sequence[int], name: str, given: Any = T
         raise ShapeError(f"{name}: a tensor of shape {list(shape)} has no element to choose")
     for d in dims:
         if shape and shape[d] == 0:
-            raise DimError(f"{name}: dim {d} of shape {list(shape)} has length 0: there is no element to choose")
+            raise DimError(f"{name}: cannot choose an element from dim {d} of shape {list(shape)}, which has length 0")
 
 
 def _ordered(self: Tensor, name: str) -> DType:
@@ -127,13 +129,13 @@ def truth_all(self: Tensor) -> Out:
 
 
 def truth_dim(self: Tensor, dim: int, keepdim: bool = False) -> Out:
-    """The same over one dim."""
+    """truth_all over one dim."""
     shape = self.array.shape
     return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self))
 
 
 def truth_dims(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Out:
-    """The same over some dims: all for None, none for []."""
+    """truth_all over some dims: all for None, none for []."""
     shape = self.array.shape
     dims = () if dim is not None and not dim else wrap_dims(dim, len(shape))
     return Out(reduced(shape, dims, keepdim), _truth_dtype(self))
@@ -175,3 +177,33 @@ def vector_norm(
         _some(shape, dims, f"linalg.vector_norm with ord {ord}")
     out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
     return out if dtype in (None, given) else Result(out, {"self": dtype})
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "sum.out": total,
+    "prod.out": total,
+    "sum.IntList_out": sum_dims,
+    "prod.int_out": prod_dim,
+    "mean.dtype_out": mean,
+    "mean.out": mean_dims,
+    "max.unary_out": extreme_all,
+    "min.unary_out": extreme_all,
+    "amax.out": extreme_dims,
+    "amin.out": extreme_dims,
+    "max.dim_max": extreme_dim,
+    "min.dim_min": extreme_dim,
+    "argmax.out": arg_extreme,
+    "argmin.out": arg_extreme,
+    "any.all_out": truth_all,
+    "all.all_out": truth_all,
+    "any.out": truth_dim,
+    "all.out": truth_dim,
+    "any.dims_out": truth_dims,
+    "all.dims_out": truth_dims,
+    "var.correction_out": spread,
+    "std.correction_out": spread,
+    "aminmax.out": both_extremes,
+    "linalg_vector_norm.out": vector_norm,
+}
+# fmt: on

@@ -9,6 +9,7 @@ from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -22,3 +23,10 @@ def scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: s
     if self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
         raise DTypeError(f"scatter_reduce: {self.dtype.name} numbers have no order, which {reduce} needs")
     return Out(self.array.shape, self.dtype)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "scatter_reduce.two_out": scatter_reduce,
+}
+# fmt: on

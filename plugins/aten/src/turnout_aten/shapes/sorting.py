@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout_aten.shapes.specs import ShapeTable
+
 
 def _sortable(name: str, self: Tensor) -> DType:
     dtype = self.dtype
@@ -81,7 +83,17 @@ def searchsorted(
 
 
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:
-    """As many indices as asked for, cut off or filled up."""
+    """The requested number of indices, truncated or padded."""
     if size < 0:
         raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
     return Out((size, len(self.array.shape)), int64)
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "topk.values": topk,
+    "sort.values_stable": sort_stable,
+    "searchsorted.Tensor_out": searchsorted,
+    "nonzero_static.out": nonzero_static,
+}
+# fmt: on

@@ -1,4 +1,4 @@
-"""What a shape function answers: the outputs of a structured operator before they exist.
+"""The results of shape functions: descriptions of a structured operator's outputs.
 
 A shape function takes the functional variant's arguments, tensors as tensors, and returns an `Out`, a tuple of them, or a
 `Result` when the kernel needs its tensors cast or some arguments replaced. It reads shapes, dtypes and strides, may call
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from turnout.dtypes import DType
+
+    ShapeTable = dict[str, Callable[..., Any]]  # a structured out variant -> its shape function
 
 
 class Out:
@@ -30,7 +32,7 @@ class Out:
 
 
 class Result:
-    """Outputs, with what the wrapper does before it calls the kernel.
+    """Outputs, and the steps of the wrapper before it calls the kernel.
 
     outs         the outputs in order
     casts        argument name -> dtype its tensor is converted to first (type promotion)

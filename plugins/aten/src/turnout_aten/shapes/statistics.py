@@ -10,6 +10,7 @@ from turnout_aten.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout_aten.shapes.specs import ShapeTable
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -53,7 +54,7 @@ def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     if shape and not shape[dim]:
-        raise DimError(f"{name}: dim {dim} of shape {list(shape)} has length 0: there is no element to choose")
+        raise DimError(f"{name}: cannot choose an element from dim {dim} of shape {list(shape)}, which has length 0")
     left = reduced(shape, (dim,), keepdim)
     return Result((Out(left, dtype), Out(left, int64)), None, {"dim": dim})
 
@@ -66,12 +67,12 @@ def median(self: Tensor, dim: int, keepdim: bool = False) -> Result:
 
 
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> Result:
-    """The same for the most frequent values."""
+    """The shape function of mode."""
     return _picked(self, "mode", dim, keepdim)
 
 
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Result:
-    """The same for the k-th smallest, counted from 1."""
+    """The shape function of kthvalue; k counts from 1."""
     if self.dtype is bool_:
         raise DTypeError("kthvalue is not defined for bool tensors")
     result = _picked(self, "kthvalue", dim, keepdim)
@@ -80,3 +81,18 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Resu
     if not 1 <= k <= length:
         raise ArgumentError(f"kthvalue: k must be 1 to {length}, the length of the dim, got {k}")
     return result
+
+
+# fmt: off
+SHAPES: ShapeTable = {
+    "cumsum.out": cumsum,
+    "cumprod.out": cumsum,
+    "logcumsumexp.out": logcumsumexp,
+    "cummax.out": cumulative_extreme,
+    "cummin.out": cumulative_extreme,
+    "median.dim_values": median,
+    "nanmedian.dim_values": median,
+    "mode.values": mode,
+    "kthvalue.values": kthvalue,
+}
+# fmt: on

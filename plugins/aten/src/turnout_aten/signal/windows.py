@@ -121,7 +121,7 @@ def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """general_cosine with four terms, for small side lobes."""
+    """general_cosine with four terms, which give small side lobes."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 
 

@@ -1,7 +1,7 @@
-"""Short names of conversions as Tensor methods: `x.float()`, `x.cpu()`, `x.T`, `x.new_tensor(data)`; and the names that the array
-API standard gives an array object.
+"""Short conversion methods of Tensor: `x.float()`, `x.cpu()`, `x.T`, `x.new_tensor(data)`; and the names that the array API
+standard gives an array object.
 
-A mixin of its own, for inside it `int` and `float` are methods.
+They are a separate mixin because inside it `int` and `float` are methods.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Conversions:
         def new_tensor(
             self: Any, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
         ) -> Tensor:
-            """A tensor of new data, with this one's dtype and device unless others are given."""
+            """A tensor of new data. dtype and device default to those of this tensor."""
 
         def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
             """`turnout.array_api`, for code written for any array library."""
@@ -44,7 +44,7 @@ class Conversions:
     else:
         new_tensor = Late("turnout_aten.tensor.creation:new_tensor")
         __array_namespace__ = Late("turnout_aten.array_api.of_tensors:array_namespace")
-        data = LateProperty("turnout_aten.tensor.data:data")
+        data = LateProperty("turnout_aten.tensor.data_attribute:data")
 
     def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float16."""
@@ -75,7 +75,7 @@ class Conversions:
         return self.to(dtype=dtypes.int64, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As bool: whether each element differs from 0."""
+        """Each element as a bool: True where it differs from 0."""
         return self.to(dtype=dtypes.bool_, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
@@ -95,18 +95,18 @@ class Conversions:
         return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
-        """On a device; the tensor itself where it is there. `stream` is the standard's: None only, else ArgumentError."""
+        """This tensor on a device; `self` if it is already there. Raises ArgumentError for a `stream` other than None."""
         if stream is not None:
             raise ArgumentError(f"to_device: streams are not supported, got {stream!r}; pass None")
         return self.to(device=device)  # type: ignore[no-any-return]
 
     def __rdiv__(self: Any, other: Any) -> Tensor:
-        """other / self, under the name that Python 2 had."""
+        """other / self; Python 2 used this name."""
         return self.reciprocal() * other  # type: ignore[no-any-return]
 
     @property
     def real(self: Any) -> Tensor:
-        """The real part: the tensor itself where it is real."""
+        """The real part; a real tensor is returned as it is."""
         from turnout_aten.generated.functions import real
 
         return real(self)
@@ -140,7 +140,7 @@ class Conversions:
 
     @property
     def H(self: Any) -> Tensor:
-        """A matrix transposed and conjugated; a 0-dim tensor conjugated. Raises ShapeError for other numbers of dims."""
+        """The conjugate transpose of a matrix, or a 0-dim tensor conjugated. Raises ShapeError for any other number of dims."""
         if len(self.shape) not in (0, 2):
             raise ShapeError(f"H needs 2 dimensions, this tensor has shape {list(self.shape)}; use mH")
         if self.shape:

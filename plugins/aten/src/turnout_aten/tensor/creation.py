@@ -1,23 +1,26 @@
 """Tensors from data: `tensor` and `as_tensor` take numbers, nested sequences, and other libraries' arrays.
 
-Arrays are read through the buffer protocol or adopted by the device's backend, so core needs no array library for them.
+Arrays are read through the buffer protocol or adopted by the device's backend, so no array library is needed here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, default_device
-from turnout.devices import device as device_named
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError, DTypeError
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.devices import default_device
+from turnout_aten.tensor.devices import device as device_named
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from turnout.devices import Device
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 def tensor(
@@ -28,9 +31,9 @@ def tensor(
     data  a number, nested sequences of numbers, a tensor, or any array with the buffer protocol or of the device's
     library
 
-    Without `dtype`, an array keeps its own; bools give bool, ints int64, floats the default dtype, complex numbers
-    its complex one. Raises CallError for data of another kind or ragged nesting, DTypeError for values the dtype
-    cannot hold.
+    Without `dtype`, an array keeps its own; bools give bool, ints give int64, floats give the default dtype and complex
+    numbers give its complex counterpart. Raises CallError for data of another kind or ragged nesting, DTypeError for values
+    that the dtype cannot hold.
     """
     place = _place(device)
     if isinstance(data, Tensor):
@@ -45,12 +48,12 @@ def tensor(
 def new_tensor(
     self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
 ) -> Tensor:
-    """A tensor of new data, copied, with this one's dtype and device unless others are given; see `turnout.tensor`."""
+    """A tensor with a copy of `data`. dtype and device default to those of this tensor; see `turnout.tensor`."""
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
-    """`data` as a tensor, over the same memory where it is one or an array that fits. Raises as `tensor` does."""
+    """`data` as a tensor, sharing memory when it is a tensor or a compatible array. Raises as `tensor` does."""
     place = None if device is None else _place(device)
     if not isinstance(data, Tensor):
         adopted = (place or default_device()).backend.adopt(data)
@@ -63,8 +66,8 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
     return made
 
 
-def _place(device: str | Device | None) -> Device:
-    """The device that a tensor is made on. Raises DeviceError for one that does not exist."""
+def _place(device: str | Device | None) -> TensorDevice:
+    """The device on which to make a tensor. Raises DeviceError for a device that does not exist."""
     wanted = default_device() if device is None else device_named(device)
     return wanted.backend.resolve_device(wanted)
 
@@ -72,8 +75,8 @@ def _place(device: str | Device | None) -> Device:
 # ---- arrays
 
 
-def _from_array(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
-    """A copy of another library's array, or None when `data` is none."""
+def _from_array(data: Any, dtype: DType | None, place: TensorDevice) -> Tensor | None:
+    """A copy of another library's array, or None when `data` is not an array."""
     if isinstance(data, (list, tuple, int, float, complex)) and not hasattr(data, "dtype"):
         return None
     backend = place.backend
@@ -94,8 +97,8 @@ def _from_array(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
     return made if dtype is None or dtype is found else made.to(dtype)
 
 
-def _from_foreign(data: Any, dtype: DType | None, place: Device) -> Tensor | None:
-    """An array without a buffer of ours: on another device, in another byte order, or of bfloat16."""
+def _from_foreign(data: Any, dtype: DType | None, place: TensorDevice) -> Tensor | None:
+    """An array whose buffer cannot be read directly: on another device, in another byte order, or of bfloat16."""
     if not hasattr(data, "tolist") or not hasattr(data, "dtype"):
         return None
     found = dtype or elements.foreign_dtype(data.dtype)
@@ -107,7 +110,7 @@ def _from_foreign(data: Any, dtype: DType | None, place: Device) -> Tensor | Non
 # ---- numbers
 
 
-def _from_numbers(data: Any, dtype: DType | None, place: Device, shape: tuple[int, ...] | None = None) -> Tensor:
+def _from_numbers(data: Any, dtype: DType | None, place: TensorDevice, shape: tuple[int, ...] | None = None) -> Tensor:
     shape = _shape(data) if shape is None else shape
     flat: list[Any] = list(_flat(data, shape, 0))
     found = dtype or _common_dtype(flat)
@@ -116,7 +119,7 @@ def _from_numbers(data: Any, dtype: DType | None, place: Device, shape: tuple[in
 
 
 def _shape(data: Any) -> tuple[int, ...]:
-    """The shape that the first elements say; `_flat` holds the others to it."""
+    """The shape read off the first element at each depth; `_flat` checks the others against it."""
     shape: list[int] = []
     while _is_sequence(data):
         shape.append(len(data))
@@ -154,7 +157,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _common_dtype(values: list[Any]) -> DType:
-    """What all values convert to; the default dtype for none."""
+    """The dtype that all values convert to; the default dtype if there are no values."""
     kinds = {value.dtype if hasattr(value, "dtype") else type(value): value for value in values}
     common: DType | None = None
     for value in kinds.values():

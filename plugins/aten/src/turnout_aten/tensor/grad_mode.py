@@ -1,6 +1,6 @@
-"""The gradient mode: no_grad, enable_grad, inference_mode, and what a tensor knows of who tracks it.
+"""The gradient mode (no_grad, enable_grad, inference_mode) and the levels that track a tensor.
 
-What records and differentiates is the plugin that provides Autograd.
+Recording and differentiating are the work of the plugin that provides Autograd.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INFERENCE = KEYS.bit("Inference")
 def tracked_levels(tensor: Tensor) -> int:
     """The gradient levels that track a tensor now: imperative autograd and functional levels that are still active.
 
-    A view of a base that was written since is brought up to date first, which may raise the plugin's AliasError.
+    If the base of a view was written after the view was made, the view is brought up to date first. That may raise AliasError.
     """
     if tensor.view_of is not None and tensor.keys & TRACKED:
         service = REGISTRY.services.get("Autograd")
@@ -35,9 +35,9 @@ def tracked_levels(tensor: Tensor) -> int:
 
 
 def grad_fn(tensor: Tensor) -> Any:
-    """The tape's node that made a tensor; for a view whose base was written since, the node of its new value.
+    """The tape's node that made a tensor. For a view whose base was written since, it is the node of the new value.
 
-    None for leaves, for what nothing tracks now, and inside of a functional transform for what it differentiates by.
+    None for leaves, for untracked tensors, and for the inputs of a functional transform inside it.
     """
     service = REGISTRY.services.get("Autograd")
     if service is None:
@@ -46,15 +46,15 @@ def grad_fn(tensor: Tensor) -> Any:
 
 
 def context_note() -> str:
-    """What `explain` says of the mode: a line where nothing is recorded."""
+    """The line that `explain` prints when the mode records nothing; "" otherwise."""
     return "" if GRAD.get()[0] else "no_grad  gradients are not recorded"
 
 
-_GENERATOR = 0x20  # CO_GENERATOR, without the import of inspect
+_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
 
 
 class _Mode:
-    """Sets GRAD while entered; as a decorator, around every call of the function, or every step of a generator."""
+    """Sets GRAD while entered. As a decorator, it is entered for each call of a function, or each step of a generator."""
 
     __slots__ = ("_tokens",)
 
@@ -92,7 +92,7 @@ class _Mode:
         return in_mode
 
     def _steps(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """The generator with the mode entered while its own code runs, and left while its user's does."""
+        """The generator, with the mode entered while its own code runs and left while its consumer's code runs."""
         step: Callable[..., Any] = generator.send
         given: Any = None
         while True:
@@ -108,13 +108,13 @@ class _Mode:
                 with self._again():
                     generator.close()
                 raise
-            except BaseException as error:  # noqa: BLE001 - thrown in by the user, for the generator
+            except BaseException as error:  # noqa: BLE001 - thrown in by the consumer; the generator may handle it
                 given = error
                 step = generator.throw
 
 
 class no_grad(_Mode):
-    """Record nothing while entered, at any level. A context manager and a decorator."""
+    """Stop recording at every level while entered. A context manager and a decorator."""
 
     __slots__ = ()
 
@@ -123,7 +123,7 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Record again inside `no_grad`: every level that was recording when the innermost level was entered."""
+    """Resume recording inside `no_grad`, at every level that was recording when the innermost level was entered."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """`enable_grad` or `no_grad` by a flag; takes effect at once, and is undone on exit when used with `with`."""
+    """`enable_grad` or `no_grad`, chosen by a flag. Takes effect at once; a `with` statement undoes it on exit."""
 
     __slots__ = ("_before", "_mode")
 
@@ -160,11 +160,11 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """`no_grad` for code that will never need gradients: what is made in it are inference tensors.
+    """`no_grad` for code that will never need gradients: the tensors made in it are inference tensors.
 
-    They have no version and are never saved for a backward pass: a recorded call that needs one raises AliasError, and so
-    do writes into them outside of the mode. A `clone()` made outside is a normal tensor. Normal tensors stay what they are, and
-    so do views of them. `inference_mode(False)` inside is as if the mode had not been entered.
+    An inference tensor has no version and cannot be saved for a backward pass: a recorded call that would save it raises
+    AliasError, and so does a write into it outside the mode. A `clone()` made outside is a normal tensor. Normal tensors and
+    views of them stay normal inside the mode. `inference_mode(False)` switches the mode off inside it.
     """
 
     __slots__ = ("_guards", "_mode")
@@ -197,12 +197,12 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether anything is recorded now: imperative autograd, or inside of a functional transform that transform at least."""
+    """Whether anything is recorded now, by imperative autograd or by the functional transform that is running."""
     return GRAD.get()[0] != 0
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether `inference_mode` is entered here."""
+    """Whether `inference_mode` is on here."""
     return bool(DISPATCH.get()[0] & INFERENCE)
 
 

@@ -1,6 +1,6 @@
-"""What a tensor says and does about gradients. The fields are core's, what they mean is the Autograd functionality's.
+"""The gradient part of `Tensor`: tracking, `.grad`, `backward` and hooks.
 
-A mixin of `Tensor`: everything here asks the plugin that provides Autograd.
+A mixin. The fields belong to the tensor; the plugin that provides Autograd gives them their meaning.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class GradientMethods:
     def set_gmask(self: Any, mask: int) -> None:
         """Set which gradient levels track the tensor, and the marker bit with it.
 
-        Live views of a base that becomes tracked get the marker too, so that their next use looks at the base again.
+        When a base becomes tracked, its live views get the marker too, so that their next use checks the base again.
         """
         self.gmask = mask
         if mask:
@@ -56,11 +56,11 @@ class GradientMethods:
         self.requires_grad_(value)
 
     def requires_grad_(self: Any, requires_grad: bool = True) -> Tensor:
-        """Track a leaf for imperative autograd, or stop to; returns self.
+        """Track a leaf for imperative autograd, or stop tracking it; returns self.
 
-        Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
-        dtypes without gradients, AliasError for a tensor that is not a leaf or that a functional transform tracks, CallError for
-        anything but True and False.
+        Activates the plugin that provides Autograd. Raises DisabledError when the configuration disables that plugin,
+        DTypeError for dtypes without gradients, AliasError for a tensor that is not a leaf or that a functional transform
+        tracks, CallError for a value other than True and False.
         """
         if requires_grad.__class__ is not bool:
             raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
@@ -75,7 +75,7 @@ class GradientMethods:
             return self  # type: ignore[no-any-return]
         if self.gmask & GRAD.get()[1] & ~1:
             raise AliasError(
-                "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+                "requires_grad_: a running functional transform tracks this tensor, so it cannot become a leaf\n"
                 "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
             )
         key = "Autograd" + self.device.backend.name
@@ -89,25 +89,26 @@ class GradientMethods:
             raise AliasError(
                 "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
             )
-        # What history there is belongs to functional transforms that are over.
+        # Any history left belongs to functional transforms that have ended.
         self.node = None
         self.set_gmask(1)
         return self  # type: ignore[no-any-return]
 
     def detach_(self: Any) -> Tensor:
-        """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view of another tensor."""
+        """Drop the history; returns self, now a leaf that requires no gradient. Raises AliasError for a view."""
         if self.view_of is not None:
             raise AliasError(
-                "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
+                "detach_: a view cannot be detached in place because its base would keep the history; use detach()"
             )
         self.set_gmask(0)
         self.node = None
         return self  # type: ignore[no-any-return]
 
+    # It is None before `backward`. Who reads `.grad` knows that; for the type to say so, each use would need a check.
     @property
-    def grad(self: Any) -> Tensor | None:
-        """The gradient that `backward` accumulated here, or None; with a UserWarning where none is kept."""
-        found: Tensor | None = None if self.extra is None else self.extra.get("grad")
+    def grad(self: Any) -> Tensor:
+        """The gradient that `backward` accumulated here, or None. Warns for a tensor that does not keep one."""
+        found: Any = None if self.extra is None else self.extra.get("grad")
         if found is None and self.node is not None and self.gmask & 1 and not self.retains_grad:
             import warnings
 
@@ -116,7 +117,7 @@ class GradientMethods:
                 UserWarning,
                 stacklevel=2,
             )
-        return found
+        return found  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self: Any, value: Tensor | None) -> None:
@@ -131,17 +132,17 @@ class GradientMethods:
         self.grad = None
 
     def _check_grad(self: Any, value: Any) -> None:
-        """Raise for what cannot be this tensor's gradient."""
+        """Raise if `value` cannot be this tensor's gradient."""
         if not is_tensor(value):
             raise CallError(f"grad must be a tensor or None, not {type(value).__name__}")
         if value is self:
             raise ArgumentError("a tensor cannot be its own grad")
         if value.shape != self.shape:
-            raise ShapeError(f"grad must have the tensor's shape, {list(self.shape)}, this one has {list(value.shape)}")
+            raise ShapeError(f"grad must have the tensor's shape, {list(self.shape)}; got {list(value.shape)}")
         if value.dtype is not self.dtype:
-            raise DTypeError(f"grad must have the tensor's dtype, {self.dtype.name}, this one is {value.dtype.name}")
+            raise DTypeError(f"grad must have the tensor's dtype, {self.dtype.name}; got {value.dtype.name}")
         if value.device != self.device:
-            raise DeviceError(f"grad must be on the tensor's device, {self.device}, this one is on {value.device}")
+            raise DeviceError(f"grad must be on the tensor's device, {self.device}; got one on {value.device}")
 
     @property
     def is_leaf(self: Any) -> bool:
@@ -175,12 +176,12 @@ class GradientMethods:
         return plugins.service("Autograd").register_post_accumulate_grad_hook(self, hook)
 
     def retain_grad(self: Any) -> None:
-        """Keep `.grad` of a tensor that is not a leaf."""
+        """Make `backward` keep `.grad` of this tensor, which is not a leaf."""
         plugins.service("Autograd").retain_grad(self)
 
     @property
     def retains_grad(self: Any) -> bool:
-        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        """Whether this tensor is not a leaf and `retain_grad` was called on it."""
         if not self.gmask:
             return False
         found: bool = plugins.service("Autograd").retains_grad(self)
@@ -188,7 +189,7 @@ class GradientMethods:
 
     @property
     def output_nr(self: Any) -> int:
-        """Which output of `grad_fn` it is."""
+        """The position of this tensor among the outputs of `grad_fn`."""
         if not self.gmask or self.node is None:
             return 0
         number: int = plugins.service("Autograd").output_nr(self)

@@ -1,6 +1,6 @@
-"""Elements on the host: the bytes of a dtype to Python numbers and back, without an array library.
+"""Conversion between Python numbers and the bytes of a dtype, without an array library.
 
-Bytes are little-endian and in row-major order, as `Backend.to_host` gives them and `Backend.from_host` takes them.
+Bytes are little-endian and in row-major order: the format that `to_host` returns and `from_host` accepts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Bytes = bytes | memoryview
 
-# dtype -> the code of `struct`; complex ones are pairs, bfloat16 is the upper half of a float32
+# dtype -> its `struct` code; a complex number is a pair, bfloat16 is the upper half of a float32
 CODES = {
     "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q",
     "uint64": "Q", "float16": "e", "float32": "f", "float64": "d", "bfloat16": "H", "complex64": "f", "complex128": "d",
@@ -44,8 +44,8 @@ def decode_at(data: Bytes, dtype: DType, index: int) -> Any:
 def encode(values: Sequence[Any], dtype: DType) -> bytes:
     """Python numbers as the elements of a dtype.
 
-    Floats are cut to integers where the dtype is one. Raises DTypeError for an integer that does not fit, and for a
-    complex number where the dtype is real.
+    For an integer dtype, floats are truncated. Raises DTypeError for an integer that does not fit, and for a complex
+    number if the dtype is real.
     """
     numbers = [_converted(v, dtype) for v in values]
     if dtype.category == COMPLEX:
@@ -60,7 +60,7 @@ def encode(values: Sequence[Any], dtype: DType) -> bytes:
             bits = 8 * dtype.itemsize
             low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
             wrong = next(number for number in numbers if not low <= number <= high)
-            raise DTypeError(f"{wrong} is no {dtype.name}: it holds {low} to {high}") from None
+            raise DTypeError(f"{wrong} does not fit in {dtype.name} ({low} to {high})") from None
     return b"".join(_packed(code, number) for number in numbers)
 
 
@@ -70,17 +70,17 @@ def _converted(value: Any, dtype: DType) -> Any:
     if dtype.category == COMPLEX:
         return complex(value)
     if isinstance(value, complex):
-        raise DTypeError(f"{value} is complex and has no value as {dtype.name}")
+        raise DTypeError(f"{value} is complex and cannot be converted to {dtype.name}")
     if dtype.category == FLOAT:
         return float(value)
     try:
         return int(value)
     except (OverflowError, ValueError):
-        raise DTypeError(f"{value} has no value as {dtype.name}") from None
+        raise DTypeError(f"{value} cannot be converted to {dtype.name}") from None
 
 
 def _packed(code: str, number: float) -> bytes:
-    """A float that is too large for the code becomes infinite, as a conversion would make it."""
+    """The bytes of a float; one that is too large becomes infinite, as in a dtype conversion."""
     try:
         return struct.pack(f"<{code}", number)
     except OverflowError:
@@ -97,13 +97,13 @@ def _bfloat16_bits(number: float) -> int:
 
 # ---- other libraries' elements
 
-# the code in a buffer's format -> dtype; "l" and "L" have the platform's size
+# code in a buffer's format string -> dtype; the sizes of "l" and "L" depend on the platform
 _FORMATS = {code: name for name, code in CODES.items() if name not in ("bfloat16", "complex64", "complex128")}
 _FORMATS |= {"Zf": "complex64", "Zd": "complex128", "F": "complex64", "D": "complex128"}
 
 
 def buffer_dtype(view: memoryview) -> DType | None:
-    """The dtype of a buffer's elements, None where there is none of that format in this machine's byte order."""
+    """The dtype of a buffer's elements, or None if no dtype has that format in this machine's byte order."""
     code = view.format.lstrip("@=<" if struct.pack("=H", 1) == struct.pack("<H", 1) else "@=>")
     if code in ("l", "L", "n", "N"):
         code = {4: "i", 8: "q"}[view.itemsize] if code in "ln" else {4: "I", 8: "Q"}[view.itemsize]
@@ -112,7 +112,7 @@ def buffer_dtype(view: memoryview) -> DType | None:
 
 
 def foreign_dtype(dtype: Any) -> DType | None:
-    """The dtype that another library's dtype object names ("float32", "torch.float32"), or None."""
+    """The dtype with the name of another library's dtype object ("float32", "torch.float32"), or None."""
     name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
     try:
         return dtype_named(name)

@@ -1,26 +1,28 @@
 """`x[index]` and `x[index] = value`, with PyTorch's meaning, in terms of operators.
 
-Integers, slices, None and `...` become views, one after the other; what remains, tensors and lists, goes to `index` or
-`index_put_` in one call. So an integer takes no part in where the selected dims go, unlike in NumPy.
+Integers, slices, None and `...` become views, one after the other; tensors and lists then go to `index` or `index_put_`
+in one call. So, unlike in NumPy, an integer does not influence where the selected dims go.
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device
 from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from turnout_aten.tensor.devices import TensorDevice
+
 
 def get(tensor: Tensor, index: Any) -> Tensor:
-    """`tensor[index]`: a view where integers, slices, None and `...` suffice, else a copy.
+    """`tensor[index]`: a view if the index consists of integers, slices, None and `...`, else a copy.
 
-    Raises DimError for an index out of range or too many of them, CallError for what is no index.
+    Raises DimError for an index out of range or too many indices, CallError for an object that is not an index.
     """
     made: Tensor
     if index.__class__ is int:
@@ -34,9 +36,9 @@ def get(tensor: Tensor, index: Any) -> Tensor:
 
 
 def set(tensor: Tensor, index: Any, value: Any) -> None:
-    """`tensor[index] = value`: a number or a tensor that expands to what `tensor[index]` is, written in place.
+    """`tensor[index] = value`, in place. `value` is a number, or a tensor that expands to the shape of `tensor[index]`.
 
-    Raises as `get` does; ShapeError for a value that does not fit, CallError for one that is neither number nor tensor.
+    Raises as `get` does, ShapeError for a value that does not fit, CallError for one that is neither a number nor a tensor.
     """
     viewed, tensors = _apply(tensor, index)
     if not isinstance(value, Tensor):
@@ -46,7 +48,7 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
             aten.fill___Scalar(viewed, value)
             return
         value = aten.full((), value, dtype=tensor.dtype, device=tensor.device)
-    # Leading dims of length 1 may be more than the target has.
+    # The value may have more dims than the target if the additional leading ones have length 1.
     shape = value.shape
     while shape and shape[0] == 1:
         shape = shape[1:]
@@ -61,7 +63,7 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
 
 
 def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
-    """The view after everything but tensors, and the index tensors by dim of it, None where there is none."""
+    """The view that everything but tensors gives, and the index tensor of each of its dims, or None."""
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([_item(item, tensor.device) for item in items])
     missing = tensor.ndim - sum([_dims(item) for item in items])
@@ -83,12 +85,12 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
             dim += 1
         elif item is Ellipsis:
             if seen_ellipsis:
-                # differs from torch: two are refused, as in NumPy; torch gives the second a length of its own.
-                raise DimError("an index can have one ellipsis ('...') only")
+                # differs from torch: a second ellipsis is refused, as in NumPy; torch reads it as a full slice.
+                raise DimError("an index can have only one ellipsis ('...')")
             seen_ellipsis = True
             dim += missing
         elif item.__class__ is bool:
-            # x[True] is x[None] and x[False] none of it: a new dim, of which index 0 is selected or nothing.
+            # x[True] equals x[None], and x[False] is empty: both add a dim and select index 0 or nothing from it.
             viewed = aten.unsqueeze(viewed, dim)
             _put(tensors, dim, _tensor([0] if item else [], int64, tensor.device))
             dim += 1
@@ -99,14 +101,14 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
 
 
 def _put(tensors: list[Tensor | None], dim: int, item: Tensor) -> None:
-    # A mask of n dims is one entry that stands for n.
+    # A mask of n dims is one entry for n dims.
     taken = sum([1 if t is None else _dims(t) for t in tensors])
     tensors.extend([None] * (dim - taken))
     tensors.append(item)
 
 
 def _dims(item: Any) -> int:
-    """How many dims an item takes."""
+    """How many dims an item consumes."""
     if item is None or item is Ellipsis or item.__class__ is bool:
         return 0
     return item.ndim if isinstance(item, Tensor) and item.dtype is bool_ else 1
@@ -125,7 +127,7 @@ def _bound(value: Any) -> int:
         raise CallError(f"a slice takes integers, got {type(value).__name__}") from None
 
 
-def _item(item: Any, device: Device) -> Any:
+def _item(item: Any, device: TensorDevice) -> Any:
     """An item as an int, bool, slice, None, Ellipsis or an index tensor; lists become tensors on `device`."""
     if item.__class__ in _PLAIN or item is None or item is Ellipsis:
         return item
@@ -145,16 +147,16 @@ def _item(item: Any, device: Device) -> Any:
     if hasattr(item, "__index__"):
         return int(item.__index__())
     raise CallError(
-        f"an index is made of ints, slices, None, '...', bools, lists and integer or bool tensors; got {type(item).__name__}"
+        f"an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got {type(item).__name__}"
     )
 
 
 _PLAIN = frozenset({int, bool, slice})
-_BATCHED = KEYS.bit("Batched")  # an index inside vmap is another number for each example
+_BATCHED = KEYS.bit("Batched")  # inside vmap an index can be a different number for each example
 
 
-def _tensor(data: Any, dtype: Any, device: Device) -> Tensor:
-    """An index tensor from nested lists: bool where all elements are bools, else int64."""
+def _tensor(data: Any, dtype: Any, device: TensorDevice) -> Tensor:
+    """An index tensor from nested lists: bool if all elements are bools, else int64."""
     values: list[Any] = []
     shape = _flatten(data, values)
     if dtype is None:
@@ -171,13 +173,13 @@ def _flatten(data: Any, values: list[Any]) -> tuple[int, ...]:
         data = data.tolist()
     if not isinstance(data, (list, tuple, range)):
         if data is None or data is Ellipsis or isinstance(data, slice):
-            # differs from torch: a list is one index, as in NumPy and as PyTorch warns that it will be.
+            # differs from torch: a list is one index, as in NumPy and, as a warning announces, in future PyTorch.
             raise CallError(
-                f"a list used as an index holds {data!r}; it is one index, and several are written in a tuple: x[:, [1, 3]]"
+                f"a list used as an index holds {data!r}, but it is one index; write several as a tuple: x[:, [1, 3]]"
             )
         values.append(data)
         return ()
     shapes = [_flatten(element, values) for element in data]
     if any(shape != shapes[0] for shape in shapes):
-        raise CallError("a list used as an index must be rectangular: its lists must be equally long")
+        raise CallError("a list used as an index must be rectangular: its inner lists must have the same length")
     return (len(shapes), *(shapes[0] if shapes else ()))

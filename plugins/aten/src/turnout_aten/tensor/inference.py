@@ -1,12 +1,12 @@
-"""Inference tensors: what `inference_mode` makes, without versions and never part of a gradient.
+"""Inference tensors: tensors made in `inference_mode`, without versions and never part of a gradient.
 
-While the mode is entered the key Inference is in the state, above Autograd: every call passes here, goes on with Autograd left
-out, and its new tensors get a storage of another class and the key. The storage refuses to say its version, which whoever saves
-a tensor asks for, so saving costs nothing more. Outside of the mode the key on the tensors brings calls here: writes are
-refused before anything is written.
+Inside the mode the key Inference is included, above Autograd. Every call passes through this module, continues without Autograd,
+and its new tensors get the key and a storage of another class. That storage raises when its version is read. Saving a tensor
+for backward always reads the version, so the check adds no cost. Outside the mode the key on the tensors brings calls here, and
+writes are refused before anything is written.
 
-Functional gradients do not care: while one of their levels records, the mode is as if it had not been entered, and inference
-tensors may be saved, but not written.
+Functional gradients ignore the mode: while one of their levels records, the mode counts as off. Inference tensors can then be
+saved, but not written.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 _BELOW = ~INFERENCE
 _UNRECORDED = BELOW_AUTOGRAD & _BELOW
 _NO_VIEWS = _BELOW & ~KEYS.bit("ADInplaceOrView")
-_IMPERATIVE = 1  # the bit of gradients that are not functional
+_IMPERATIVE = 1  # the bit of imperative autograd
 
 
-_LET: Any = Storage.__dict__["ver"]  # the slot, which means here: 1 once a functional gradient saved the tensor
+_LET: Any = Storage.__dict__["ver"]  # the slot of `ver`; 1 here means that a functional gradient has saved the tensor
 
 
 class InferenceStorage(Storage):
@@ -46,7 +46,7 @@ class InferenceStorage(Storage):
 
     @property
     def ver(self) -> int:
-        """0 inside of the mode; raises AliasError outside, where whoever asks wants to save the tensor."""
+        """0 inside the mode. Outside, reading it means that the tensor is about to be saved: raises AliasError."""
         if GRAD.get()[0] & ~_IMPERATIVE:
             _LET.__set__(self, 1)
         elif not DISPATCH.get()[0] & INFERENCE and not _LET.__get__(self):
@@ -64,7 +64,7 @@ def _inside() -> bool:
 
 
 def mark(tensor: Tensor) -> Tensor:
-    """Make a fresh tensor, which shares no memory with a normal one, an inference tensor; returns it."""
+    """Turn a new tensor, which shares no memory with a normal one, into an inference tensor; returns it."""
     storage = tensor.shared_storage().memory
     storage.__class__ = InferenceStorage
     _LET.__set__(storage, 0)
@@ -73,7 +73,7 @@ def mark(tensor: Tensor) -> Tensor:
 
 
 def made(tensor: Tensor) -> Tensor:
-    """The tensor that a function outside of dispatch made: an inference tensor inside of the mode."""
+    """A tensor that was made without dispatch; inside the mode it becomes an inference tensor."""
     return mark(tensor) if _inside() else tensor
 
 
@@ -90,7 +90,8 @@ def _making(op: Operator) -> Callable[..., Any]:
 
     def make_inference(ks: int, *args: Any) -> Any:
         inside = _inside()
-        # A composite stands at Autograd: below it, its writes and views would be counted beside those of what it calls.
+        # A composite kernel stands at Autograd. Below that key, its writes and views would be counted twice: here and in its
+        # calls.
         ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
         if is_view and any(map(_is_inference, tensors_in(args))):
             ks &= _NO_VIEWS  # a view has no version to follow

@@ -1,6 +1,6 @@
-"""Tensors and everything outside: Python numbers, NumPy arrays, DLPack.
+"""Exchange with the outside: Python numbers, NumPy arrays, DLPack.
 
-Core imports no array library: what needs one is asked of the tensor's backend.
+No array library is imported here: the tensor's backend does what needs one.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, device
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.tensor import host_bytes as elements
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import wrap
@@ -19,7 +19,7 @@ from turnout_aten.tensor.tensor import wrap
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
-# DLPack's own numbers of device types, and the device strings that mean the same memory.
+# DLPack's device type numbers, and the device types here that have the same memory.
 DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
 
 
@@ -31,7 +31,7 @@ def item(tensor: Tensor) -> Any:
     from turnout.registry.namespaces import ops
 
     if tensor.numel() != 1:
-        raise ArgumentError(f"item: a tensor with {tensor.numel()} elements is not one number")
+        raise ArgumentError(f"item: expected a tensor with one element, got {tensor.numel()} elements; use tolist()")
     return ops.aten._local_scalar_dense.default(tensor)
 
 
@@ -42,7 +42,7 @@ def tolist(tensor: Tensor) -> Any:
 
 
 def host_bytes(tensor: Tensor) -> bytes | memoryview:
-    """The elements as host bytes; pending work is finished first."""
+    """The elements as host bytes. Waits for pending work."""
     return tensor.device.backend.to_host(tensor.array)
 
 
@@ -66,14 +66,14 @@ def _empty_lists(shape: tuple[int, ...]) -> list[Any]:
 def numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the tensor's memory.
 
-    Raises AliasError for a tensor that requires a gradient, CallError for one on a device that the host cannot reach;
-    `force=True` detaches it and copies it to `cpu` where that is needed.
+    Raises AliasError for a tensor that requires a gradient, CallError for one on a device that the host cannot reach.
+    `force=True` detaches the tensor and copies it to `cpu` if needed.
     """
     if force:
         tensor = tensor.detach()
         made = tensor.device.backend.numpy(tensor.array)
         return made if made is not None else numpy(tensor.to(device="cpu"))
-    # Kernels that run below Autograd may look: nothing that they compute is recorded.
+    # Kernels that run below Autograd may read the array: nothing that they compute is recorded.
     if tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
         raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
@@ -83,7 +83,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
 
 
 def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What `numpy.asarray(tensor)` gets. Raises as `numpy` does, and ValueError where `copy=False` cannot be kept."""
+    """The result of `numpy.asarray(tensor)`. Raises as `numpy` does, and ValueError if `copy=False` needs a copy."""
     made = numpy(tensor)
     if dtype is not None and made.dtype != dtype:
         if copy is False:
@@ -93,9 +93,9 @@ def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor on `cpu` over a NumPy array's memory: writing into one changes the other.
+    """A tensor on `cpu` that shares a NumPy array's memory: writing into one changes the other.
 
-    Raises CallError for anything but an array, DTypeError for one whose dtype, byte order or strides no tensor has.
+    Raises CallError for any other object, DTypeError for an array whose dtype, byte order or strides a tensor cannot have.
     """
     place = device("cpu")
     adopted = place.backend.adopt(array)
@@ -105,7 +105,7 @@ def from_numpy(array: Any) -> Tensor:
         if elements.foreign_dtype(array.dtype) is None or not array.dtype.isnative:
             raise DTypeError(f"from_numpy: no tensor has dtype {array.dtype}")
         raise DTypeError(
-            f"from_numpy: strides {array.strides} are negative or no multiples of the element size; copy the array first"
+            f"from_numpy: strides {array.strides} are negative or not multiples of the element size; copy the array first"
         )
     if not getattr(array, "flags", adopted.flags).writeable:
         warnings.warn(
@@ -113,15 +113,15 @@ def from_numpy(array: Any) -> Tensor:
         )
     made = wrap(adopted, place.backend.current_device())
     if any(length > 1 and stride == 0 for length, stride in zip(made.shape, made.stride(), strict=True)):
-        made.shared_storage()  # its elements share memory: writes must take the path that looks
+        made.shared_storage()  # its elements share memory: writes must take the path that checks for overlap
     return inference_made(made)
 
 
 def cuda_array(tensor: Tensor) -> Any:
-    """`__cuda_array_interface__` of a tensor whose array has one, for Numba and others.
+    """`__cuda_array_interface__` of a tensor, used by Numba and others.
 
-    Raises AttributeError for memory that is not a CUDA device's, so that `hasattr` says no, CallError for a tensor that requires
-    a gradient.
+    Raises AttributeError for memory outside a CUDA device, so that `hasattr` returns False; CallError for a tensor that
+    requires a gradient.
     """
     made = getattr(tensor.array, "__cuda_array_interface__", None)
     if made is None:
@@ -145,7 +145,7 @@ def to_dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A DLPack capsule over the tensor's memory. Raises BufferError where the protocol asks for it."""
+    """A DLPack capsule over the tensor's memory. Raises BufferError where the protocol requires it."""
     if tensor.requires_grad:
         raise BufferError("a tensor that requires a gradient cannot be exported through DLPack; detach() it first")
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
@@ -154,14 +154,14 @@ def to_dlpack(
 
 
 def dlpack_device(tensor: Tensor) -> tuple[int, int]:
-    """(type, index) of the tensor's device in DLPack's numbers."""
+    """The tensor's device as DLPack's (type, index)."""
     return tensor.device.backend.dlpack_device(tensor.array)
 
 
 def from_dlpack(value: Any) -> Tensor:
-    """A tensor over the memory of any object with `__dlpack__` and `__dlpack_device__`.
+    """A tensor that shares the memory of any object with `__dlpack__` and `__dlpack_device__`.
 
-    Raises CallError for an object without them or on a device that no backend has, BufferError from the exporter.
+    Raises CallError for an object without these methods or on a device without a backend. BufferError comes from the exporter.
     """
     if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
         raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")
@@ -170,5 +170,5 @@ def from_dlpack(value: Any) -> Tensor:
     if name is None:
         raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
     backend = device(name).backend
-    place: Device = backend.resolve_device(device(name, int(index)))
+    place = backend.resolve_device(device(name, int(index)))
     return inference_made(wrap(backend.from_dlpack(value), place))

@@ -1,7 +1,7 @@
-"""The levels that functionalities put a tensor on: gradients that record, vmaps that are entered, and the clock of versions.
+"""The levels of a thread: gradient levels that record, active vmaps, and the clock of versions.
 
-Tensors carry what Autograd and Batched attach to them, so what joins those stands here. The plugins own the values: Autograd sets
-GRAD, Batched sets LEVELS and installs how a tensor is taken from one level to another.
+The plugins own the values: Autograd sets GRAD; Batched sets LEVELS and installs the functions that move a tensor between levels.
+They stand here because both plugins and `Tensor` read them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# (enabled, allowed): gradient levels that record now, and those that enable_grad may turn on. Bit 0 is imperative autograd.
+# (enabled, allowed): gradient levels that record now, and levels that enable_grad may turn on. Bit 0 is imperative autograd.
 GRAD: ContextVar[tuple[int, int]] = ContextVar("turnout.grad", default=(1, 1))
 # The active vmap levels, outermost first.
 LEVELS: ContextVar[tuple[Any, ...]] = ContextVar("turnout.levels", default=())
@@ -56,7 +56,7 @@ def install_lowering(
 
 
 def lower(tensor: Any, levels: tuple[Any, ...]) -> Any:
-    """`tensor` with the batch dims of `levels` in front, outermost first; itself when there are none."""
+    """`tensor` with the batch dims of `levels` in front, outermost first. Returns `tensor` if `levels` is empty."""
     return _LOWERING[-1][0](tensor, levels) if levels else tensor
 
 
@@ -66,9 +66,9 @@ def raise_(tensor: Any, levels: tuple[Any, ...]) -> Any:
 
 
 def peel(tensor: Any) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
-    """(the plain tensor under all vmaps, the levels that it is batched at, the order of its dims that puts their dims in front).
+    """(plain, levels, order): the tensor under all vmaps, the levels that batch it, and the dim order that puts those first.
 
-    `lower(tensor, levels)` is the plain tensor with its dims in that order.
+    `lower(tensor, levels)` is `plain` with its dims in `order`.
     """
     if not LEVELS.get():
         return tensor, (), tuple(range(tensor.ndim))

@@ -1,7 +1,7 @@
-"""The text of a tensor, in PyTorch's layout: `tensor([1., 2.])`, long ones shortened, what is unusual named at the end.
+"""The text of a tensor, in PyTorch's layout: `tensor([1., 2.])`.
 
-It reads the elements that it shows from the host bytes and calls no operator, so that printing never shows up in a
-trace.
+Large tensors are shortened; an unusual device, dtype or gradient state follows the elements. The elements are read from the
+host bytes without calling an operator, so printing never appears in a trace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PREFIX = "tensor("
 
 
 def tensor_text(tensor: Tensor) -> str:
-    """What `repr(tensor)` is."""
+    """The text of `repr(tensor)`."""
     indent = len(_PREFIX)
     try:
         body = _body(tensor, indent)
@@ -53,14 +53,14 @@ def _body(tensor: Tensor, indent: int) -> str:
 
 
 class _Gap:
-    """Stands for the elements left out."""
+    """A marker for omitted elements."""
 
 
 _GAP = _Gap()
 
 
 def _tree(data: bytes | memoryview, tensor: Tensor, shape: Sequence[int], start: int, short: bool) -> Any:
-    """The shown elements as nested lists, `_GAP` where some are left out. `start` is the first one's index."""
+    """The shown elements as nested lists, with `_GAP` for omitted ones. `start` is the index of the first element."""
     dtype = tensor.dtype
     if not shape:
         return elements.decode_at(data, dtype, start)
@@ -93,7 +93,7 @@ def _lines(tree: list[Any], dims: int, indent: int, formatter: _Formatter) -> st
 
 
 class _Formatter:
-    """Writes the numbers of one tensor alike, right-aligned to the longest."""
+    """Formats all numbers of one tensor the same way, right-aligned to the longest."""
 
     width = 0
 
@@ -109,7 +109,7 @@ class _Formatter:
 
 
 class _FloatFormatter(_Formatter):
-    """Whole numbers as "1.", others with four digits, either in scientific notation where sizes differ too much."""
+    """Whole numbers as "1.", others with four digits; scientific notation if the magnitudes differ too much."""
 
     def __init__(self, values: Sequence[float]) -> None:
         counted = [v for v in values if math.isfinite(v) and v]
@@ -128,7 +128,7 @@ class _FloatFormatter(_Formatter):
 
 
 class _ComplexFormatter(_Formatter):
-    """Real and imaginary parts, each with a formatter of its own."""
+    """Real and imaginary parts, each with a separate formatter."""
 
     def __init__(self, values: Sequence[complex]) -> None:
         self.real = _FloatFormatter([v.real for v in values])
@@ -147,7 +147,7 @@ def _formatter(values: Sequence[Any], category: int) -> _Formatter:
     return _FloatFormatter(values) if category == FLOAT else _Formatter().fit(values)
 
 
-# ---- what stands behind the elements
+# ---- after the elements
 
 
 def _suffixes(tensor: Tensor, body: str) -> list[str]:
@@ -174,7 +174,7 @@ def _node_name(node: Any) -> str:
 
 
 def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """The suffixes after the elements, on a line of their own where they do not fit."""
+    """The text with its suffixes. A suffix that does not fit on the line starts a new one."""
     length = len(text) - text.rfind("\n") - 1
     for suffix in suffixes:
         if length + len(suffix) + 2 > LINE:

@@ -1,8 +1,7 @@
-"""Random numbers: `Generator`, a seed and an offset, and the default one of each device.
+"""Random numbers: `Generator` (a seed and an offset) and the default generator of each device.
 
-A random operator reserves as many 64-bit words as it needs and asks the backend for the bits of (seed, offset): they
-are a pure function of both, so results depend neither on thread timing nor on the backend. Reserving is the only
-state that changes.
+A random operator reserves as many 64-bit words as it needs and asks the backend for the bits of (seed, offset). The bits are
+a pure function of both, so results do not depend on thread timing or on the backend. Reserving is the only change of state.
 """
 
 from __future__ import annotations
@@ -11,24 +10,25 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from turnout.devices import Device
-from turnout.devices import device as device_named
 from turnout.errors import CallError
 from turnout.registry import REGISTRY
+from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
+    from turnout.devices import Device
+
     State = tuple[int, int]
 
 _LOCK = threading.Lock()
 _WORD = (1 << 64) - 1
-_DEFAULT_SEED = 67280421310721  # what every process starts from, so that a program without a seed repeats itself
+_DEFAULT_SEED = 67280421310721  # the seed of every process, so that a program that sets no seed is reproducible
 
 
 class Generator:
     """A source of random numbers for tensors on one device.
 
-    device  where its numbers are made
-    keys    the backend's bit: a call that is given a generator goes to its device
+    device  the device on which its numbers are made
+    keys    the backend's bit: a call with a generator runs on that generator's device
     """
 
     __slots__ = ("_offset", "_seed", "device")
@@ -46,7 +46,7 @@ class Generator:
         return keys.backend_bit(self.device.backend.name) | keys.bit("Dense")
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start over from a seed, any int; negative ones count from 2**64. Returns self."""
+        """Restart from a seed. Any int is valid; a negative one counts back from 2**64. Returns self."""
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise CallError(f"manual_seed: argument 'seed' must be an int, got {type(seed).__name__}")
         with _LOCK:
@@ -54,31 +54,31 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start over from a seed of the operating system, which is returned."""
+        """Restart from a seed taken from the operating system. Returns the seed."""
         fresh = int.from_bytes(os.urandom(8), "little")
         self.manual_seed(fresh)
         return fresh
 
     def initial_seed(self) -> int:
-        """The seed it was started from."""
+        """The seed from which the generator started."""
         return self._seed
 
     def reserve(self, count: int) -> State:
-        """(seed, offset) of `count` words that nobody else gets."""
+        """The (seed, offset) of `count` words, reserved for the caller."""
         with _LOCK:
             offset = self._offset
             self._offset = (offset + count) & _WORD
             return self._seed, offset
 
     def get_state(self) -> State:
-        """What `set_state` takes: (seed, offset)."""
+        """The state as `set_state` accepts it: (seed, offset)."""
         with _LOCK:
             return self._seed, self._offset
 
     def set_state(self, state: State) -> Generator:
-        """Go on from a state that `get_state` gave. Returns self."""
+        """Continue from a state that `get_state` returned. Returns self."""
         if len(state) != 2 or not all(isinstance(part, int) and 0 <= part <= _WORD for part in state):
-            raise CallError(f"set_state: expected what get_state() returns, two ints of 64 bits, got {state!r}")
+            raise CallError(f"set_state: expected a state from get_state(), two ints of 64 bits; got {state!r}")
         with _LOCK:
             self._seed, self._offset = state
         return self
@@ -103,7 +103,7 @@ _PROCESS_SEED = [_DEFAULT_SEED]
 
 
 def default_generator(device: str | Device = "cpu") -> Generator:
-    """The generator that random operators on a device use when they are given none."""
+    """The generator that random operators on a device use by default."""
     named = device_named(device)
     named = named.backend.resolve_device(named)
     found = _DEFAULTS.get(named)
@@ -115,7 +115,7 @@ def default_generator(device: str | Device = "cpu") -> Generator:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generators of all devices over from a seed, those that are made later included.
+    """Restart the default generators of all devices from a seed, including generators that do not exist yet.
 
     Returns the default generator of the default device.
     """
@@ -130,12 +130,12 @@ def manual_seed(seed: int) -> Generator:
 
 
 def initial_seed() -> int:
-    """The seed that the default generators were started from."""
+    """The seed from which the default generators started."""
     return _PROCESS_SEED[0]
 
 
 def seed() -> int:
-    """Start the default generators over from a seed of the operating system, which is returned."""
+    """Restart the default generators from a seed taken from the operating system. Returns the seed."""
     fresh = int.from_bytes(os.urandom(8), "little")
     manual_seed(fresh)
     return fresh

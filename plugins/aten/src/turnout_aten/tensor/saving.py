@@ -1,9 +1,8 @@
-"""Copies of tensors that outlive them: deepcopy, pickle, and files.
+"""Copies that outlive a tensor: deepcopy, pickle, and files.
 
-All three write down a tensor as a storage (dtype, device, bytes) and a place in it; tensors that share a storage share the copy,
-and one tensor met twice is one tensor in the copy. deepcopy and pickle keep the class and the attributes of an instance of a
-subclass. Files hold data only: a zip archive of one JSON document and the bytes; reading one runs no code of
-its own.
+All three record a tensor as a storage (dtype, device, bytes) and its place in the storage. Tensors that share a storage share the
+copy, and a tensor that occurs twice is one tensor in the copy. deepcopy and pickle keep the class and the attributes of a
+subclass instance. Files hold only data: a zip archive of one JSON document and the bytes. Reading a file never runs code from it.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from turnout.devices import Device, device
+from turnout.devices import Device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
 from turnout_aten.functions import return_types
+from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
@@ -30,6 +30,8 @@ from turnout_aten.tensor.tensor import Tensor, wrap
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from turnout_aten.tensor.devices import TensorDevice
+
     Place = tuple[int, tuple[int, ...], tuple[int, ...]]
     MapLocation = str | Device | Mapping[str, str] | Callable[[str], str | Device | None] | None
 
@@ -37,7 +39,7 @@ FORMAT, VERSION = "turnout", 1
 
 
 def _place(tensor: Tensor) -> Place:
-    """Where a tensor lies in its storage: offset, shape, strides, in elements."""
+    """The place of a tensor in its storage: offset, shape, strides, in elements."""
     offset = tensor.offset if tensor.storage is not None else 0
     return offset, tensor.shape, tensor.stride()
 
@@ -52,7 +54,7 @@ def _flat(tensor: Tensor) -> Any:
     return backend.strided(root, (backend.storage_size(root),), (1,), 0)
 
 
-def _at(flat: Any, place: Place, where: Device, storage: Storage | None) -> Tensor:
+def _at(flat: Any, place: Place, where: TensorDevice, storage: Storage | None) -> Tensor:
     """A tensor at a place of a flat array."""
     offset, shape, strides = place
     made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), offset), where)
@@ -65,7 +67,7 @@ def _at(flat: Any, place: Place, where: Device, storage: Storage | None) -> Tens
 
 
 def _state(tensor: Tensor) -> Any:
-    """What a subclass adds to an instance, as `__getstate__` of it says; by default its attributes. None for nothing."""
+    """The state that a subclass adds to an instance, from its `__getstate__`; by default the attributes. None if empty."""
     state: Any = tensor.__getstate__()
     if type(tensor).__getstate__ is not object.__getstate__:
         return state
@@ -75,7 +77,7 @@ def _state(tensor: Tensor) -> Any:
 
 
 def _restore(tensor: Tensor, state: Any) -> None:
-    """Give an instance what `_state` said."""
+    """Restore the state that `_state` returned."""
     if state is None:
         return
     if hasattr(tensor, "__setstate__"):
@@ -112,7 +114,7 @@ def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
 def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with the same values, gradient included; tensors that share memory share it in the copy.
 
-    Raises AliasError for a tensor with history, or one that a functional transform tracks: its graph would have to be copied too.
+    Raises AliasError for a tensor with history, or one that a functional transform tracks, because the graph is not copied.
     """
     found = memo.get(id(tensor))
     if found is not None:
@@ -140,14 +142,14 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 class Memory:
-    """A storage as pickle sees it: one object for all tensors that share it, which pickle's own memo keeps together.
+    """A storage as pickle sees it: one object for all tensors that share it, so that pickle's memo keeps them together.
 
-    It holds the storage, whose id therefore stays its own while the record lives.
+    It holds a reference to the storage, so that the id is not reused while the record lives.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "flat", "owner")
 
-    def __init__(self, flat: Any, dtype: DType, where: Device, owner: Storage | None) -> None:
+    def __init__(self, flat: Any, dtype: DType, where: TensorDevice, owner: Storage | None) -> None:
         self.flat = flat
         self.dtype = dtype
         self.device = where
@@ -176,7 +178,7 @@ def _memory(tensor: Tensor) -> Memory:
 
 
 def reduce(tensor: Tensor, protocol: Any = None) -> tuple[Any, ...]:
-    """What pickle stores. A tensor with history comes back as a leaf that requires a gradient; `.grad` is left out."""
+    """The parts that pickle stores. A tensor with history comes back as a leaf that requires a gradient, without `.grad`."""
     made = (_memory(tensor), _place(tensor), bool(tensor.gmask & 1))
     cls = type(tensor)
     return (_read_tensor, made) if cls is Tensor else (_read_tensor, (*made, cls), _state(tensor))
@@ -200,8 +202,8 @@ def _read_tensor(memory: Memory, place: Place, requires_grad: bool, cls: type[Te
 def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write tensors in dicts, lists and tuples, with numbers, strings and None, to a file.
 
-    A file of that name is replaced when everything is written. Raises CallError, naming the place, for any other
-    object, instances of Tensor's subclasses included; no file is left then.
+    An existing file is replaced only when everything has been written. Raises CallError, naming the place, for any other
+    object, including instances of subclasses of Tensor. Then no file is left behind.
     """
     writer = _Writer()
     tree = writer.tree(obj, "obj")
@@ -226,7 +228,7 @@ class _Writer:
         self.blobs: list[Any] = []
         self.known: dict[int, int] = {}
         self.tensors: dict[int, int] = {}
-        self.kept: list[Any] = []  # so that no id is used again while writing
+        self.kept: list[Any] = []  # so that no id is reused while writing
         self.open: set[int] = set()
 
     def tree(self, obj: Any, where: str) -> Any:
@@ -265,7 +267,7 @@ class _Writer:
     def tensor_or_again(self, tensor: Tensor, where: str) -> dict[str, Any]:
         if type(tensor) is not Tensor:
             raise CallError(
-                f"save: {where} is a {type(tensor).__name__}; files hold data, no classes\n"
+                f"save: {where} is a {type(tensor).__name__}; files hold data, not classes\n"
                 "  to fix  save turnout.as_subclass(t, turnout.Tensor), or use pickle"
             )
         number = self.tensors.get(id(tensor))
@@ -302,13 +304,12 @@ class _Writer:
 
 
 def load(path: str | os.PathLike[str] | IO[bytes], *, map_location: MapLocation = None) -> Any:
-    """What `save` wrote.
+    """Read an object that `save` wrote.
 
-    map_location  None for the devices that were saved, one device for everything, or a mapping or function from a saved
-                  device string to another; a function may return None for the saved one
+    map_location  None: the saved devices. A device: that device for everything. A mapping or function: from a saved device
+                  string to a device; None keeps the saved one
 
-    Raises FileFormatError for a file that `save` did not write or that was damaged, OSError for one that cannot be
-    read.
+    Raises FileFormatError for a file that `save` did not write or that is damaged, OSError for a file that cannot be read.
     """
     name = str(path) if isinstance(path, (str, os.PathLike)) else getattr(path, "name", "the file")
     try:
@@ -319,13 +320,13 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, map_location: MapLocation 
 
 
 class _Reader:
-    """Turns the document back into objects. Everything in it is checked: the file may come from anywhere."""
+    """Turns the document back into objects. Everything in it is checked because the file may come from anywhere."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str, map_location: MapLocation) -> None:
         self.archive = archive
         self.name = name
         self.map_location = map_location
-        self.loaded: dict[int, tuple[Any, Device, Storage]] = {}
+        self.loaded: dict[int, tuple[Any, TensorDevice, Storage]] = {}
         self.tensors: list[Tensor] = []
         self.storages: list[Any] = []
 
@@ -338,7 +339,7 @@ class _Reader:
         except KeyError:
             raise self.wrong("it has no data.json") from None
         if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise self.wrong("its data.json does not say so")
+            raise self.wrong("its data.json names another format")
         if head.get("version") != VERSION:
             found = head.get("version")
             raise FileFormatError(f"load: {self.name} has format version {found}, this Turnout reads version {VERSION}")
@@ -379,14 +380,14 @@ class _Reader:
         flat, where, storage = self.storage(row["storage"])
         offset, shape, strides = row["offset"], tuple(row["shape"]), tuple(row["strides"])
         if not all(type(n) is int and n >= 0 for n in (offset, *shape, *strides)) or len(shape) != len(strides):
-            raise self.wrong("a tensor's shape, strides or offset are no sizes")
+            raise self.wrong("a tensor's shape, strides or offset are not sizes")
         reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         if reach > flat.shape[0]:
             raise self.wrong("a tensor reaches beyond its storage")
         made = _at(flat, (offset, shape, strides), where, storage)
         return made.requires_grad_() if row["requires_grad"] else made
 
-    def storage(self, number: int) -> tuple[Any, Device, Storage]:
+    def storage(self, number: int) -> tuple[Any, TensorDevice, Storage]:
         found = self.loaded.get(number)
         if found is None:
             row = self.storages[number]
@@ -407,7 +408,7 @@ class _Reader:
         return found
 
     def without_data(self, place: str, size: int, kind: DType) -> Any:
-        """A storage that had no data stays where it was; on a device that has data the file is incomplete."""
+        """A storage on a device without data, such as meta. On any other device the file is incomplete."""
         where = device(place)
         flat = where.backend.empty((0,), kind, where)
         try:
@@ -416,7 +417,7 @@ class _Reader:
             return where.backend.empty((size,), kind, where)
         raise self.wrong(f"the data of a storage on {place} is missing")
 
-    def location(self, saved: str) -> Device:
+    def location(self, saved: str) -> TensorDevice:
         wanted: Any = self.map_location
         if callable(wanted):
             wanted = wanted(saved)

@@ -1,4 +1,4 @@
-"""What tensors over one memory share: the root array, the version counter, and how each differentiable view came to be."""
+"""`Storage`, shared by all tensors over the same memory, and `View`, the origin of a differentiable view."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Storage:
-    """What aliases share: the root array, the version counter, and weak references to the views made of it.
+    """The root array, the version counter, and weak references to the views of a memory.
 
-    Not a tensor, so that a detached alias does not keep alive the graph of the tensor it came from.
+    It is not a tensor, so that a detached alias does not keep the graph of the original tensor alive.
     """
 
     __slots__ = ("array", "ver", "views")
@@ -33,7 +33,7 @@ class Storage:
 
 
 class RetypedStorage(Storage):
-    """A storage's memory as elements of another dtype, for views by `view(dtype)`: one version counter for both."""
+    """A storage's memory as elements of another dtype, for `view(dtype)`. It shares the version counter."""
 
     __slots__ = ("_memory",)
 
@@ -63,13 +63,13 @@ class RetypedStorage(Storage):
 
 
 class View:
-    """How a differentiable view came to be.
+    """The origin of a differentiable view.
 
     base   the tensor that owns the memory for autograd; never a view itself
-    chain  ((op, args after self), ...): replayed on `base` it gives the view again
+    chain  ((op, args after self), ...): replaying it on `base` gives the view again
     seen   the base's version when the view's node was computed
-    multi  it is one of several outputs of one call: writing into it is refused while gradients are tracked
-    maker  what to call the one whose gradient the chain does not give: writing is refused likewise; "" where it does
+    multi  the view is one of several outputs of one call: writing into it is refused while gradients are tracked
+    maker  the name of the custom function that made the view with its own gradient, or "": writing is refused in the same way
     """
 
     __slots__ = ("base", "chain", "maker", "multi", "no_grad", "seen")

@@ -16,10 +16,11 @@ _SLOTS = tuple(slot for slot in Tensor.__slots__ if slot != "__weakref__")
 def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
     """The tensor's array as an instance of `cls`, over the same memory and with the same history for gradients.
 
-    If `cls` defines the class method `__turnout_dispatch__(cls, op, ks, args)`, calls that the instance takes part in
-    go there instead of to a kernel. `op.redispatch(ks, *args)` in it runs the kernel on the arrays and returns plain
-    tensors; NotImplemented leaves the call to the next subclass among the arguments. `as_subclass(t, turnout.Tensor)`
-    is the way back. `cls.__init__` is not called. Raises TypeError when `cls` is not a subclass of Tensor.
+    If `cls` defines the class method `__turnout_dispatch__(cls, op, ks, args)`, calls with the instance as an argument
+    go there instead of to a kernel. In it, `op.redispatch(ks, *args)` runs the kernel on the arrays and returns plain
+    tensors; returning NotImplemented passes the call to the next subclass among the arguments.
+    `as_subclass(t, turnout.Tensor)` converts back. `cls.__init__` is not called. Raises TypeError when `cls` is not a
+    subclass of Tensor.
     """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"as_subclass: cls must be a subclass of turnout.Tensor, got {cls!r}")
@@ -39,7 +40,7 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
 
 
 def _plain_alias(tensor: Tensor) -> Tensor:
-    """A plain tensor over the same memory; through the operator when a gradient is to find its way back."""
+    """A plain tensor over the same memory. A tracked tensor goes through the operator, so that gradients flow back."""
     if not tensor.gmask:
         return tensor.new_alias(tensor.array, tensor.storage_offset())
     include, keep = DISPATCH.get()

@@ -1,8 +1,8 @@
-"""`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
+"""`Tensor`: a thin handle on a backend's array, with a key set, device, version, and the fields of the functionalities.
 
-Creating a tensor is nine stores into slots (see `wrapping_lines`). There is no `__init__`, which would cost 50 ns of about 110,
-and no `__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes
-is an operator; the methods for them are made from its declaration.
+Creating a tensor is nine stores into slots (see `wrapping_lines`). There is no `__init__`: it would cost 50 ns of about 110.
+There is no `__getattr__`: with it, CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that
+computes is an operator; its method is made from its declaration.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from turnout_aten.tensor.storage import Storage, View
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, overload
+
+    from turnout_aten.tensor.devices import TensorDevice
 
 
 _ALIASING = threading.Lock()
@@ -43,12 +45,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     keys     the key set, an int
     device   a `Device`
     gmask    the gradient levels that track it, an int of bits; bit 0 is `requires_grad`
-    node     where the tape continues from it, or None; what it is, is the Autograd functionality's
-    ver      the version, while nothing shares its memory; then `storage.ver` counts
+    node     the tape's node that made it, or None; its type belongs to the Autograd functionality
+    ver      the version while no other tensor shares the memory; after that, `storage.ver` is the version
     storage  None until the tensor is first aliased
     view_of  None, or the `View` record
     offset   in elements from the storage's root; set when `storage` is
-    extra    None, or a dict of what is rarely there: the gradient of a leaf, hooks
+    extra    None, or a dict of rare fields: the gradient of a leaf, hooks
     """
 
     __slots__ = (
@@ -58,7 +60,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     schema_type = "Tensor"  # in annotations of custom operators
 
     array: Any
-    device: Device
+    device: TensorDevice
     keys: int
     gmask: int
     node: Any
@@ -68,7 +70,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     offset: int
     extra: dict[str, Any] | None
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,6 +88,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def dim(self) -> int:
         """The number of dimensions."""
         return len(self.array.shape)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def size(self, dim: None = None) -> tuple[int, ...]: ...
+
+        @overload
+        def size(self, dim: int) -> int: ...
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one dimension."""
@@ -117,17 +127,25 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """Bytes per element."""
         return self.dtype.itemsize
 
+    if TYPE_CHECKING:
+
+        @overload
+        def stride(self, dim: None = None) -> tuple[int, ...]: ...
+
+        @overload
+        def stride(self, dim: int) -> int: ...
+
     def stride(self, dim: int | None = None) -> Any:
-        """The strides in elements, or the one of one dimension."""
+        """The strides in elements, or the stride of one dimension."""
         strides = self.device.backend.strides(self.array)
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
-        """Where the first element stands in the storage, in elements."""
+        """The position of the first element in the storage, in elements."""
         return 0 if self.storage is None else self.offset
 
     def is_contiguous(self, memory_format: str = "contiguous_format") -> bool:
-        """Whether the elements stand in the order of a memory format, row-major by default, without gaps."""
+        """Whether the elements lie in memory in the order of a memory format (row-major by default), without gaps."""
         shape = self.shape
         strides = self.stride()
         if memory_format == "contiguous_format":
@@ -148,7 +166,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
                 expected *= shape[d]
         return True
 
-    # The same as the operators of these names, without a call that a trace would record.
+    # The same as the operators with these names, but a trace does not record them.
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""
@@ -192,7 +210,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             storage.ver += 1
 
     def is_inference(self) -> bool:
-        """Whether it was made in `inference_mode`: it has no version, and no gradient ever needs it."""
+        """Whether the tensor was made in `inference_mode`: then it has no version and is never saved for a gradient."""
         return self.storage is not None and self.storage.memory.is_inference
 
     def shared_storage(self) -> Storage:
@@ -207,18 +225,18 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return storage
 
     def new_alias(self, array: Any, offset: int) -> Tensor:
-        """A new untracked tensor over the same storage. Not an operator: kernels of view operators use it."""
+        """A new untracked tensor over the same storage. It is not an operator; kernels of view operators use it."""
         made = wrap(array, self.device)
         made.storage = self.shared_storage()
         made.offset = offset
         return made
 
     def shares_memory_with(self, other: Tensor) -> bool:
-        """Whether both share one storage, or one array of the backend's own."""
+        """Whether both tensors share one storage or one array."""
         return self.is_alias_of(other) or self.array is other.array
 
     def is_alias_of(self, other: Tensor) -> bool:
-        """Whether both share one storage."""
+        """Whether both tensors share one storage."""
         if self is other:
             return True
         mine, theirs = self.storage, other.storage
@@ -241,7 +259,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """In another dtype, on another device, or both: `x.to(float32)`, `x.to("cuda")`, `x.to("cuda", float32)`, `x.to(other)`.
 
-        The tensor itself where it is as wanted, unless `copy=True`. Raises OverloadError for anything else.
+        Returns `self` if nothing changes, unless `copy=True`. Raises OverloadError for any other call.
         """
         if args and (args[0] is None or isinstance(args[0], (str, Device))):
             if len(args) > 4:
@@ -260,15 +278,15 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     if TYPE_CHECKING:
 
         def item(self) -> Any:
-            """The Python number in a tensor of one element; works for any backend. Raises CallError for more."""
+            """The Python number in a tensor of one element, on any device. Raises CallError for any other number of elements."""
 
         def tolist(self) -> Any:
             """Nested lists of Python numbers; the number itself for a 0-dim tensor."""
 
         def numpy(self, *, force: bool = False) -> Any:
-            """A NumPy array over the same memory, for tensors on a host backend that require no gradient.
+            """A NumPy array over the same memory, for a tensor on the host that requires no gradient.
 
-            `force=True` detaches and copies to the host where that is needed.
+            `force=True` detaches the tensor and copies it to the host if needed.
             """
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
@@ -307,7 +325,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __deepcopy__ = Late("turnout_aten.tensor.saving:deepcopy")
         __reduce_ex__ = Late("turnout_aten.tensor.saving:reduce")
 
-    # ---- what Python asks of a sequence of numbers
+    # ---- Python's sequence and number protocols
 
     def __len__(self) -> int:
         if not self.array.shape:
@@ -347,9 +365,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def __contains__(self, value: Any) -> bool:
         found: Any = self == value
         if not isinstance(found, Tensor):
-            raise ArgumentError(
-                f"a tensor holds numbers, and can be asked for a number or a tensor; got {type(value).__name__}"
-            )
+            raise ArgumentError(f"'value in tensor' needs a number or a tensor, got {type(value).__name__}")
         return bool(found.any().item())
 
     def __format__(self, spec: str) -> str:
@@ -366,8 +382,8 @@ def wrapping_lines(
 ) -> list[str]:
     """The source that makes `t`, a new untracked tensor without a view record, from expressions for its fields.
 
-    The one statement of what a fresh tensor is. Generated wrappers have it inline: a call of `wrap` would cost 200 ns of 970.
-    Needs the globals `Tensor` (or `cls`) and `CLOCK`.
+    It alone defines the fields of a new tensor. Generated wrappers contain it inline: a call of `wrap` would cost 200 ns of 970.
+    The globals `Tensor` (or `cls`) and `CLOCK` are required.
     """
     fields = {
         "array": array, "keys": keys, "device": device, "gmask": "0", "node": "None", "ver": ver, "storage": "None",
@@ -379,11 +395,13 @@ def wrapping_lines(
 if TYPE_CHECKING:
 
     def wrap(array: Any, device: Device) -> Tensor:
-        """A new tensor around a backend's array; untracked, no view, version of the present epoch."""
+        """A new tensor around a backend's array: untracked, not a view, with the version of the current epoch."""
 
 else:
     _LINES = ["def wrap(array, device):", *(f"    {line}" for line in [*wrapping_lines(), "return t"]), ""]
     _NAMES = {"Tensor": Tensor, "CLOCK": CLOCK, "__name__": __name__}
     exec("\n".join(_LINES), _NAMES)
     wrap = _NAMES["wrap"]
-    wrap.__doc__ = "A new tensor around a backend's array; untracked, no view, version of the present epoch."
+    wrap.__doc__ = (
+        "A new tensor around a backend's array; untracked, not a view, with the version of the current epoch."
+    )

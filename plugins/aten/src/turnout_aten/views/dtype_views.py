@@ -1,4 +1,4 @@
-"""Views of a tensor's memory as elements of another dtype: kernels of the internal convention, as those of `views` are."""
+"""Kernels of views that read a tensor's memory as elements of another dtype. They follow the internal convention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def view_dtype(ks: int, self: Tensor, dtype: DType) -> Tensor:
     """The same memory as elements of another dtype; the last dim grows or shrinks with the size of an element.
 
-    Raises ShapeError where strides, offset or the last length do not allow that.
+    Raises ShapeError if strides, offset or the last length do not allow that.
     """
     own = self.dtype
     if dtype is own:
@@ -30,23 +30,23 @@ def view_dtype(ks: int, self: Tensor, dtype: DType) -> Tensor:
 
 
 def view_as_real(ks: int, self: Tensor) -> Tensor:
-    """The same memory as real and imaginary parts in a last dim of length 2. Raises DTypeError for what is not complex."""
-    from turnout_aten.shapes import pointwise
+    """The same memory as real and imaginary parts in a last dim of length 2. Raises DTypeError for a real tensor."""
+    from turnout_aten.shapes import elementary
 
-    made = pointwise.view_as_real(self)
+    made = elementary.view_as_real(self)
     strides = (*[2 * s for s in self.device.backend.strides(self.array)], 1)
     return _of_dtype(self, made.dtype, (made.shape, strides, 2 * self.storage_offset()))
 
 
 def view_as_complex(ks: int, self: Tensor) -> Tensor:
-    """The same memory as complex numbers of the parts in the last dim, which has length 2.
+    """The same memory as complex numbers. The last dim has length 2 and holds their real and imaginary parts.
 
-    Raises DTypeError for other dtypes than float32 and float64, ShapeError for another last dim, or one whose two elements are
-    not together in memory as those of a complex number are.
+    Raises DTypeError for dtypes other than float32 and float64, ShapeError if the last dim has another length or its two
+    elements are not adjacent in memory.
     """
-    from turnout_aten.shapes import pointwise
+    from turnout_aten.shapes import elementary
 
-    made = pointwise.view_as_complex(self)
+    made = elementary.view_as_complex(self)
     *strides, last = self.device.backend.strides(self.array)
     offset = self.storage_offset()
     if last != 1 or offset % 2 or any(s % 2 for s, n in zip(strides, made.shape, strict=True) if n > 1):
@@ -74,13 +74,13 @@ def _of_dtype(self: Tensor, dtype: DType, geometry: Geometry) -> Tensor:
 
 
 def _retyped(shape: Ints, strides: Ints, offset: int, own: DType, dtype: DType) -> Geometry:
-    """Geometry in elements of `dtype` for what is one in elements of `own`."""
+    """A geometry counted in elements of `own`, converted to elements of `dtype`."""
     old, new = own.itemsize, dtype.itemsize
     if old == new:
         return shape, strides, offset
     words = f"view: as {dtype.name}, elements of {old} bytes as {new}"
     if not shape:
-        raise ShapeError(f"{words}: a 0-dim tensor has no dimension that could change its length")
+        raise ShapeError(f"{words}: a 0-dim tensor has no dimension whose length could change")
     if strides[-1] != 1:
         raise ShapeError(f"{words}: the last stride must be 1, got {strides[-1]}; make the tensor contiguous")
     if old > new:

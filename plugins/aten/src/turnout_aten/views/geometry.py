@@ -1,8 +1,8 @@
 """View operators: geometry functions, and the one kernel that applies them on every backend.
 
-A geometry function takes shape, strides and offset (in elements) and the operator's arguments, and returns the same three for
-the view, or a list of them for operators with several outputs. `@one_view` makes it a kernel of the internal convention over
-`Backend.strided`; the function itself is the kernel's attribute `geometry`.
+A geometry function takes shape, strides and offset (in elements) and the operator's arguments. It returns the same three for the
+view, or a list of such triples for an operator with several outputs. `@one_view` turns it into a kernel of the internal
+convention over the backend's `strided`; the kernel's attribute `geometry` is the function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
     class ViewKernel(Protocol):
-        """A kernel of the internal convention with the geometry function it applies."""
+        """A kernel of the internal convention, and the geometry function that it applies."""
 
         geometry: Callable[..., Any]
 
@@ -83,9 +83,9 @@ def view_in_place(geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
 
 
 def nothing(self: Tensor, shape: Ints) -> Any:
-    """The array of a view without elements: it may start behind the storage's last one, where array libraries make no view.
+    """The array of a view without elements. Such a view may start past the end of the storage, which array libraries refuse.
 
-    # differs from torch: its strides are row-major.
+    # differs from torch: the strides are row-major.
     """
     return self.device.backend.empty(shape, self.dtype, self.device)
 
@@ -102,15 +102,15 @@ def _named(kernel: Any, geometry: Any) -> Any:
 
 
 def alias(ks: int, self: Tensor) -> Tensor:
-    """The tensor itself under another handle: the very array, so no geometry is needed."""
+    """Another handle on the same array, so no geometry is needed."""
     return self.new_alias(self.array, self.storage_offset())
 
 
 def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
-    """The strides of `wanted` over the same elements, or None when no strides give them in that order.
+    """The strides of shape `wanted` over the same elements, or None if no strides give them in that order.
 
-    Both shapes have the same number of elements. Dims of the old shape that follow each other in memory without a gap form a
-    block; every block must be cut into whole new dims.
+    Both shapes have the same number of elements. Adjacent dims of the old shape that leave no gap in memory form a block; every
+    block must split into whole new dims.
     """
     row_major = contiguous_strides(shape)
     if strides == row_major or 0 in shape:
@@ -132,7 +132,7 @@ def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
             length //= wanted[d]
             d -= 1
         i -= 1
-    # What is left in front has length 1; row-major strides there are what a fresh tensor would have.
+    # The remaining leading dims have length 1; they get row-major strides, as in a new tensor.
     while d >= 0:
         made[d] = made[d + 1] * wanted[d + 1] if d + 1 < len(wanted) else 1
         d -= 1
@@ -140,7 +140,7 @@ def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
 
 
 def inferred_shape(size: Sequence[int], count: int, name: str = "view") -> Ints:
-    """A shape with its one -1 worked out. Raises ShapeError when it cannot hold `count` elements."""
+    """The shape with -1 replaced by the inferred length. Raises ShapeError if the shape cannot hold `count` elements."""
     known = 1
     unknown = None
     for d, n in enumerate(size):
@@ -149,7 +149,7 @@ def inferred_shape(size: Sequence[int], count: int, name: str = "view") -> Ints:
         elif n == -1 and unknown is None:
             unknown = d
         else:
-            why = "only one length can be -1" if n == -1 else f"{n} is no length"
+            why = "only one length can be -1" if n == -1 else f"{n} is not a length"
             raise ShapeError(f"{name}: shape {list(size)}: {why}")
     if unknown is None:
         if known != count:
@@ -175,7 +175,7 @@ def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geomet
 
 
 def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
-    """`view` of a fresh tensor that nobody else has: the result owns the memory."""
+    """`view` of a new tensor that has no other owner: the result owns the memory."""
     from turnout_aten.tensor.tensor import wrap
 
     backend = self.device.backend
@@ -188,7 +188,7 @@ def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implici
     """Dims of length 1 repeated, and new dims in front, all with stride 0; -1 keeps a length."""
     lead = len(size) - len(shape)
     if lead < 0:
-        raise ShapeError(f"expand: shape {list(shape)} has more dimensions than the wanted {list(size)}")
+        raise ShapeError(f"expand: shape {list(shape)} has more dimensions than the requested {list(size)}")
     lengths, steps = [], []
     for d, n in enumerate(size):
         if d < lead:
@@ -211,7 +211,7 @@ def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implici
     return tuple(lengths), tuple(steps), offset
 
 
-# ---- dims in another order, or more or fewer of them
+# ---- dims reordered, added or removed
 
 
 @one_view
@@ -238,7 +238,7 @@ def transpose_int(shape: Ints, strides: Ints, offset: int, dim0: int, dim1: int)
 
 
 def _turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
-    """A matrix transposed; tensors of fewer dims as they are."""
+    """The transpose of a matrix; a tensor of fewer dims is unchanged."""
     if len(shape) > 2:
         raise ShapeError(f"t: takes at most 2 dimensions, got shape {list(shape)}; use transpose or permute")
     return shape[::-1], strides[::-1], offset
@@ -248,7 +248,7 @@ _t = one_view(_turned)
 
 
 def t(ks: int, self: Tensor) -> Tensor:
-    """A matrix transposed, which products and their gradients are full of; tensors of fewer dims as they are."""
+    """`t` with a shortcut for matrices, because products and their gradients call it often."""
     array = self.array
     turned = self.device.backend.transposed(array) if len(array.shape) == 2 else None
     if turned is None:
@@ -262,7 +262,7 @@ def t(ks: int, self: Tensor) -> Tensor:
 
 @one_view
 def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
-    """A dim of length 1 put at `dim`."""
+    """A dim of length 1 inserted at `dim`."""
     at = wrap_dim(dim, len(shape) + 1)
     step = shape[at] * strides[at] if at < len(shape) else 1
     return (*shape[:at], 1, *shape[at:]), (*strides[:at], step, *strides[at:]), offset
@@ -275,19 +275,19 @@ def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Ge
 
 @one_view
 def squeeze(shape: Ints, strides: Ints, offset: int) -> Geometry:
-    """Without its dims of length 1."""
+    """All dims of length 1 removed."""
     return _without(shape, strides, offset, range(len(shape)))
 
 
 @one_view
 def squeeze_dim(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
-    """Without one dim, if its length is 1."""
+    """One dim removed if its length is 1."""
     return _without(shape, strides, offset, (wrap_dim(dim, len(shape)),))
 
 
 @one_view
 def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) -> Geometry:
-    """Without those of some dims whose length is 1."""
+    """The given dims removed where their length is 1."""
     return _without(shape, strides, offset, wrap_dims(dim, len(shape)) if dim else ())
 
 
@@ -296,7 +296,7 @@ def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) ->
 
 @one_view
 def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) -> Geometry:
-    """One index of a dim, which is gone."""
+    """One index of a dim; the dim is removed."""
     if not shape:
         raise DimError("select: a 0-dim tensor has no dimension to select from")
     d = wrap_dim(dim, len(shape))
@@ -333,7 +333,7 @@ def slice_Tensor(
 
 @one_view
 def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: int = 0, dim2: int = 1) -> Geometry:
-    """The diagonal of two dims as a new last one, `offset_` above the main diagonal."""
+    """The diagonal of two dims as a new last dim, `offset_` above the main diagonal."""
     n = len(shape)
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
@@ -350,7 +350,7 @@ def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: in
 
 @one_view
 def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, step: int) -> Geometry:
-    """Windows of `size` elements along a dim, `step` apart: their number in the dim's place, their elements as last dim."""
+    """Windows of `size` elements along a dim, `step` apart. The dim counts the windows; a new last dim holds their elements."""
     n = len(shape)
     d = wrap_dim(dimension, n)
     length, stride = (shape[d], strides[d]) if shape else (1, 1)
@@ -371,7 +371,7 @@ def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, s
 def as_strided(
     ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """Any shape and strides over the tensor's whole storage. Raises ShapeError for what reaches outside of it."""
+    """Any shape and strides over the tensor's whole storage. Raises ShapeError for a view that reaches outside it."""
     if len(size) != len(stride):
         raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must be equally long")
     if any(n < 0 for n in (*size, *stride)):
@@ -406,7 +406,7 @@ def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Ge
 
 @several_views
 def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0) -> list[Geometry]:
-    """Parts of `split_size` along a dim, the last one shorter if need be."""
+    """Parts of length `split_size` along a dim; the last part may be shorter."""
     if not shape:
         raise ShapeError("split: a 0-dim tensor has no dimension to split")
     d = wrap_dim(dim, len(shape))
@@ -442,7 +442,7 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
     return found
 
 
-# ---- the tensor itself as a view of what it was
+# ---- in-place views
 
 t_ = view_in_place(_turned)
 transpose_ = view_in_place(transpose_int.geometry)
@@ -455,7 +455,7 @@ unsqueeze_ = view_in_place(unsqueeze.geometry)
 def as_strided_(
     ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """as_strided, of the tensor itself."""
+    """as_strided in place."""
     made = as_strided(ks, self, size, stride, storage_offset)
     self.array = made.array
     self.offset = made.offset

@@ -1,7 +1,7 @@
-"""Composite kernels whose result is a view of a temporary: outside of the kernel it is no view.
+"""Composite kernels whose result is a view of a temporary: outside the kernel the result is not a view.
 
-`matmul` may end in a reshape of what it computed. Nobody else holds the base, so the view record would only forbid writes and
-detaching. It goes when the kernel returns, unless the memory is that of an argument.
+`matmul` may end with a reshape of its result. No one else holds the base, so the view record would only forbid writes and
+detaching. It is dropped when the kernel returns, unless the memory belongs to an argument.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
-    """The binder of composite kernels: they get the schema's arguments, keyword-only ones by keyword."""
+    """The binder of composite kernels: passes the schema's arguments, keyword-only ones by keyword."""
     fn = kernel.fn.__wrapped__
     keywords = [a.name for a in op.schema.arguments if a.kwarg_only]
     split = len(op.schema.arguments) - len(keywords)
@@ -57,7 +57,7 @@ def _settle_all(results: Any, args: tuple[Any, ...]) -> None:
 
 
 def _settle(result: Tensor, args: tuple[Any, ...]) -> None:
-    """Forget the view record of a result whose memory is nobody's argument."""
+    """Drop the view record of a result whose memory belongs to no argument."""
     for given in tensors_in(args):
         if given is result or (isinstance(given, Tensor) and given.is_alias_of(result)):
             return

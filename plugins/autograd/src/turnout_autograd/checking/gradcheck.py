@@ -27,7 +27,7 @@ def gradcheck(
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
     check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
 ) -> bool:  # fmt: skip
-    """Whether the gradients of `func` at `inputs` are what its values say.
+    """Whether the gradients of `func` at `inputs` agree with differences of its values.
 
     Checked with respect to the inputs that require a gradient, best of float64 or complex128; a complex number counts as its two
     parts. Every output of float or complex dtype that requires a gradient is taken; where none does, all must be constant.

@@ -156,7 +156,7 @@ class _Reader:
             return None
         function = self.functions.by_name.get(f"aten::{self.name}")
         if function is None:
-            self.problem(name.line, "there is no such operator")
+            self.problem(name.line, "no operator has this name")
             return None
         if str(schema) != str(function.schema):
             self.problem(name.line, f"the operator is declared as {function.schema}")

@@ -29,20 +29,20 @@ def draw(
 ) -> str:
     """Draw the graph that `outputs` were computed in: the text of a DOT or an SVG file.
 
-    names   what tensors are called in the drawing: leaves, outputs, and results between them
-    limit   how many nodes and leaves are drawn, those nearest to the outputs; one box says how many more there are
-    format  "dot", or "svg", for which pygraphviz must be installed
+    names   names for tensors in the drawing: leaves, outputs, and the results between them
+    limit   how many nodes and leaves to draw, those nearest to the outputs; one box gives the number of the rest
+    format  "dot", or "svg", which needs pygraphviz
 
     A box shows the operator, what it saved for backward with shapes and dtypes, whether that was freed or changed in place since,
     its hooks, and the line of the program that called it if that ran under `detect_anomaly`. Raises GradientError for an output
     that requires no gradient, and DrawingError where an SVG cannot be made.
     """
     if format not in FORMATS:
-        raise ArgumentError(errors.graph_format(format, FORMATS))
+        raise ArgumentError(errors.drawing.graph_format(format, FORMATS))
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise ArgumentError(errors.graph_limit(limit))
+        raise ArgumentError(errors.drawing.graph_limit(limit))
     if not isinstance(outputs, (Tensor, list, tuple)):
-        raise CallError(errors.graph_not_tensor("outputs", outputs))
+        raise CallError(errors.drawing.graph_not_tensor("outputs", outputs))
     ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     text = "".join(lines(Neighbourhood(_ends(ends), _named(names or {}), limit)))
     if format == "dot":
@@ -53,16 +53,16 @@ def draw(
 def _ends(outputs: tuple[Any, ...]) -> list[Tensor]:
     """The outputs, when they are tensors with a graph; inside vmap the plain tensors that hold all elements."""
     if not outputs:
-        raise CallError(errors.graph_of_nothing())
+        raise CallError(errors.drawing.graph_of_nothing())
     ends = []
     for i, tensor in enumerate(outputs):
         if not isinstance(tensor, Tensor):
-            raise CallError(errors.graph_not_tensor(f"outputs[{i}]", tensor))
+            raise CallError(errors.drawing.graph_not_tensor(f"outputs[{i}]", tensor))
         end = peel(tensor)[0]
         if end.view_of is not None:
             refresh(end)
         if not end.gmask & (GRAD.get()[1] | 1):
-            raise errors.GradientError(errors.graph_untracked(i))
+            raise errors.GradientError(errors.drawing.graph_untracked(i))
         ends.append(end)
     return ends
 
@@ -71,5 +71,5 @@ def _named(names: Mapping[str, Any]) -> dict[str, Tensor]:
     """The names, when they are those of tensors; inside vmap of the plain ones too."""
     for name, value in names.items():
         if not isinstance(value, Tensor):
-            raise CallError(errors.graph_not_tensor(f"names[{name!r}]", value))
+            raise CallError(errors.drawing.graph_not_tensor(f"names[{name!r}]", value))
     return {str(name): peel(value)[0] for name, value in names.items()}

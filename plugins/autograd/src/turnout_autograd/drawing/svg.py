@@ -1,7 +1,7 @@
 """A drawing in Graphviz's language, laid out and written as SVG by pygraphviz.
 
-In a process of its own: Graphviz is not safe to be used by several threads, cannot be interrupted, and writes to the standard
-error. This module is the program of that process too: DOT in, SVG out.
+It runs in a process of its own, because Graphviz is not thread-safe, cannot be interrupted, and writes to standard error. This
+module is also the program of that process: DOT in, SVG out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ def svg(dot: str) -> str:
     from turnout_autograd import errors
 
     if find_spec("pygraphviz") is None:
-        raise errors.DrawingError(errors.svg_missing())
+        raise errors.DrawingError(errors.drawing.svg_missing())
     # -P: a file of the working directory must not stand in for a module.
     done = subprocess.run([sys.executable, "-P", "-m", __name__], input=dot.encode(), capture_output=True, check=False)
     if done.returncode:
-        raise errors.DrawingError(errors.svg_failed(done.stderr.decode(errors="replace")))
+        raise errors.DrawingError(errors.drawing.svg_failed(done.stderr.decode(errors="replace")))
     return done.stdout.decode()
 
 

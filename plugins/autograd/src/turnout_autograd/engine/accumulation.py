@@ -12,7 +12,7 @@ from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd.formulas.recorded_calls import is_plain
 
-LEAF_LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, for a finalizer may start another
+LEAF_LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, because a finalizer may start another
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:

@@ -41,9 +41,9 @@ _SHOWN = 6  # lines of the user's program, innermost last
 
 
 class detect_anomaly:
-    """While entered (in the whole process), an error of a backward pass says which forward line it comes from. Slow.
+    """While entered, in the whole process, an error of a backward pass names the forward line that caused it. Slow.
 
-    check_nan  a gradient with a NaN is an error too
+    check_nan  also raise for a gradient that contains NaN
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -60,7 +60,7 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Turn it on or off for good, or with `with` until the block's end. Inside of a `detect_anomaly` it stays on."""
+    """Turn it on or off permanently, or with `with` until the end of the block. Inside `detect_anomaly` it stays on."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         with REGISTRY.lock:
@@ -81,7 +81,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether a gradient with a NaN is an error now."""
+    """Whether a gradient that contains NaN is an error now."""
     return ANOMALY.check_nan
 
 
@@ -128,4 +128,4 @@ def _users(frame: FrameType) -> Iterator[tuple[FrameType, int]]:
 
 def line_of(node: Node) -> str:
     """Where a node was recorded."""
-    return node.extra.line if node.extra is not None and node.extra.line else errors.UNNOTED
+    return node.extra.line if node.extra is not None and node.extra.line else errors.passes.UNNOTED

@@ -49,7 +49,7 @@ def _accumulated(leaf: Tensor, sink: list[Any]) -> None:
         for hook in list(table.values()):
             given = hook(leaf)
             if given is not None:
-                raise errors.GradientError(errors.post_hook_result(given))
+                raise errors.GradientError(errors.hooks.post_hook_result(given))
     table = extra.get(NODE_HOOKS) if extra else None
     if table:
         run_posthooks(node_of(leaf), table, (), (sink[1],))

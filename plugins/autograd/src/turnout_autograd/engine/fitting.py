@@ -46,7 +46,7 @@ def fit_to_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
     except AttributeError:  # an array without dtype
         pass
     if not _fits(grad.shape, leaf.shape):
-        raise errors.GradientError(errors.leaf_shape(grad, leaf))
+        raise errors.GradientError(errors.passes.leaf_shape(grad, leaf))
     return fit(grad, (b.shape, leaf.dtype, leaf.device))
 
 
@@ -60,7 +60,7 @@ def counted(node: Node, arguments: str, grads: Any, count: int) -> Any:
     """The gradients that one formula gives for several arguments, or for a list. Raises GradientError for a wrong number."""
     if not isinstance(grads, (tuple, list)) or len(grads) != count:
         given = f"{len(grads)} gradients" if isinstance(grads, (tuple, list)) else type(grads).__name__
-        raise errors.GradientError(errors.formula_count(node.op_name, arguments, given, count))
+        raise errors.GradientError(errors.passes.formula_count(node.op_name, arguments, given, count))
     return grads
 
 

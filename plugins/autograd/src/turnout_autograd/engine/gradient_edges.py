@@ -53,9 +53,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     Raises GradientError for a tensor that requires no gradient, and for one inside of vmap, where it has none of its own.
     """
     if tensor.keys & _BATCHED:
-        raise errors.GradientError(errors.edge_inside_vmap())
+        raise errors.GradientError(errors.passes.edge_inside_vmap())
     if not tensor.requires_grad:
-        raise errors.GradientError(errors.edge_of_untracked())
+        raise errors.GradientError(errors.passes.edge_of_untracked())
     edge = tensor.node or tensor
     index = edge.index if isinstance(edge, Output) else 0
     node = edge.node if isinstance(edge, Output) else node_of(edge)

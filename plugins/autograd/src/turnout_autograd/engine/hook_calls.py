@@ -88,9 +88,9 @@ def run_posthooks(
 def _replaced(node: Node, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
     """What a node's hook returned, checked."""
     if not isinstance(given, tuple):
-        raise CallError(errors.node_hook_result(node.op_name, given))
+        raise CallError(errors.hooks.node_hook_result(node.op_name, given))
     if len(given) != len(grads):
-        raise errors.GradientError(errors.node_hook_count(node.op_name, len(given), len(grads)))
+        raise errors.GradientError(errors.hooks.node_hook_count(node.op_name, len(given), len(grads)))
     for new, old in zip(given, grads, strict=True):
         if new is not None:
             _check_hook(new, old)
@@ -98,10 +98,10 @@ def _replaced(node: Node, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]
 
 
 def _check_hook(given: Any, grad: Tensor | None) -> None:
-    """Raise for a hook's result that is not like the gradient it replaces."""
+    """Raise for a hook's result that does not match the gradient it replaces."""
     if not isinstance(given, Tensor):
-        raise CallError(errors.hook_result(given))
+        raise CallError(errors.hooks.hook_result(given))
     if grad is None:
-        raise errors.GradientError(errors.hook_for_none())
+        raise errors.GradientError(errors.hooks.hook_for_none())
     if given.shape != grad.shape or given.dtype is not grad.dtype or given.device != grad.device:
-        raise errors.GradientError(errors.hook_changed(given, grad))
+        raise errors.GradientError(errors.hooks.hook_changed(given, grad))

@@ -27,7 +27,7 @@ _next_hook = count().__next__
 
 
 class Handle:
-    """Removes a hook. A context manager too."""
+    """Removes a hook. It is also a context manager."""
 
     __slots__ = ("_hooks", "_key")
 
@@ -37,7 +37,7 @@ class Handle:
         hooks[self._key] = hook
 
     def remove(self) -> None:
-        """Take the hook away; doing it again does nothing."""
+        """Remove the hook; a second call does nothing."""
         self._hooks.pop(self._key, None)
 
     def __enter__(self) -> Handle:

@@ -101,7 +101,7 @@ class Node:
         """
         wanted = self.count if self.several else 1
         if len(grads) != wanted or not all(g is None or isinstance(g, Tensor) for g in grads):
-            raise CallError(errors.node_called(self.op_name, wanted, grads))
+            raise CallError(errors.passes.node_called(self.op_name, wanted, grads))
         if all(g is None for g in grads):
             found: Any = (None,) * len(self.edges)
         else:

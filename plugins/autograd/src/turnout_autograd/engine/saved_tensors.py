@@ -33,8 +33,8 @@ FREED: Any = _Freed()
 def spoiled(node: Node, argument: str, tensor: Any, version: int) -> NoReturn:
     """Raise the error for a saved tensor that is not at the version it was saved with."""
     if tensor is FREED:
-        raise errors.GradientError(errors.freed(node.op_name))
-    raise AliasError(errors.changed(node.op_name, argument, tensor, version, tensor.version()))
+        raise errors.GradientError(errors.passes.freed(node.op_name))
+    raise AliasError(errors.passes.changed(node.op_name, argument, tensor, version, tensor.version()))
 
 
 def check_saved(node: Node, argument: str, tensor: Any, version: int) -> Any:
@@ -76,7 +76,7 @@ class _FreedOutput:
     __slots__ = ()
 
     def tensor(self, node: Node, argument: str) -> NoReturn:
-        raise errors.GradientError(errors.freed(node.op_name))
+        raise errors.GradientError(errors.passes.freed(node.op_name))
 
 
 FREED_OUTPUT: Any = _FreedOutput()
@@ -100,7 +100,7 @@ def check_optional(node: Node, argument: str, tensor: Tensor | None, version: in
 def check_list(node: Node, argument: str, tensors: Any, versions: list[int]) -> list[Tensor | None]:
     """A saved list of tensors, each checked."""
     if tensors is FREED:
-        raise errors.GradientError(errors.freed(node.op_name))
+        raise errors.GradientError(errors.passes.freed(node.op_name))
     return [
         check_optional(node, f"{argument}[{i}]", t, v) for i, (t, v) in enumerate(zip(tensors, versions, strict=True))
     ]

@@ -131,7 +131,7 @@ def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: li
 def _check_nan(node: Node, grads: Any) -> None:
     for i, grad in enumerate(grads):
         if grad is not None and bool((grad != grad).any()):
-            raise errors.GradientError(errors.nan_found(node.op_name, i, line_of(node)))
+            raise errors.GradientError(errors.passes.nan_found(node.op_name, i, line_of(node)))
 
 
 def blame(error: BaseException) -> None:
@@ -143,6 +143,6 @@ def blame(error: BaseException) -> None:
             node = traceback.tb_frame.f_locals["node"]
         traceback = traceback.tb_next
     if isinstance(node, Node):
-        text = errors.failed_at(node.op_name, line_of(node))
+        text = errors.passes.failed_at(node.op_name, line_of(node))
         if text not in getattr(error, "__notes__", ()):
             error.add_note(text)

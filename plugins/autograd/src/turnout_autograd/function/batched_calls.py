@@ -42,7 +42,7 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
             output = rule(*inputs) if rule is not None and _batched(inputs) else cls.forward(*inputs, **kwargs)
             cls.setup_context(inner, inputs, output)
         if inner._dirty:
-            raise errors.GradientError(errors.function_dirty_inside_vmap(cls.__name__))
+            raise errors.GradientError(errors.functions.function_dirty_inside_vmap(cls.__name__))
         ctx.inner = inner  # type: ignore[attr-defined]
         single.append(not isinstance(output, (tuple, list)))
         outputs = [output] if single[0] else list(output)
@@ -78,7 +78,7 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
 def _rule(cls: type[Function], kwargs: dict[str, Any]) -> Callable[..., Any]:
     """The Function's own `vmap` as a function of the arguments."""
     if cls.generate_vmap_rule:
-        raise errors.GradientError(errors.function_two_rules(cls.__name__))
+        raise errors.GradientError(errors.functions.function_two_rules(cls.__name__))
 
     def call(info: Any, in_dims: tuple[Any, ...], *values: Any) -> Any:
         return cls.vmap(info, in_dims, *values, **kwargs)

@@ -37,20 +37,20 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted for programs that define a forward-mode rule too; there is none here."""
+        """Accepted for programs that also define a forward-mode rule, which Turnout does not have."""
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved.
 
-        Raises AliasError for a tensor that was changed in place, GradientError when it was freed by backward, and for an output
-        of forward when the graph is gone that it belongs to.
+        Raises AliasError for a tensor that was changed in place, GradientError when backward freed it, and for an output of
+        forward whose graph no longer exists.
         """
         if self._node is None:
             return self._to_save
         node = self._node() or _GONE
         if self._saved is FREED:
-            raise errors.GradientError(errors.freed(node.op_name))
+            raise errors.GradientError(errors.passes.freed(node.op_name))
         return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -64,9 +64,9 @@ class FunctionCtx:
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs that were not used."""
+        """Whether backward gets zeros (the default) or None for unused outputs."""
         if not isinstance(value, bool):
-            raise CallError(errors.function_flag("set_materialize_grads", value))
+            raise CallError(errors.functions.function_flag("set_materialize_grads", value))
         self._materialize = value
 
 
@@ -74,7 +74,7 @@ def _check_tensors(method: str, values: Sequence[Any]) -> None:
     """Raise CallError for anything but tensors."""
     for i, value in enumerate(values):
         if not isinstance(value, Tensor):
-            raise CallError(errors.function_marks(method, i, value))
+            raise CallError(errors.functions.function_marks(method, i, value))
 
 
 class GoneNode(Node):
@@ -96,7 +96,7 @@ def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
             return saved
     if isinstance(saved, Kept):
         if node is _GONE:
-            raise errors.GradientError(errors.saved_output_gone(i))
+            raise errors.GradientError(errors.functions.saved_output_gone(i))
         return saved.tensor(node, f"saved_tensors[{i}]")
     tensor, version = saved
     checked: Tensor = check_saved(node, f"saved_tensors[{i}]", tensor, version)

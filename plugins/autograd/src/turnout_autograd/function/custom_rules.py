@@ -151,7 +151,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
     names = [a.name for a in op.schema.positional]
     lengths = call.inputs.lengths
     if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
-        raise KernelResultError(errors.wrong_gradients(op, rule.shown, names, len(grads)))
+        raise KernelResultError(errors.recording.wrong_gradients(op, rule.shown, names, len(grads)))
     # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
     grads = (grads + [None] * len(names))[: len(names)]
     flat: list[Any] = []
@@ -163,7 +163,7 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
         elif isinstance(grad, (list, tuple)) and len(grad) == length:
             flat += grad
         else:
-            raise KernelResultError(errors.wrong_list_gradient(op, rule.shown, name, length, grad))
+            raise KernelResultError(errors.recording.wrong_list_gradient(op, rule.shown, name, length, grad))
     return flat
 
 

@@ -31,7 +31,7 @@ class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
     Inside vmap forward and backward see one element of the batch. A static method `vmap(info, in_dims, *args)`, which returns
-    (result, out_dims), does all elements at once instead; `generate_vmap_rule = True` only says that there is none.
+    (result, out_dims), does all elements at once instead; `generate_vmap_rule = True` only states that there is no such method.
     """
 
     generate_vmap_rule = False
@@ -65,7 +65,7 @@ class Function:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise errors.GradientError(errors.function_both(cls.__name__))
+            raise errors.GradientError(errors.functions.function_both(cls.__name__))
         return cls.vjp
 
     @staticmethod
@@ -75,15 +75,15 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raise GradientError: a function is not called as an instance."""
-        raise errors.GradientError(errors.function_called(type(self).__name__))
+        raise errors.GradientError(errors.functions.function_called(type(self).__name__))
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, recorded as one node where a tensor among the arguments is tracked.
 
         Arguments that are given by keyword count as the positional ones that they are in forward's signature; with
-        `setup_context` those that are left out count with their defaults. Raises CallError for a tracked tensor that forward
-        takes by keyword alone, TypeError where the arguments do not fit.
+        `setup_context` omitted ones count with their defaults. Raises CallError for a tracked tensor that forward takes by
+        keyword only, TypeError where the arguments do not fit.
         """
         enabled, allowed = GRAD.get()
         if kwargs or cls.setup_context is not Function.setup_context:
@@ -110,7 +110,7 @@ class Function:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for tensor in ctx._dirty:
             if not any(tensor is each for each in outputs):
-                raise errors.GradientError(errors.function_not_input(cls.__name__))
+                raise errors.GradientError(errors.functions.function_not_input(cls.__name__))
         if not tracked:
             return as_returned(output, [unrecorded(cls, value, args, ctx._dirty) for value in outputs])
         node = FunctionNode()
@@ -147,5 +147,5 @@ def _positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, An
         bound.apply_defaults()
     for name, value in bound.kwargs.items():
         if isinstance(value, Tensor) and (value.requires_grad or value.keys & _BATCHED):
-            raise CallError(errors.function_keyword(cls.__name__, name))
+            raise CallError(errors.functions.function_keyword(cls.__name__, name))
     return bound.args[0 if newer else 1 :], bound.kwargs

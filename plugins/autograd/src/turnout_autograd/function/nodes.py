@@ -59,19 +59,19 @@ class FunctionNode(Node):
         while len(results) > len(self.inputs) and results[-1] is None:
             results.pop()
         if len(results) != len(self.inputs):
-            raise errors.GradientError(errors.function_count(self.op_name, len(results), len(self.inputs)))
+            raise errors.GradientError(errors.functions.function_count(self.op_name, len(results), len(self.inputs)))
         return [None if g is None else self._fitted(i, g) for i, g in enumerate(results)]
 
     def _fitted(self, i: int, grad: Any) -> Tensor:
         meta = self.inputs[i]
         if meta is None:
-            raise errors.GradientError(errors.function_extra(self.op_name, self._input(i)))
+            raise errors.GradientError(errors.functions.function_extra(self.op_name, self._input(i)))
         if not isinstance(grad, Tensor):
-            raise errors.GradientError(errors.function_kind(self.op_name, self._input(i), grad))
+            raise errors.GradientError(errors.functions.function_kind(self.op_name, self._input(i), grad))
         if not _expands(meta[0], grad.shape):
-            raise ShapeError(errors.function_shape(self.op_name, self._input(i), grad.shape, meta[0]))
+            raise ShapeError(errors.functions.function_shape(self.op_name, self._input(i), grad.shape, meta[0]))
         if grad.is_complex() and meta[1].category != COMPLEX:
-            raise DTypeError(errors.function_complex(self.op_name, self._input(i), grad.dtype, meta[1]))
+            raise DTypeError(errors.functions.function_complex(self.op_name, self._input(i), grad.dtype, meta[1]))
         return fit(grad, meta)
 
     def _input(self, i: int) -> str:

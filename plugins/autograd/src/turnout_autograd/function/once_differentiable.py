@@ -23,7 +23,7 @@ class OnceNode(Node):
     label: str
 
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> Any:
-        raise errors.GradientError(errors.function_once(self.label))
+        raise errors.GradientError(errors.functions.function_once(self.label))
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What the caller of a `Function` gets: outputs with a history, views and written inputs among them; and what is saved."""
+"""What the caller of a `Function` gets: outputs with a history, including views and written inputs; and what is saved."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _rewritten(tensor: Tensor, node: FunctionNode, index: int, count: int, args:
         tensor.node = Output(node, index)
         return
     if count > 1:
-        raise errors.GradientError(errors.function_wrote_view(node.op_name))
+        raise errors.GradientError(errors.functions.function_wrote_view(node.op_name))
     write = ViewWrite()
     at = next(i for i, value in enumerate(args) if value is tensor)
     start(write, (node.edges[at], *node.edges[:at], *node.edges[at + 1 :]))

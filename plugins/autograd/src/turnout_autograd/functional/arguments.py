@@ -18,13 +18,13 @@ REVERSE, FORWARD = "reverse-mode", "forward-mode"
 
 def check_strategy(name: str, strategy: str, create_graph: bool, strict: bool, vectorize: bool) -> None:
     if strategy not in (REVERSE, FORWARD):
-        raise ArgumentError(errors.strategy(name, strategy))
+        raise ArgumentError(errors.transforms.strategy(name, strategy))
     if vectorize and strict:
-        raise ArgumentError(errors.not_together(name, "strict=True", "vectorize=True"))
+        raise ArgumentError(errors.transforms.not_together(name, "strict=True", "vectorize=True"))
     if strategy == FORWARD and not vectorize:
-        raise ArgumentError(errors.not_together(name, f"strategy='{FORWARD}'", "vectorize=False"))
+        raise ArgumentError(errors.transforms.not_together(name, f"strategy='{FORWARD}'", "vectorize=False"))
     if strategy == FORWARD and create_graph:
-        raise ArgumentError(errors.not_together(name, f"strategy='{FORWARD}'", "create_graph=True"))
+        raise ArgumentError(errors.transforms.not_together(name, f"strategy='{FORWARD}'", "create_graph=True"))
 
 
 def as_tuple(name: str, what: str, value: Any) -> tuple[bool, tuple[Tensor, ...]]:
@@ -33,7 +33,7 @@ def as_tuple(name: str, what: str, value: Any) -> tuple[bool, tuple[Tensor, ...]
     values: tuple[Any, ...] = value if several else (value,)
     for each in values:
         if not isinstance(each, Tensor):
-            raise CallError(errors.tensors_wanted(name, what, each if several else value))
+            raise CallError(errors.transforms.tensors_wanted(name, what, each if several else value))
     return several, values
 
 
@@ -42,17 +42,17 @@ def like_given(several: bool, values: Sequence[Any]) -> Any:
 
 
 def fitting_vector(name: str, v: Any, like: Sequence[Tensor], whose: str) -> Sequence[Tensor]:
-    """`v` as tensors that fit `like`; one, where it is left out and there is one number."""
+    """`v` as tensors that fit `like`; 1 where it is omitted and the function returns one number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise errors.GradientError(errors.vector_needed(name, whose))
+            raise errors.GradientError(errors.transforms.vector_needed(name, whose))
         return [ones_like(like[0].detach())]
     values = as_tuple(name, "v", v)[1]
     if len(values) != len(like):
-        raise errors.GradientError(errors.vector_count(name, len(values), len(like)))
+        raise errors.GradientError(errors.transforms.vector_count(name, len(values), len(like)))
     fitted = []
     for i, (value, tensor) in enumerate(zip(values, like, strict=True)):
         if value.shape != tensor.shape:
-            raise errors.GradientError(errors.vector_shape(name, i, value, tensor))
+            raise errors.GradientError(errors.transforms.vector_shape(name, i, value, tensor))
         fitted.append(of_dtype(name, f"tensor {i} of 'v'", value, tensor))
     return fitted

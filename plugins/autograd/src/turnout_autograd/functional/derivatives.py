@@ -3,7 +3,7 @@
 All of `turnout.autograd.functional` are runs of `Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them
 comes in the same form. With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to
 none. That is about imperative autograd: functional transforms around the call record it in any case.
-# differs from torch: an input that requires no gradient is not made to, so no result requires one for its sake.
+# differs from torch: an input that requires no gradient is left as it is, so no result requires a gradient because of it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def hessian(
     rows = _columns if outer_jacobian_strategy == FORWARD else _rows
 
     def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
-        run = Run("hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.strict_gradient)
+        run = Run(
+            "hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.transforms.strict_gradient
+        )
         with run.mode():
             return like_given(several, [like_given(several, row) for row in rows(run, vectorize)]), ()
 

@@ -47,7 +47,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), the Hessian times `v`): what `vhp` gives, for a Hessian is symmetric."""
+    """(func(*inputs), the Hessian times `v`): what `vhp` gives, because a Hessian is symmetric."""
     return _with_hessian("hvp", func, inputs, v, create_graph, strict)
 
 
@@ -57,7 +57,7 @@ def _with_hessian(name: str, func: Function, inputs: Any, v: Any, create_graph: 
 
     def derivative(*xs: Tensor) -> tuple[Any, Any]:
         gradient = gradient_of(name, func, strict, True)
-        run = Run(name, gradient, xs, create_graph, strict, errors.strict_gradient, has_aux=True)
+        run = Run(name, gradient, xs, create_graph, strict, errors.transforms.strict_gradient, has_aux=True)
         return like_given(several, run.gradients(vector)), run.aux
 
     return computed(name, derivative, given, create_graph and strict)[::-1]

@@ -28,7 +28,7 @@ class Run(Linearized):
 
     def __init__(
         self, name: str, func: Function, inputs: Sequence[Tensor], create_graph: bool, strict: bool,
-        constant: Callable[[str, int], str] = errors.strict_result, has_aux: bool = False,
+        constant: Callable[[str, int], str] = errors.transforms.strict_result, has_aux: bool = False,
     ) -> None:  # fmt: skip
         self.create_graph, self.strict = create_graph, strict
         self.several = False
@@ -55,7 +55,7 @@ class Run(Linearized):
             found = self.reached(cotangents)
             for i, gradient in enumerate(found if self.strict else ()):
                 if gradient is None:
-                    raise errors.GradientError(errors.strict_input(self.name, i))
+                    raise errors.GradientError(errors.transforms.strict_input(self.name, i))
             return [zeros_like(x) if g is None else g for x, g in zip(self.primals, found, strict=True)]
 
 
@@ -65,7 +65,7 @@ def gradient_of(name: str, func: Function, strict: bool, with_value: bool = Fals
     def gradient(*xs: Tensor) -> Any:
         run = Run(name, func, xs, True, strict)
         if run.several or run.outputs[0].numel() != 1:
-            raise errors.GradientError(errors.one_element(name, run.outputs))
+            raise errors.GradientError(errors.transforms.one_element(name, run.outputs))
         found = tuple(run.gradients([ones_like(run.outputs[0].detach())]))
         return (found, run.outputs[0]) if with_value else found
 
@@ -81,5 +81,5 @@ def computed(name: str, derivative: Function, inputs: Sequence[Tensor], strictly
         run = Linearized(name, derivative, inputs, True)
     for i in range(len(run.outputs)):
         if not run.depends(i):
-            raise errors.GradientError(errors.strict_graph(name, i % len(inputs)))
+            raise errors.GradientError(errors.transforms.strict_graph(name, i % len(inputs)))
     return run.result, run.aux

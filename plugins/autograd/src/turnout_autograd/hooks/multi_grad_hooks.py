@@ -47,7 +47,7 @@ class JointHook:
         return see
 
     def remove(self) -> None:
-        """Take the hook away; doing it again does nothing."""
+        """Remove the hook; a second call does nothing."""
         for handle in self.handles:
             handle.remove()
         JOINT_HOOKS.live.discard(self)
@@ -147,10 +147,10 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], None
     tensor that requires no gradient.
     """
     if mode not in (ALL, ANY):
-        raise ArgumentError(errors.joint_mode(mode))
+        raise ArgumentError(errors.hooks.joint_mode(mode))
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            raise CallError(errors.not_tensors("register_multi_grad_hook", "tensor", i, tensor))
+            raise CallError(errors.passes.not_tensors("register_multi_grad_hook", "tensor", i, tensor))
         if not tensor.requires_grad:
-            raise errors.GradientError(errors.hook_on_untracked())
+            raise errors.GradientError(errors.hooks.hook_on_untracked())
     return JointHook(tensors, fn, mode)

@@ -62,7 +62,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """While entered, what is saved is a copy on the cpu, which goes back to its device when it is needed.
+    """While entered, copies on the cpu are saved; each goes back to its device when it is needed.
 
     pin_memory  accepted for programs written for PyTorch; memory is not pinned
     """
@@ -74,7 +74,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """While entered, what is saved is a copy, so that tensors may be written before backward has used them."""
+    """While entered, copies are saved, so that tensors may be written before backward has used them."""
 
     # differs from torch: the copy is made when a tensor is saved, not when a saved tensor is written.
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """While entered, `saved_tensors_hooks` cannot be entered, and raises GradientError with this message."""
+    """While entered, entering `saved_tensors_hooks` raises GradientError with this message."""
     if HOOKS.get():
         raise errors.GradientError(error_message)
     token = _DISABLED.set(error_message)
@@ -176,13 +176,13 @@ class Packed:
         with recording(0):
             self._packed = pack_hook(given)
         if given.version() != version:
-            raise AliasError(errors.pack_hook_wrote())
+            raise AliasError(errors.hooks.pack_hook_wrote())
 
     def unpacked(self, node: Node) -> Any:
         """The saved tensor again, or for an output of `node` its `Kept`. Raises CallError when `unpack` returns no tensor."""
         tensor = self._unpack(self._packed)
         if not isinstance(tensor, Tensor):
-            raise CallError(errors.unpack_hook_result(node.op_name, tensor))
+            raise CallError(errors.hooks.unpack_hook_result(node.op_name, tensor))
         if self._is_output:
             return KeptOfView(Kept(tensor, self._gmask, self._index), node)
         if self._gmask:

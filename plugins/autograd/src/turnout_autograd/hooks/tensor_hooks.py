@@ -25,7 +25,7 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
     Inside of functional transforms that is the gradient of the innermost one, inside vmap that of an element of the batch.
     """
     if not tensor.requires_grad:
-        raise errors.GradientError(errors.hook_on_untracked())
+        raise errors.GradientError(errors.hooks.hook_on_untracked())
     if tensor.keys & _BATCHED:
         tensor, hook = seen_by_hook(tensor, hook)
     hook = for_its_level(hook, tracked_levels(tensor))
@@ -38,18 +38,18 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
 def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], None]) -> Handle:
     """`hook(leaf)` after a leaf's `.grad` was accumulated."""
     if not tensor.requires_grad:
-        raise errors.GradientError(errors.hook_on_untracked())
+        raise errors.GradientError(errors.hooks.hook_on_untracked())
     if tensor.node is not None or peel(tensor)[1]:
-        raise errors.GradientError(errors.post_hook_not_leaf())
+        raise errors.GradientError(errors.hooks.post_hook_not_leaf())
     return Handle(leaf_hooks(tensor, POST_HOOKS), hook)
 
 
 def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a tensor that is not a leaf in its `.grad`; refused inside of functional transforms."""
     if not tensor.requires_grad:
-        raise errors.GradientError(errors.retain_untracked())
+        raise errors.GradientError(errors.passes.retain_untracked())
     if tracked_levels(tensor) & ~1:
-        raise errors.GradientError(errors.retain_in_level())
+        raise errors.GradientError(errors.passes.retain_in_level())
     if tensor.node is not None:
         keep_gradient(tensor)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from turnout.errors import ArgumentError
 from turnout.keys import KEYS
@@ -24,7 +24,11 @@ from turnout_autograd.passes.roots import check_inputs, places, root_gradients, 
 from turnout_autograd.transforms.batch_elements import PlainTensors
 
 if TYPE_CHECKING:
+    from typing import Literal, TypeVar
+
     from turnout_autograd.passes.roots import Place
+
+    Key = TypeVar("Key")
 
 _zeros_like = find_operator("aten::zeros_like").stub
 _BATCHED = KEYS.bit("Batched")
@@ -37,15 +41,15 @@ def backward(
     create_graph: bool = False,
     inputs: Place | Sequence[Place] | None = None,
 ) -> None:
-    """Add to `.grad` of every leaf that `tensors` were computed from, or of `inputs` alone, for which `retain_grad` is called.
+    """Add to `.grad` of every leaf that `tensors` were computed from, or only of `inputs`, for which `retain_grad` is called.
 
-    A `GradientEdge` may stand for a tensor; an edge among `inputs` that is not a leaf's only limits what is computed.
+    A `GradientEdge` may stand for a tensor; an edge among `inputs` that does not belong to a leaf only limits what is computed.
 
     grad_tensors  the gradients of `tensors`; None for tensors of one element
     retain_graph  keep what the graph has saved, for another backward; default: as create_graph
     create_graph  record the computation of the gradients too, so that they can be differentiated
 
-    For functional transforms around the call every `.grad` is a constant; the gradients that `grad` gives they differentiate.
+    To functional transforms around the call every `.grad` is a constant; they differentiate what `grad` returns.
 
     Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
     exception leaves every `.grad` as it was.
@@ -80,9 +84,80 @@ def backward(
         GRAD.set(before)  # not by a token: an interrupt may come before there is one
 
 
+@overload
 def grad(
     outputs: Place | Sequence[Place],
-    inputs: Place | Sequence[Place] | dict[Any, Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    *,
+    materialize_grads: Literal[True],
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: dict[Key, Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[Key, Tensor]: ...
+
+
+@overload
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: dict[Key, Tensor] | dict[Key, Place],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[Key, Any]: ...
+
+
+def grad(
+    outputs: Place | Sequence[Place],
+    inputs: Any,
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -95,16 +170,16 @@ def grad(
 
     A `GradientEdge` may stand for a tensor.
 
-    Inside vmap all of them must be batched by the same vmaps, or none: the gradients are those of each element of the batch.
+    Inside vmap, either all of them are batched by the same vmaps or none is; each element of the batch has its own gradient.
 
     allow_unused       None instead of an error for inputs that the outputs do not depend on
     materialize_grads  zeros for those; ArgumentError together with allow_unused=False
-    is_grads_batched   grad_outputs have a batch dim in front, over which this is done by `turnout.vmap`
+    is_grads_batched   grad_outputs have a leading batch dim, over which `turnout.vmap` maps the computation
 
     Raises as `backward` does.
     """
     if materialize_grads and allow_unused is False:
-        raise ArgumentError(errors.unused_contradiction())
+        raise ArgumentError(errors.passes.unused_contradiction())
     if isinstance(inputs, dict):
         listed = grad(
             outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
@@ -117,11 +192,11 @@ def grad(
         return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if any(t.keys & _BATCHED for t in (*ends, *into) if isinstance(t, Tensor)):
         if any(isinstance(t, GradientEdge) for t in (*ends, *into)):
-            raise errors.GradientError(errors.edge_inside_vmap())
+            raise errors.GradientError(errors.passes.edge_inside_vmap())
 
         plain = PlainTensors(ends, into)
         cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
-        found = grad(
+        elements = grad(
             plain.outputs,
             plain.inputs,
             cotangents,
@@ -132,13 +207,13 @@ def grad(
             False,
             materialize_grads,
         )
-        return plain.elements(found)
+        return plain.elements(elements)
     levels = GRAD.get()[1] | 1
     check_inputs("grad", into, levels)
     if materialize_grads:
         for i, each in enumerate(into):
             if isinstance(each, GradientEdge):
-                raise ArgumentError(errors.edge_zeros(i))
+                raise ArgumentError(errors.passes.edge_zeros(i))
     retain = create_graph if retain_graph is None else retain_graph
     before = enabled, allowed = GRAD.get()
     try:
@@ -156,7 +231,7 @@ def grad(
     if not allow_unused:
         for i, each in enumerate(found):
             if each is None:
-                raise errors.GradientError(errors.unused(i))
+                raise errors.GradientError(errors.passes.unused(i))
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ def places(name: str, what: str, given: Any) -> tuple[Any, ...]:
         found = (given,)
     for i, each in enumerate(found):
         if not isinstance(each, (Tensor, GradientEdge)):
-            raise CallError(errors.not_tensors(name, what, i, each))
+            raise CallError(errors.passes.not_tensors(name, what, i, each))
     return found
 
 
@@ -50,8 +50,8 @@ def _as_many(given: Any, count: int) -> tuple[Any, ...]:
     if len(grads) != count:
         for i, each in enumerate(grads):
             if not isinstance(each, Tensor) and each is not None:
-                raise CallError(errors.gradient_type(each, i))
-        raise errors.GradientError(errors.gradient_count(len(grads), count))
+                raise CallError(errors.passes.gradient_type(each, i))
+        raise errors.GradientError(errors.passes.gradient_count(len(grads), count))
     return grads
 
 
@@ -68,7 +68,9 @@ def _root_edge(tensor: Any, levels: int) -> Any:
         refresh(tensor)
     if not tensor.gmask & levels:
         inside = tensor.keys & _BATCHED
-        raise errors.GradientError(errors.backward_inside_vmap() if inside else errors.no_graph(tensor.requires_grad))
+        raise errors.GradientError(
+            errors.passes.backward_inside_vmap() if inside else errors.passes.no_graph(tensor.requires_grad)
+        )
     return tensor.node or tensor
 
 
@@ -77,37 +79,37 @@ def _root_gradient(tensor: Any, given: Tensor | None, index: int) -> Tensor:
         tensor = tensor.stand_in()
         if tensor is None:
             if given is None:
-                raise errors.GradientError(errors.edge_unknown(index))
+                raise errors.GradientError(errors.passes.edge_unknown(index))
             return given
     if given is None:
         shape = tensor.array.shape
         if shape and tensor.numel() != 1:
-            raise errors.GradientError(errors.not_scalar(tensor))
+            raise errors.GradientError(errors.passes.not_scalar(tensor))
         device = tensor.device
         backend = device.backend
         dtype = tensor.dtype
         if dtype.category == COMPLEX:
-            raise errors.GradientError(errors.not_real(tensor))
+            raise errors.GradientError(errors.passes.not_real(tensor))
         # Not by an operator: it is a constant, and ones_like takes four times as long.
         one = backend.empty(shape, dtype, device)
         backend.fill(one, 1)
         return wrap(one, device)
     if not isinstance(given, Tensor):
-        raise CallError(errors.gradient_type(given, index))
+        raise CallError(errors.passes.gradient_type(given, index))
     if given.shape != tensor.shape:
-        raise ShapeError(errors.gradient_shape(given, tensor, index))
+        raise ShapeError(errors.passes.gradient_shape(given, tensor, index))
     if given.device != tensor.device:
-        raise DeviceError(errors.gradient_device(given, tensor, index))
+        raise DeviceError(errors.passes.gradient_device(given, tensor, index))
     if given.dtype is not tensor.dtype:
         if (given.dtype.category == COMPLEX) != (tensor.dtype.category == COMPLEX):
-            raise errors.GradientError(errors.gradient_kind(given, tensor, index))
+            raise errors.GradientError(errors.passes.gradient_kind(given, tensor, index))
         given = given.to(dtype=tensor.dtype)
     return given
 
 
 def check_inputs(name: str, into: tuple[Any, ...], levels: int) -> None:
     if not into:
-        raise errors.GradientError(errors.no_inputs(name))
+        raise errors.GradientError(errors.passes.no_inputs(name))
     for i, tensor in enumerate(into):
         if isinstance(tensor, GradientEdge):
             continue
@@ -115,4 +117,6 @@ def check_inputs(name: str, into: tuple[Any, ...], levels: int) -> None:
             refresh(tensor)
         if not tensor.gmask & levels:
             inside = tensor.keys & _BATCHED
-            raise errors.GradientError(errors.backward_inside_vmap() if inside else errors.input_untracked(name, i))
+            raise errors.GradientError(
+                errors.passes.backward_inside_vmap() if inside else errors.passes.input_untracked(name, i)
+            )

@@ -4,7 +4,7 @@ Arguments and results may be nested tuples, lists and dicts of tensors, and what
 and `loop_counts` come from the plugin that provides the functionality Batched, which is activated at their first use.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from turnout import plugins
 from turnout_autograd.transforms.gradients import grad as grad
@@ -15,6 +15,28 @@ from turnout_autograd.transforms.jacobians import jacrev as jacrev
 from turnout_autograd.transforms.vector_products import jvp as jvp
 from turnout_autograd.transforms.vector_products import linearize as linearize
 from turnout_autograd.transforms.vector_products import vjp as vjp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    # Batched is another distribution's: its service has these two, with these signatures.
+
+    def vmap(
+        func: Callable[P, R],
+        in_dims: Any = 0,
+        out_dims: Any = 0,
+        randomness: str = "error",
+        *,
+        chunk_size: int | None = None,
+    ) -> Callable[P, R]: ...
+
+    def loop_counts() -> dict[str, int]: ...
+
 
 _BATCHED = ("loop_counts", "vmap")
 

@@ -32,26 +32,26 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
         if view.no_grad:
             raise AliasError(texts.no_grad_view_written(name))
         if view.multi:
-            raise AliasError(errors.several_views_written(name, maker_of(view)))
+            raise AliasError(errors.recording.several_views_written(name, maker_of(view)))
         if view.maker:
-            raise AliasError(errors.custom_view_written(name, view.maker))
+            raise AliasError(errors.recording.custom_view_written(name, view.maker))
         if (tensor.gmask | root.gmask) & mask & 1 and root.node is None:
-            raise AliasError(errors.leaf_written(name, True))
+            raise AliasError(errors.recording.leaf_written(name, True))
         _admit_levels(name, root, mask)
     if tensor.gmask & mask & 1 and tensor.node is None:
-        raise AliasError(errors.leaf_written(name, view is not None))
+        raise AliasError(errors.recording.leaf_written(name, view is not None))
     _admit_levels(name, tensor, mask)
 
 
 def _admit_levels(name: str, root: Tensor, mask: int) -> None:
     node = root.node if root.gmask else None
     if node.__class__ is InputNode and node.bit & mask:
-        raise AliasError(errors.level_input_written(name))
+        raise AliasError(errors.recording.level_input_written(name))
     new = mask & ~root.gmask & ~1
     if new:
         version = root.version()
         if any(new & bit and version < epoch for bit, epoch in EPOCHS.items()):
-            raise AliasError(errors.captured_written(name))
+            raise AliasError(errors.recording.captured_written(name))
 
 
 def original(tensor: Tensor) -> Tensor:
@@ -142,7 +142,7 @@ class CopySlices(Node):
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
         if self.inner is None:
-            raise errors.GradientError(errors.freed(self.label))
+            raise errors.GradientError(errors.passes.freed(self.label))
         inner = self.inner.plain()
         rest = grad.clone()
         if rest.stride() != self.strides:
@@ -198,10 +198,10 @@ def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Tell autograd that tensors were written by other means than operators. Raises CallError for anything but tensors."""
+    """Tell autograd that something other than an operator wrote into tensors. Raises CallError for anything but tensors."""
     written = tuple(tensor) if isinstance(tensor, (tuple, list)) else (tensor,)
     for each in written:
         if not isinstance(each, Tensor):
-            raise CallError(errors.not_incremented(each))
+            raise CallError(errors.recording.not_incremented(each))
     for each in written:
         each.bump_version()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def refuse(node: Node, argument: str, reason: str) -> NoReturn:
     """What `not_implemented` in an entry does at backward."""
-    raise errors.GradientError(errors.not_implemented(node.op_name, argument, reason))
+    raise errors.GradientError(errors.recording.not_implemented(node.op_name, argument, reason))
 
 
 class NotImplementedNode(Node):
@@ -38,7 +38,7 @@ class NotImplementedNode(Node):
         return self.label
 
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> Any:
-        raise errors.GradientError(errors.not_implemented(self.label))
+        raise errors.GradientError(errors.recording.not_implemented(self.label))
 
 
 class WarnedNode(NotImplementedNode):
@@ -47,12 +47,12 @@ class WarnedNode(NotImplementedNode):
     __slots__ = ()
 
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> Any:
-        warnings.warn(errors.not_implemented_warned(self.label), UserWarning, stacklevel=2)
+        warnings.warn(errors.recording.not_implemented_warned(self.label), UserWarning, stacklevel=2)
         return (None,) * len(edges)
 
 
 def not_implemented(op: Operator, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """Keeps `requires_grad` alive through an operator without a rule, with an error (or warning) at backward.
+    """Keeps `requires_grad` through an operator without a rule; backward then raises an error, or warns.
 
     The option is read at each call, so that a configuration's context manager has its effect.
     """

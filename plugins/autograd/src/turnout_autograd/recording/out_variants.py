@@ -35,7 +35,7 @@ def out_variant(op: Operator) -> Callable[..., Any]:
                 for tensor in tensors_in((args[i],)):
                     refresh_if_view(tensor)
                     if tensor.gmask & enabled:
-                        raise errors.GradientError(errors.out_given(op.qualified_name, name))
+                        raise errors.GradientError(errors.recording.out_given(op.qualified_name, name))
         below = ks & BELOW
         return op.lookup(below)(below, *args)
 
@@ -58,7 +58,7 @@ def resize(op: Operator) -> Callable[..., Any]:
     def refuse_resize(ks: int, self: Tensor, *args: Any) -> Any:
         refresh_if_view(self)
         if self.gmask & GRAD.get()[0]:
-            raise AliasError(errors.resized(op.qualified_name))
+            raise AliasError(errors.recording.resized(op.qualified_name))
         below = ks & BELOW
         return op.lookup(below)(below, self, *args)
 

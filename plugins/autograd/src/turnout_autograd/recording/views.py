@@ -80,7 +80,7 @@ def refresh(tensor: Tensor) -> None:
         view.seen = version
         return
     if view.no_grad or view.multi or view.maker:
-        raise AliasError(errors.view_left_behind(_writer(base), _kind(view)))
+        raise AliasError(errors.recording.view_left_behind(_writer(base), _kind(view)))
     if not base.gmask:
         tensor.node = CutNode()
         start(tensor.node, (None,))
@@ -102,10 +102,10 @@ def _writer(base: Tensor) -> str:
 
 def _kind(view: View) -> str:
     if view.no_grad:
-        return errors.MADE_UNRECORDED
+        return errors.recording.MADE_UNRECORDED
     if view.maker:
-        return errors.made_in(view.maker)
-    return errors.made_together(maker_of(view))
+        return errors.recording.made_in(view.maker)
+    return errors.recording.made_together(maker_of(view))
 
 
 def maker_of(view: View) -> str:

@@ -16,13 +16,13 @@ Argnums = int | Sequence[int]
 
 def check_tensor(name: str, what: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
-        raise errors.GradientError(errors.not_a_tensor(name, what, value))
+        raise errors.GradientError(errors.transforms.not_a_tensor(name, what, value))
     return value
 
 
 def check_floating(name: str, what: str, value: Any) -> Tensor:
     if check_tensor(name, what, value).dtype.category < FLOAT:
-        raise errors.GradientError(errors.not_differentiable(name, what, value))
+        raise errors.GradientError(errors.transforms.not_differentiable(name, what, value))
     return value
 
 
@@ -31,14 +31,14 @@ def select_arguments(
 ) -> tuple[list[Any], Function]:
     """The chosen arguments, and `func` as a function of only those."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    # differs from torch: a list will do as well as a tuple.
+    # differs from torch: a list is accepted as well as a tuple.
     if not isinstance(numbers, (tuple, list)) or not numbers or not all(isinstance(n, int) for n in numbers):
-        raise errors.GradientError(errors.argnums_kind(name, argnums))
+        raise errors.GradientError(errors.transforms.argnums_kind(name, argnums))
     if any(not -len(args) <= n < len(args) for n in numbers):
-        raise errors.GradientError(errors.argnums(name, argnums, len(args)))
+        raise errors.GradientError(errors.transforms.argnums(name, argnums, len(args)))
     at = [n % len(args) for n in numbers]
     if len(set(at)) < len(at):
-        raise errors.GradientError(errors.argnums_twice(name, argnums))
+        raise errors.GradientError(errors.transforms.argnums_twice(name, argnums))
 
     def function(*chosen: Any) -> Any:
         given = list(args)
@@ -57,12 +57,12 @@ def fitting(name: str, what: str, given: Any, structure: Any, like: Sequence[Ten
     """Tangents or cotangents, in the structure, shapes and dtypes of what they belong to."""
     leaves, found = trees.flatten(given)
     if found != structure:
-        raise errors.GradientError(errors.other_structure(name, what))
+        raise errors.GradientError(errors.transforms.other_structure(name, what))
     fitted = []
     for i, (leaf, tensor) in enumerate(zip(leaves, like, strict=True)):
         check_tensor(name, "a " + what, leaf)
         if leaf.shape != tensor.shape:
-            raise errors.GradientError(errors.other_shape(name, what, i, leaf, tensor))
+            raise errors.GradientError(errors.transforms.other_shape(name, what, i, leaf, tensor))
         fitted.append(of_dtype(name, f"{what} {i}", leaf, tensor))
     return fitted
 
@@ -73,6 +73,6 @@ def of_dtype(name: str, place: str, value: Tensor, tensor: Tensor) -> Tensor:
         return value
     if value.dtype.category == COMPLEX and tensor.dtype.category != COMPLEX:
         # differs from torch: it drops the imaginary part of tangents.
-        raise errors.GradientError(errors.other_kind(name, place, value, tensor))
+        raise errors.GradientError(errors.transforms.other_kind(name, place, value, tensor))
     made: Tensor = value.to(dtype=tensor.dtype)
     return made

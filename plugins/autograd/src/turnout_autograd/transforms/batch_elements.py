@@ -39,7 +39,7 @@ class PlainTensors:
         peeled = [peel(t) for t in (*outputs, *inputs)]
         self._levels = peeled[0][1]
         if any(levels != self._levels for _, levels, _ in peeled):
-            raise errors.GradientError(errors.inside_vmap())
+            raise errors.GradientError(errors.passes.inside_vmap())
         plain = [t for t, _, _ in peeled]
         orders = [order for _, _, order in peeled]
         split = len(outputs)

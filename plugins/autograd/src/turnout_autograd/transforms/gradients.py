@@ -14,15 +14,20 @@ from turnout_autograd.transforms.arguments import picked, select_arguments
 from turnout_autograd.transforms.linearized import Linearized
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec
+
     from turnout_autograd.transforms.arguments import Argnums, Function
+
+    P = ParamSpec("P")
 
 _ones_like = find_operator("aten::ones_like").stub
 
 
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """A function that gives the gradient of `func`, which returns one number, with respect to some of its arguments.
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
+    """Return a function that gives the gradient of `func`, which must return one number, with respect to some of its arguments.
 
-    argnums  which positional arguments, counted from the end where negative; a tuple gives a tuple of gradients
+    argnums  which positional arguments; negative ones count from the end, and a tuple gives a tuple of gradients
     has_aux  `func` returns (number, anything), and the gradient comes with that: (gradient, anything)
 
     The gradient can be differentiated again. Raises GradientError for a result that is not one floating-point number, and for
@@ -38,7 +43,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return gradient
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """As `grad`, with what `func` returned: (gradient, value), or (gradient, (value, anything)) with `has_aux`."""
     return _with_value("grad_and_value", func, argnums, has_aux)
 
@@ -52,10 +57,10 @@ def _with_value(name: str, func: Function, argnums: Argnums, has_aux: bool) -> F
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
         run = Linearized(name, function, chosen, has_aux)
         if run.structure is not trees.LEAF or run.outputs[0].shape != ():
-            raise errors.GradientError(errors.not_one_number(name, run.outputs, run.structure is trees.LEAF))
+            raise errors.GradientError(errors.transforms.not_one_number(name, run.outputs, run.structure is trees.LEAF))
         output = run.outputs[0]
         if output.dtype.category != FLOAT:
-            raise errors.GradientError(errors.not_floating(name, output))
+            raise errors.GradientError(errors.transforms.not_floating(name, output))
         found = picked(argnums, trees.unflatten(run.inputs, run.pull([_ones_like(output.detach())])))
         return found, (output, run.aux) if has_aux else output
 

@@ -17,14 +17,21 @@ from turnout_autograd.transforms.arguments import picked, select_arguments
 from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec
+
     from turnout_autograd.transforms.arguments import Argnums, Function
+
+    P = ParamSpec("P")
 
 _stack = find_operator("aten::stack").stub
 _zeros_like = find_operator("aten::zeros_like").stub
 
 
-def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument.
+def jacrev(
+    func: Callable[P, Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable[P, Any]:
+    """Return a function that gives the Jacobian, one row of the result at a time: shape of the result, then of the argument.
 
     Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
     computed at a time; with 1 the backward pass runs without vmap, so that it may read values.
@@ -32,16 +39,18 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     return _by_rows("jacrev", func, argnums, has_aux, chunk_size)
 
 
-def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """The same column by column of the argument: for functions with more results than arguments.
+def jacfwd(
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[P, Any]:
+    """As `jacrev`, one column of the argument at a time: for functions with more results than arguments.
 
     # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
     """
     return _by_columns("jacfwd", func, argnums, has_aux, randomness)
 
 
-def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """A function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
+def hessian(func: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
+    """Return a function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
     rows = _by_rows("hessian", func, argnums, False, None)
     return _by_columns("hessian", rows, argnums, False, "error")
 
@@ -49,7 +58,7 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
     plugins.service("Autograd")  # raises where autograd is disabled
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(errors.chunk(name, chunk_size))
+        raise ArgumentError(errors.transforms.chunk(name, chunk_size))
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -76,11 +85,11 @@ def mapped(pull: Function, seeds: Tensor, chunk_size: int | None) -> Sequence[Te
 
 
 def check_real(run: Linearized, arguments: bool = True) -> None:
-    """The gradients of complex results are the conjugates of their derivatives, so there is more than one Jacobian."""
+    """The gradients of complex results are the conjugates of their derivatives, so the Jacobian is not unique."""
     for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
         for tensor in tensors if arguments or tensors is run.outputs else ():
             if tensor.dtype.category == COMPLEX:
-                raise errors.GradientError(errors.complex_jacobian(run.name, what, tensor))
+                raise errors.GradientError(errors.transforms.complex_jacobian(run.name, what, tensor))
 
 
 def _pull_of(run: Linearized, i: int) -> Function:

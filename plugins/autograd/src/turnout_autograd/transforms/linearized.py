@@ -46,7 +46,7 @@ class Linearized:
             aux = None
             if has_aux:
                 if not isinstance(result, tuple) or len(result) != 2:
-                    raise errors.GradientError(errors.aux_missing(name))
+                    raise errors.GradientError(errors.transforms.aux_missing(name))
                 result, aux = result
             outputs, self.structure = trees.flatten(result)
             vmaps = self.level.vmaps
@@ -74,13 +74,13 @@ class Linearized:
     def reached(self, cotangents: Sequence[Tensor | None], retain: bool = True) -> list[Tensor | None]:
         """The gradients of the inputs, None where none arrives."""
         if any(vmap not in LEVELS.get() for vmap in self.level.vmaps):
-            raise errors.GradientError(errors.pulled_outside(self.name))
+            raise errors.GradientError(errors.transforms.pulled_outside(self.name))
         return pull(self.level, self.inside, cotangents, retain)
 
 
 def check_returned(run: Linearized) -> None:
     if not run.outputs:
-        raise errors.GradientError(errors.nothing_returned(run.name))
+        raise errors.GradientError(errors.transforms.nothing_returned(run.name))
 
 
 def check_outputs(run: Linearized) -> None:

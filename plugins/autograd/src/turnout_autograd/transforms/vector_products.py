@@ -48,17 +48,17 @@ def jvp(
     # differs from torch: what is computed inside `no_grad` is a constant for tangents too, as it is for gradients.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise errors.GradientError(errors.not_tuples("jvp"))
+        raise errors.GradientError(errors.transforms.not_tuples("jvp"))
     leaves, structure = trees.flatten(tuple(primals))
     if not leaves:
-        raise errors.GradientError(errors.no_primals("jvp"))
+        raise errors.GradientError(errors.transforms.no_primals("jvp"))
     given = fitting(
         "jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves]
     )
     run = Linearized("jvp", func, primals, has_aux)
     check_returned(run)
     if strict and not all(map(run.depends, range(len(run.outputs)))):
-        raise errors.GradientError(errors.independent("jvp"))
+        raise errors.GradientError(errors.transforms.independent("jvp"))
     made = trees.unflatten(run.structure, Pushed(run)(given))
     return (run.result, made, run.aux) if has_aux else (run.result, made)
 

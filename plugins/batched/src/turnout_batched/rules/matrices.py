@@ -16,7 +16,7 @@ def stacked(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
     """Matrices in the last two dims of the first tensor; the others have as many dims in front as it has, or fewer."""
     ndim = logical_ndim(values[0], dims[0])
     batches = [front(v, d, size) if isinstance(v, Tensor) else v for v, d in zip(values, dims, strict=True)]
-    if ndim < 2:  # for the operator to refuse: the batch must not become a dim of the matrix
+    if ndim < 2:  # the operator must refuse it: the batch must not become a dim of the matrix
         return call(*[aten.select__int(v, 0, 0) if isinstance(v, Tensor) else v for v in batches]), None
     made = call(*batches)
     return ([_of_each(t, size) for t in made], 0) if isinstance(made, (list, tuple)) else (made, 0)

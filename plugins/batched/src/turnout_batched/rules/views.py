@@ -25,7 +25,7 @@ def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tupl
 
 @family
 def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
-    """Whatever counts its dims from the last one."""
+    """Any operator that counts its dims from the last one."""
     x = front(self, dims[0], size)
     if len(x.array.shape) == 1:  # the batch must not be taken for that dim
         return one_by_one(call, size, dims, self, *rest)

@@ -1,4 +1,4 @@
-"""`x.data = y`: a tensor takes over another's memory, and keeps its history, its `.grad` and who tracks it."""
+"""`x.data = y`: a tensor takes over another tensor's memory, and keeps its own history, `.grad` and tracking."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.storage import RetypedStorage, Storage
 from turnout_aten.tensor.tensor import Tensor
 
-_OWN = TRACKED | KEYS.bit("Python")  # bits of the tensor itself; the others are its device's
+_OWN = TRACKED | KEYS.bit("Python")  # keys of the tensor itself; the others depend on its device
 _BATCHED = KEYS.bit("Batched")
 
 
 class AdoptedStorage(RetypedStorage):
-    """Memory taken over from another tensor, whose versions count from higher up.
+    """Memory taken over from another tensor. Its versions are those of that memory plus a fixed amount.
 
-    Whoever saved the tensor before finds another version; whoever saved the other tensor notices later writes through this one.
+    A node that saved the tensor before sees another version; a node that saved the other tensor sees writes through this one.
     """
 
     __slots__ = ("_ahead",)
@@ -37,9 +37,9 @@ class AdoptedStorage(RetypedStorage):
 
 
 def adopt(self: Tensor, value: Any) -> None:
-    """Let `self` have the elements of `value`: its memory, shape, strides, dtype and device.
+    """Give `self` the memory, shape, strides, dtype and device of `value`.
 
-    Tensors that viewed `self` keep the old memory and, where gradients are tracked, their history, and are views no more.
+    Existing views of `self` keep the old memory and stop being views of it. Tracked views also keep their history.
     """
     if not isinstance(value, Tensor):
         raise CallError(f"data must be a tensor, not {type(value).__name__}")
@@ -47,16 +47,16 @@ def adopt(self: Tensor, value: Any) -> None:
         raise AliasError("data cannot be set inside vmap; write with copy_() instead")
     if self.is_inference() != value.is_inference():
         raise AliasError(
-            "data can be set from an inference tensor to an inference tensor only; clone() it outside of the mode"
+            "data: normal tensors and inference tensors cannot take over each other's memory; clone() outside inference_mode"
         )
     if self.gmask and value.dtype.category < FLOAT:
         raise DTypeError(
             f"data of a tensor that requires a gradient must be floating-point or complex, this one is {value.dtype.name}"
         )
-    if value.array is self.array:  # `x.data -= y` ends here
+    if value.array is self.array:  # `x.data -= y` assigns the same array back
         return
     for view in [self, *self.live_views()]:
-        tracked_levels(view)  # brings its history up to date, for the last time
+        tracked_levels(view)  # its history is brought up to date for the last time
         view.view_of = None
     storage = value.shared_storage()
     memory = storage.memory
@@ -71,9 +71,9 @@ def adopt(self: Tensor, value: Any) -> None:
 def _detached(self: Tensor) -> Tensor:
     """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.
 
-    Setting it takes over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay. That raises
-    CallError for what is not a tensor, DTypeError for integers where a gradient is required, AliasError inside vmap and between
-    inference tensors and others.
+    Setting it takes over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay. Setting
+    raises CallError for a value that is not a tensor, DTypeError for an integer tensor if `self` requires a gradient,
+    AliasError inside vmap and between an inference tensor and a normal one.
 
     # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
     """

@@ -1,45 +1,48 @@
-"""Factories and fills as kernels that call the backend's methods, not operators: one hop instead of three.
+"""Factories and fills as kernels that call the backend's methods, not operators: one step instead of three.
 
-They are of the internal convention and serve every backend, at CompositeExplicitAutograd. A factory is reached with its
-device resolved, by BackendSelect; `new_*` and `*_like` take what is not given from a tensor.
+They follow the internal convention and serve every backend, at CompositeExplicitAutograd. BackendSelect has resolved the device
+of a factory before the call; `new_*` and `*_like` take omitted options from a tensor.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, default_device
+from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
+from turnout_aten.tensor.devices import default_device
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from turnout_aten.tensor.devices import TensorDevice
+
     Sizes = Sequence[int]
 
 
-def place(device: Device | None) -> Device:
-    """A device as tensors have it: the default one for None, with its index where the backend has several."""
-    wanted = default_device() if device is None else device
+def place(device: Device | None) -> TensorDevice:
+    """A device as tensors store it: the default one for None, with its index if the backend has several."""
+    wanted: TensorDevice = default_device() if device is None else device  # type: ignore[assignment]  # core knows less
     return wanted.backend.resolve_device(wanted)
 
 
 def check_layout(layout: Any) -> None:
-    """Raise for any layout but the strided one."""
+    """Raise ArgumentError for any layout except strided."""
     if layout is not None and layout != "strided":
         raise ArgumentError(f"layout must be turnout.strided, got {layout!r}")
 
 
 def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
-    """The strides that a memory format gives a new tensor of this shape, None for row-major ones.
+    """The strides that a memory format gives a new tensor of this shape; None means row-major.
 
-    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises ArgumentError for a format
-    that does not exist or that is for another number of dimensions.
+    None as the format means preserve_format, which keeps the layout of `tensor` if that is dense. Raises ArgumentError for an
+    unknown format, or one for another number of dimensions.
     """
     if memory_format is None or memory_format == "preserve_format":
         return None if tensor is None else preserved_strides(tensor)
@@ -52,7 +55,7 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
             f"got {memory_format!r}"
         )
     if len(shape) != ndim:
-        raise ArgumentError(f"{memory_format} is for {ndim} dimensions, this shape is {list(shape)}")
+        raise ArgumentError(f"{memory_format} needs {ndim} dimensions, got shape {list(shape)}")
     batch, *places, channels = contiguous_strides((shape[0], *shape[2:], shape[1]))
     return (batch, channels, *places)
 
@@ -63,14 +66,14 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
         check_layout(layout)
     for length in size:
         if length < 0:
-            raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is no length")
+            raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
     where = place(device)
     wanted = None if strides is None else tuple(strides)
     return wrap(where.backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
 
 
 def _filled(made: Tensor, value: Any) -> Tensor:
-    """`made` with one value everywhere."""
+    """Fill `made` with one value; returns it."""
     if value.__class__ is complex and made.dtype.category != COMPLEX:
         raise DTypeError(f"a complex number cannot be written into a {made.dtype.name} tensor")
     made.device.backend.fill(made.array, value)
@@ -83,7 +86,7 @@ def _filled(made: Tensor, value: Any) -> Tensor:
 def empty(
     ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
-    """A tensor of unspecified contents. `pin_memory` is accepted and has no effect."""
+    """A tensor with unspecified contents. `pin_memory` is accepted and has no effect."""
     return _make(size, dtype, layout, device, strides_as(memory_format, size))
 
 
@@ -96,7 +99,7 @@ def empty_permuted(
     device: Device | None,
     pin_memory: Any,
 ) -> Tensor:
-    """A tensor of unspecified contents whose dims lie in memory in the given order, from the slowest."""
+    """A tensor with unspecified contents. Its dims lie in memory in the given order, slowest first."""
     if sorted(physical_layout) != list(range(len(size))):
         raise ShapeError(
             f"empty_permuted: physical_layout {list(physical_layout)} must name each of the {len(size)} dimensions once"
@@ -112,7 +115,7 @@ def empty_permuted(
 def empty_strided(
     ks: int, size: Sizes, stride: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
-    """The same with strides in elements."""
+    """A tensor with unspecified contents and the given strides, in elements."""
     if len(size) != len(stride):
         raise ShapeError(f"empty_strided: size {list(size)} and stride {list(stride)} must be equally long")
     return _make(size, dtype, layout, device, stride)
@@ -121,7 +124,7 @@ def empty_strided(
 def empty_like(
     ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
-    """A tensor of self's shape, layout, dtype and device, as far as nothing else is asked for."""
+    """An uninitialised tensor like self. Shape, layout, dtype and device are those of self unless given."""
     strides = strides_as(memory_format, self.array.shape, self)
     return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
 
@@ -129,7 +132,7 @@ def empty_like(
 def new_empty(
     ks: int, self: Tensor, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
-    """A tensor of another shape, of self's dtype and device unless told otherwise."""
+    """An uninitialised tensor of another shape. dtype and device are those of self unless given."""
     return _make(size, dtype or self.dtype, layout, device or self.device)
 
 
@@ -137,7 +140,7 @@ def new_empty_strided(
     ks: int, self: Tensor, size: Sizes, stride: Sizes, dtype: DType | None, layout: Any, device: Device | None,
     pin_memory: Any,
 ) -> Tensor:  # fmt: skip
-    """The same with strides in elements."""
+    """`new_empty` with strides, in elements."""
     return empty_strided(ks, size, stride, dtype or self.dtype, layout, device or self.device, pin_memory)
 
 
@@ -157,12 +160,12 @@ def ones(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device 
 def full(
     ks: int, size: Sizes, fill_value: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
-    """One value everywhere; its Python type gives the dtype."""
+    """A tensor filled with one value. The value's Python type sets the default dtype."""
     return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value)
 
 
 def scalar_tensor(ks: int, s: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
-    """A 0-dim tensor of one value, in the default dtype unless told otherwise."""
+    """A 0-dim tensor of one value, in the default dtype unless `dtype` is given."""
     return _filled(_make((), dtype, layout, device), s)
 
 
@@ -177,22 +180,22 @@ def ones_like(ks: int, self: Tensor, *options: Any) -> Tensor:
 
 
 def full_like(ks: int, self: Tensor, fill_value: Any, *options: Any) -> Tensor:
-    """One value everywhere, like self: in its dtype, whatever the value's type."""
+    """A tensor like self, filled with one value. The dtype is that of self, whatever the value's type."""
     return _filled(empty_like(ks, self, *options), fill_value)
 
 
 def new_zeros(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
-    """Zeros of another shape."""
+    """Zeros of another shape, like self in dtype and device."""
     return _filled(new_empty(ks, self, size, *options), 0)
 
 
 def new_ones(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
-    """Ones of another shape."""
+    """Ones of another shape, like self in dtype and device."""
     return _filled(new_empty(ks, self, size, *options), 1)
 
 
 def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any) -> Tensor:
-    """One value in another shape."""
+    """A tensor of another shape, filled with one value."""
     return _filled(new_empty(ks, self, size, *options), fill_value)
 
 
@@ -200,7 +203,7 @@ def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any)
 
 
 def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
-    """A number everywhere, converted to self's dtype."""
+    """Fill self with a number, converted to self's dtype."""
     if self.array.shape:
         check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
     return _filled(self, value)

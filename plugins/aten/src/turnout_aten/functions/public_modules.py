@@ -1,4 +1,4 @@
-"""Where public functions are: the module in which users find those of each python_module."""
+"""The public module of each python_module, in which users find its functions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Public functions and methods, compiled from the overloads of their packet when they are first used.
+"""Compiles a public function or method from the overloads of its packet, at the first use.
 
-The text is that of `turnout_aten.generation`. What its variables mean is decided by their first letters: `K_add__Tensor` is
-the dict from key set to callable of aten::add.Tensor, `op_add__Tensor` its stub, `P_add` the packet, `R_max` the class of a
-packet's results.
+`turnout_aten.generation` writes the text. The first letters of a variable say what it is bound to: `K_add__Tensor` is the dict
+from key set to callable of aten::add.Tensor, `op_add__Tensor` its stub, `P_add` the packet, `R_max` the class of a packet's
+results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from turnout_aten.declarations.tables import Overload, Table
 
-# What texts use besides the four kinds of variables.
+# The other names that the texts use.
 GLOBALS: dict[str, Any] = {
     **STUB_GLOBALS, "MISSING": MISSING, "NUMBERS": call_forms.NUMBERS, "all_ints": call_forms.all_ints,
     "binary": call_forms.binary, "check_options": call_forms.check_options, "first_names": call_forms.first_names,
@@ -45,7 +45,7 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
 
 
 def make_method(table: Table, name: str) -> Any:
-    """The method of that name: one of a packet, or one of Python's operators; where it says nothing more, the stub itself."""
+    """The method of that name: from a packet, or for one of Python's operators. The stub itself if the method adds nothing."""
     if name in SPECIAL:
         lines = operator_method(name, lambda packet: _written(table, packet))
     else:
@@ -60,17 +60,17 @@ def make_method(table: Table, name: str) -> Any:
 
 def method_packet(table: Table, name: str) -> Packet:
     """The packet of a method."""
-    packet = name if table.overloads(name) else name.removesuffix("_")  # of a name that Python does not take
+    packet = name if table.overloads(name) else name.removesuffix("_")  # the underscore avoids a Python keyword
     return Packet(packet, [f for f in table.overloads(packet) if f.is_method])
 
 
 def _written(table: Table, packet: str) -> Sequence[Overload]:
-    """The overloads that Python's operators may call: those that were written, but for out variants."""
+    """The overloads that Python's operators may call: no generated ones and no out variants."""
     return [f for f in table.overloads(packet) if "generated" not in f.tags and f.schema.kind != "out"]
 
 
 def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str) -> Any:
-    """What `name` stands for when the lines have run, with all their variables bound."""
+    """The value of `name` after running the lines, with all their variables bound."""
     source = "\n".join(lines) + "\n"
     code = compile(source, filename, "exec", dont_inherit=True)
     namespace = {**GLOBALS, "__name__": __name__}
@@ -82,7 +82,7 @@ def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str
             namespace[variable] = _overload(table, what).cache
         elif kind == "op":
             overload = _overload(table, what)
-            # A method that is the stub needs it at once; what is only called can be made at its first call.
+            # A method that is the stub needs it now. A stub that is only called can be made at its first call.
             namespace[variable] = overload.stub if variable in code.co_names else _late(overload, variable, namespace)
         elif kind == "P":
             namespace[variable] = call_forms.packet(table.overloads(what)[0].namespace, what)
@@ -93,7 +93,7 @@ def _run(lines: Sequence[str], name: str, filename: str, table: Table, home: str
 
 
 def _variables(code: CodeType) -> Iterator[str]:
-    """The global names that code uses, functions in it included; attributes are among them."""
+    """The global names that code uses, including the functions in it. Attribute names are among them."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -107,7 +107,7 @@ def _overload(table: Table, identifier: str) -> Overload:
 
 
 def _late(overload: Overload, variable: str, namespace: dict[str, Any]) -> Callable[..., Any]:
-    """Stands for a stub until its first call, which puts the stub into the namespace: later calls cost a global's look-up."""
+    """A placeholder for a stub. The first call puts the stub into the namespace; later calls cost one global look-up."""
 
     def first_call(*args: Any, **kwargs: Any) -> Any:
         stub = namespace[variable] = overload.stub

@@ -1,6 +1,6 @@
-"""Products and factorizations whose arguments are sorted out in Python: `einsum`, `tensordot`, `lu`, low-rank approximations.
+"""Linear algebra that is written in Python, as in PyTorch: `einsum`, `tensordot`, `lu`, low-rank approximations.
 
-PyTorch writes these in Python too.
+These functions sort out their arguments and then call operators.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation describes.
 
-    einsum("ij,jk->ik", x, y), also with one list of operands; or each operand with the list of its labels, numbers from 0 to
-    51 and Ellipsis: einsum(x, [0, 1], y, [1, 2], [0, 2]). Raises ShapeError for an equation that does not fit, ArgumentError
-    for a label that is none.
+    Either einsum("ij,jk->ik", x, y), where the operands may be one list; or each operand followed by the list of its labels
+    (numbers from 0 to 51, and Ellipsis): einsum(x, [0, 1], y, [1, 2], [0, 2]). Raises ShapeError for an equation that does not
+    fit the operands, ArgumentError for an invalid label.
     """
     if len(args) < 2:
         raise ArgumentError("einsum: needs an equation and an operand, or an operand and its labels")
@@ -48,12 +48,12 @@ def _written(labels: Sequence[Any]) -> str:
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """Sums of products along dims of both.
+    """The sum of products over dims of both tensors.
 
-    dims    a number n, for the last n of `a` with the first n of `b`; or two lists, of dims of `a` and of `b`
-    out     what the result is written into
+    dims    a number n: the last n dims of `a` and the first n of `b`. Or two lists: dims of `a`, dims of `b`
+    out     the tensor for the result
 
-    Raises ArgumentError for a negative number or one that is too large, ShapeError for lengths that differ.
+    Raises ArgumentError if the number is negative or too large, ShapeError for lengths that differ.
     """
     if hasattr(dims, "tolist"):
         dims = dims.tolist()
@@ -65,7 +65,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         count = dims[0] if isinstance(dims, (list, tuple)) else dims
         if not isinstance(count, int) or not 0 <= count <= min(a.ndim, b.ndim):
             shapes = f"{list(a.shape)} and {list(b.shape)}"
-            raise ArgumentError(f"tensordot: dims must be a number of dimensions of both shapes {shapes}, got {dims!r}")
+            raise ArgumentError(
+                f"tensordot: dims must be a number of dimensions that both shapes {shapes} have, got {dims!r}"
+            )
         left, right = range(a.ndim - count, a.ndim), range(count)
     made: Tensor
     if out is None:
@@ -76,7 +78,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of matrices in the cheapest order."""
+    """The product of several matrices, in the cheapest order."""
     made: Tensor
     if out is None:
         made = _operators.chain_matmul(list(matrices))
@@ -88,9 +90,9 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
-    """(LU, pivots), or with `get_infos` (LU, pivots, info), where info says which pivot is zero instead of an error.
+    """(LU, pivots), or (LU, pivots, info) with `get_infos`. `info` is the index of a zero pivot, from 1; 0 means success.
 
-    Raises LinAlgError for a singular matrix otherwise.
+    Without `get_infos`, raises LinAlgError for a singular matrix.
     """
     found: tuple[Tensor, ...] = _operators._lu_with_info(A, pivot, not get_infos)
     found = found if get_infos else found[:2]
@@ -104,15 +106,15 @@ def lu(
     return found
 
 
-# ---- approximations of low rank
+# ---- low-rank approximations
 
 
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with U diag(S) V^H close to A - M, where q is a little more than the rank; random.
+    """(U, S, V) with U diag(S) V^H close to A - M. `q` should be slightly larger than the rank. The result is random.
 
-    The range of A is found by `niter` rounds of products with random vectors.
+    `niter` rounds of products with random vectors find the range of A.
     Source: Halko, Martinsson, Tropp, "Finding structure with randomness" (2009), algorithm 5.1.
     """
     count = 6 if q is None else q
@@ -129,7 +131,7 @@ def svd_lowrank(
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """svd_lowrank of the rows of A less their mean, where `center`; q is min(6, rows, columns) unless given."""
+    """svd_lowrank of A. `center` subtracts the mean of the rows first. `q` defaults to min(6, rows, columns)."""
     rows, columns = A.shape[-2:]
     count = min(6, rows, columns) if q is None else q
     if not 0 <= count <= min(rows, columns):
@@ -147,7 +149,7 @@ def _adjoint(x: Tensor) -> Tensor:
 
 
 def _range(A: Tensor, count: int, rounds: int) -> Tensor:
-    """Orthonormal columns that span nearly what the columns of A do."""
+    """Orthonormal columns that span approximately the column space of A."""
     shape = (A.shape[-1], count)
     start = _operators.randn(shape, dtype=A.dtype.to_real(), device=A.device)
     start = start.to(A.dtype) if A.dtype.is_complex else start

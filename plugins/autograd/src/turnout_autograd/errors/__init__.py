@@ -1,0 +1,30 @@
+"""Every error of gradients that is not core's: the classes, and the texts of all of them.
+
+| module | texts about |
+|---|---|
+| `passes` | backward passes: what they start from, what they reach, and what goes wrong on the way |
+| `recording` | recording: writes and views that gradients cannot follow, operators without a gradient |
+| `hooks` | hooks on tensors, nodes and saved tensors: where they may be registered and what they must return |
+| `functions` | `turnout.autograd.Function`: what `forward`, `backward` and the context's methods must do |
+| `transforms` | `turnout.func` and `turnout.autograd.functional`: arguments, and what the transformed function must return |
+| `drawing` | `turnout.autograd.graph.draw` |
+"""
+
+from __future__ import annotations
+
+from turnout.errors import TurnoutError
+from turnout_autograd.errors import drawing as drawing
+from turnout_autograd.errors import functions as functions
+from turnout_autograd.errors import hooks as hooks
+from turnout_autograd.errors import passes as passes
+from turnout_autograd.errors import recording as recording
+from turnout_autograd.errors import transforms as transforms
+from turnout_autograd.errors.described import tensor_text as tensor_text
+
+
+class GradientError(TurnoutError, RuntimeError):
+    """A gradient that cannot be computed."""
+
+
+class DrawingError(TurnoutError, RuntimeError):
+    """A drawing that cannot be made."""

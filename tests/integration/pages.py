@@ -1,0 +1,160 @@
+"""Pages of the documentation, run as they are written: files are made, commands and programs run, outputs compared.
+
+A fenced block that starts with a comment naming a file is that file. A diff block is a change of the file it names. Other python
+blocks are programs; a text block after a program, or after commands, is the output of the last one, in which `...` stands for
+anything. A block of no language is a picture. Everything runs in a copy of the packages, one after the other.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from installed import Environment
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
+CHANGED = re.compile(r"--- ([\w./-]+)\n")
+
+
+class Block(NamedTuple):
+    """A fenced block: the line it starts in, its language, its text."""
+
+    line: int
+    kind: str
+    text: str
+
+    @property
+    def file(self) -> str:
+        """The file that it is, or ""."""
+        match = FILE.match(self.text)
+        return match[1] if match and self.kind in ("toml", "python") else ""
+
+    @property
+    def changed(self) -> str:
+        """The file that it changes, or ""."""
+        match = CHANGED.match(self.text)
+        return match[1] if match and self.kind == "diff" else ""
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [Block(text.count("\n", 0, m.start()) + 1, m[1], m[2]) for m in FENCE.finditer(text)]
+
+
+def shell_commands(block: Block) -> list[str]:
+    """The commands of a block of kind sh, without comments."""
+    return [line.partition("  #")[0].strip() for line in block.text.splitlines() if line and not line.startswith("#")]
+
+
+def changed_text(text: str, block: Block) -> str:
+    """A file's text after the change that a diff block shows.
+
+    The lines without a + must stand in the file exactly once, except for those before them in the file that `@@` skips.
+    """
+    for hunk in re.split(r"^@@.*\n", block.text.partition("\n")[2], flags=re.MULTILINE):
+        lines = hunk.splitlines(keepends=True)
+        assert all(line[0] in " +\n" for line in lines), (
+            f"line {block.line}: only lines with + or a space are understood"
+        )
+        old = "".join(line[1:] if line[0] == " " else line for line in lines if line[0] != "+")
+        new = "".join(line[1:] if line[0] in " +" else line for line in lines)
+        if not hunk:
+            continue
+        assert text.count(old) == 1, f"{block.changed}: {text.count(old)} places are as line {block.line} shows:\n{old}"
+        text = text.replace(old, new)
+    return text
+
+
+class Reader:
+    """Someone who follows a page in a clone, with an environment of their own and no network."""
+
+    def __init__(self, folder: Path, trees: tuple[str, ...] = ("core", "plugins", "tools")) -> None:
+        self.environment = Environment(folder)
+        self.python = str(self.environment.python)
+        self.clone = folder / "clone"
+        self.clone.mkdir()
+        for file in tracked(trees):
+            (self.clone / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / file, self.clone / file)
+        # `pip` of the environment, which has none of its own: the running one is told where to install.
+        self.command("pip", f'"{sys.executable}" -m pip --python "{self.python}"')
+
+    def command(self, name: str, line: str) -> None:
+        """Give the environment a command, which runs a line of shell with its own arguments behind."""
+        script = self.environment.python.parent / name
+        script.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+        script.chmod(0o755)
+
+    def run(self, command: list[str] | str) -> subprocess.CompletedProcess[str]:
+        """Run a command, or a line of shell, in the clone."""
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNOUT_", "PYTHON", "PYTEST_"))}
+        clean |= {
+            "PATH": f"{self.environment.python.parent}{os.pathsep}{clean['PATH']}",
+            "XDG_CONFIG_HOME": str(self.clone.parent / "home"),
+            # What the packages need is there already, and pip would look for it in an index.
+            "PIP_NO_INDEX": "1",
+            "PIP_NO_DEPS": "1",
+            "PIP_NO_BUILD_ISOLATION": "0",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_ROOT_USER_ACTION": "ignore",
+        }
+        return subprocess.run(
+            command, cwd=self.clone, env=clean, capture_output=True, text=True, shell=isinstance(command, str)
+        )
+
+    def follow(self, page: Path, instead: Mapping[str, str] | None = None) -> Iterator[Block]:
+        """Do what the page says, block by block; `instead` has commands that stand for some of the page's, "" for nothing."""
+        printed = ""
+        for block in blocks(page):
+            where = f"{page.name}:{block.line}"
+            if block.file:
+                path = self.clone / block.file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text)
+            elif block.changed:
+                path = self.clone / block.changed
+                path.write_text(changed_text(path.read_text(), block))
+            elif block.kind == "sh":
+                for command in shell_commands(block):
+                    done = self.run((instead or {}).get(command, command))
+                    assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"
+                    printed = done.stdout
+            elif block.kind == "python":
+                done = self.run([self.python, "-W", "error", "-c", block.text])
+                assert done.returncode == 0, f"{where}\n{done.stderr}"
+                printed = done.stdout
+            elif block.kind == "text":
+                assert is_as_shown(block.text, printed), f"{where} is not what is printed:\n{printed}"
+            elif block.kind:
+                raise AssertionError(f"{where}: a block of kind {block.kind!r}, which nothing runs")
+            yield block
+
+
+def tracked(trees: tuple[str, ...]) -> list[str]:
+    """What a clone has of some folders and files: nothing that a build made."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *trees]
+    if not trees:
+        return []
+    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [file for file in done.stdout.splitlines() if (ROOT / file).is_file()]
+
+
+def is_as_shown(expected: str, printed: str) -> bool:
+    """Whether an output is the one shown, in which `...` stands for anything."""
+    return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
+
+
+def broken_links(page: Path) -> list[str]:
+    """Links of a page to files that are not there."""
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    return [link for link in links if not (page.parent / link).exists()]
