@@ -14,10 +14,23 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--require-backend opencl` makes a device that is not there a failure: nothing is skipped silently."""
+    """`--require-backend opencl` makes a missing device a failure; `--programs` and `--seed` choose the random programs."""
     parser.addoption(
         "--require-backend", action="append", default=[], metavar="DEVICE", help="fail where this device is missing"
     )
+    parser.addoption("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
+    parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
+
+
+@pytest.fixture(scope="session")
+def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
+    """`seeds(200)`: the seeds of a suite that runs 200 random programs unless the command line asks for another number."""
+
+    def choose(default: int) -> range:
+        first, count = request.config.getoption("--seed"), request.config.getoption("--programs")
+        return range(first, first + (default if count is None else count))
+
+    return choose
 
 
 @pytest.fixture(scope="session")
