@@ -38,7 +38,6 @@ PROGRAMS = [pytest.param(p, id=f"{table}: {name}") for table, rows in TABLES.ite
 # differs from torch: what it answers there, and why not here.
 DIFFERS = {
     "backward: too many seeds": "PyTorch drops those that are too many",
-    "leaves: detach_ a view that alone holds its base": "nothing else can see the base, so it is as good as no view",
     "leaves: requires_grad_ the base of a view": "a view that nothing recorded does not become a leaf of its own",
     "leaves: retain_grad accumulates": "a product with a number saves no tensor, so nothing is freed",
     "modes: inference: view of a normal": "a view that nothing recorded requires no gradient",
