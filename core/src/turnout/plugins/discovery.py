@@ -64,33 +64,34 @@ def find(api: str) -> list[Found]:
         text = distribution.read_text("entry_points.txt")
         if not text or GROUP not in text:
             continue  # names are read for plugins alone: parsing all metadata of an environment takes longer than the rest
-        name = _name(distribution)
-        if name is None or normal(name) in seen or not _is_first(distribution, name):
+        name, version = _name_and_version(distribution)
+        if not name or normal(name) in seen or not _is_first(distribution, name):
             continue  # the one in an earlier folder of sys.path is imported
         seen.add(normal(name))
-        found += _plugins_of(distribution, name, api)
+        found += _plugins_of(distribution, name, version, api)
     return sorted(found, key=lambda f: (f.name, normal(f.distribution)))
 
 
 def _is_first(distribution: Distribution, name: str) -> bool:
     """Whether no earlier folder of sys.path has a distribution of that name."""
     for other in importlib_metadata.distributions(name=name):
-        if _name(other) is not None:
-            return other.locate_file("") == distribution.locate_file("")
+        if other.locate_file("") == distribution.locate_file(""):
+            return True
+        if _name_and_version(other)[0]:
+            return False
     return True
 
 
-def _name(distribution: Distribution) -> str | None:
+def _name_and_version(distribution: Distribution) -> tuple[str, str]:
+    """Read together, because each reading of the metadata parses all of it. The name is "" in a half-written folder."""
     try:
         metadata: Any = distribution.metadata
-        name = metadata["Name"]
+        return metadata["Name"] or "", metadata["Version"] or ""
     except Exception:  # noqa: BLE001 - a half-written folder may raise anything
-        return None
-    return name if isinstance(name, str) and name else None
+        return "", ""
 
 
-def _plugins_of(distribution: Distribution, name: str, api: str) -> Iterator[Found]:
-    version = distribution.version or ""
+def _plugins_of(distribution: Distribution, name: str, version: str, api: str) -> Iterator[Found]:
     try:
         entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
     except Exception as error:  # noqa: BLE001 - broken metadata is recorded under the name of its package
