@@ -1,4 +1,4 @@
-"""Batching rules that users write, for operators and Functions: `function(info, in_dims, *args) -> (result, out_dims)`.
+"""Batching rules written by users, for operators and Functions: `function(info, in_dims, *args) -> (result, out_dims)`.
 
 A rule written in operators is like any other. An *opaque* one calls an array library: it runs on plain tensors without being
 recorded, so that outer vmaps loop over it, and its gradient is the operator's own, one example after the other.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class VmapInfo:
-    """What a rule is told of the vmap: how many examples there are, and how random numbers are drawn."""
+    """What a rule is told about the vmap: the batch size, and how random numbers are drawn."""
 
     __slots__ = ("batch_size", "randomness")
 
@@ -52,7 +52,7 @@ def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
 
 
 def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
-    """A call with batched tensors among its arguments, done by a rule for the innermost of their vmaps. Raises VmapError.
+    """Run a rule for a call with batched tensors, for the innermost of their vmaps. Raises VmapError.
 
     Arguments may be nested: `in_dims` is nested as they are, and `out_dims` may be as the result is.
     """
@@ -71,7 +71,7 @@ def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
 
 
 def _is_dim(dim: Any, value: Any) -> bool:
-    """Whether an entry of out_dims fits: None or a dim of the tensor; anything where there is none."""
+    """Whether an entry of out_dims is valid: None or a dim of the tensor. A result that is not a tensor takes any entry."""
     if dim is None or not isinstance(value, Tensor):
         return True
     return isinstance(dim, int) and -value.ndim <= dim < value.ndim
@@ -99,7 +99,7 @@ def _stacked(results: list[Any], level: Level) -> Any:
 
 
 def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: list[Any]) -> Any:
-    """The `autograd.Function` of one call: the rule forward, the operator's own gradient of each example backward."""
+    """The `autograd.Function` of one call: forward is the rule, backward is the operator's own gradient of each example."""
 
     def forward(ctx: Any, *values: Any) -> Any:
         ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in values])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class VmapError(TurnoutError, RuntimeError):
-    """A call that cannot be made inside vmap, or a function that cannot be mapped as requested."""
+    """A call that is not possible inside vmap, or a function that cannot be mapped as requested."""
 
 
 class VmapArgumentError(TurnoutError, ValueError):

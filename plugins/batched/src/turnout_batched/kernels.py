@@ -81,7 +81,7 @@ def as_switched(op: Operator, fn: Call) -> Call:
 
 
 def decide(op: Operator) -> tuple[Call, str]:
-    """What stands at Batched for an operator, and what kind of thing that is."""
+    """Choose the kernel of an operator at Batched, and say which kind it is."""
     name = op.qualified_name.removeprefix("aten::")
     if name in REFUSED:
         return _refuse(op, REFUSED[name]), "refusal"
@@ -113,7 +113,7 @@ def _is_the_source(op: Operator) -> bool:
 
 
 def _rule(op: Operator) -> Any:
-    """The row of a standard operator, or the rule of its class; None for one that decomposes, or has neither."""
+    """The row of a standard operator, or the rule of its class. None if it decomposes or has neither."""
     if op.namespace != "aten":
         return None
     row = RULES.get(op.qualified_name.removeprefix("aten::"))
@@ -125,7 +125,7 @@ def _through(op: Operator, functional: Operator) -> Call:
 
 
 def _written_in_operators(op: Operator) -> Call | None:
-    """The operator's own kernel, to be called with batched tensors. Explicit ones of others may look into arrays."""
+    """The operator's own composite kernel, called with batched tensors. Explicit ones of other libraries may read arrays."""
     if IMPLICIT in op.kernels:
         return bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Batched")
     if op.namespace != "aten" or EXPLICIT not in op.kernels:
@@ -138,7 +138,7 @@ def _written_in_operators(op: Operator) -> Call | None:
 
 
 def _all_batched(call: Call) -> Call:
-    """A kernel may write what is batched into a copy of an argument that is not."""
+    """Make every tensor argument batched, because a kernel may write batched values into a copy of one that is not."""
 
     def call_with_batches(ks: int, *args: Any) -> Any:
         level = top_level(args)
@@ -161,7 +161,7 @@ def _ready(rule: Any, op: Operator) -> Call:
 
 
 def _positional(op: Operator) -> Call:
-    """The operator's call with all arguments positionally, as rules get them; generated, for dicts would take 400 ns."""
+    """Passes all arguments of a call positionally, as rules expect. Generated, because building dicts would take 400 ns."""
     arguments = op.schema.arguments
     if not any(a.kwarg_only for a in arguments):
         return op.stub
@@ -172,7 +172,7 @@ def _positional(op: Operator) -> Call:
 
 
 def functional_of(op: Operator) -> Operator | None:
-    """The functional operator with the same arguments, but for outputs."""
+    """The functional operator with the same arguments except the outputs."""
     schema = op.schema
     name = op.name.removesuffix("_") if schema.kind == "inplace" else op.name
     packet = op.registry.packet(op.namespace, name)
@@ -187,7 +187,7 @@ def functional_of(op: Operator) -> Operator | None:
 
 
 def top_level(args: tuple[Any, ...]) -> Level:
-    """The innermost level among the arguments. Raises VmapError when it is not active here."""
+    """The innermost level among the arguments. Raises VmapError if that level is not active here."""
     level: Any = None
     for tensor in tensors_in(args):
         if tensor.keys & BATCHED:
@@ -201,7 +201,7 @@ def top_level(args: tuple[Any, ...]) -> Level:
 
 
 def _check_written(op: Operator, mutated: tuple[int, ...], args: tuple[Any, ...], level: Level) -> None:
-    """What is written must be batched at every level that something else is batched at: here, the innermost."""
+    """Check that a written argument is batched at the innermost level whenever another argument is."""
     for i in mutated:
         for tensor in tensors_in((args[i],)):
             if not (tensor.keys & BATCHED and tensor.array.level is level):
@@ -217,7 +217,7 @@ def mutated_by(op: Operator) -> tuple[int, ...]:
 
 
 def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
-    """Peel the innermost level, do the call on the values, wrap the results. The rule gets the size, or the level itself."""
+    """Peel the innermost level, call the rule with the values, wrap the results. The rule gets the batch size or the level."""
     mutated = mutated_by(op)
     kinds = [a.type for a in op.schema.arguments]
     tensors = tuple(i for i, kind in enumerate(kinds) if kind.is_tensor)
@@ -258,7 +258,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
 
 
 def peeled(items: Any, level: Level) -> tuple[Any, Any]:
-    """A list's values and their batch dims; as it is, and None, when it holds no tensors."""
+    """The values of a list and their batch dims. A list without tensors is returned unchanged, with None."""
     values, dims = [], []
     for item in items:
         here = isinstance(item, Tensor) and item.keys & BATCHED and item.array.level is level
@@ -268,7 +268,7 @@ def peeled(items: Any, level: Level) -> tuple[Any, Any]:
 
 
 def wrapped(made: Any, bdim: Any, level: Level) -> Any:
-    """A rule's result, or several, as examples of the level."""
+    """Wrap the result or results of a rule as examples of the level."""
     if isinstance(made, Tensor):
         return made if bdim is None else batched_tensor(made, bdim, level)
     if isinstance(bdim, (list, tuple)):
@@ -317,7 +317,7 @@ def _into_self(op: Operator, functional: Operator) -> Call:
 
 
 def _seen_anew(op: Operator, functional: Operator) -> Call:
-    """transpose_ and its like: nothing is written, the tensor becomes the view of itself."""
+    """For transpose_ and similar operators: nothing is written, and the tensor becomes a view of itself."""
 
     def become(ks: int, self: Tensor, *args: Any) -> Any:
         self.array = functional.call_boxed((self, *args)).array

@@ -27,7 +27,7 @@ _next = count(1).__next__
 
 
 class Level:
-    """One vmap that runs: its number, how many examples it has, and what random numbers are in it. Entered once.
+    """One running vmap: its number, its batch size, and how random numbers are drawn in it. A level is entered once.
 
     epoch  the clock's when it was made: gradient levels of a later one are inside of it
     """
@@ -56,7 +56,7 @@ class Level:
 
 
 def check_active(level: Level) -> None:
-    """Raise VmapError for a level that is over, or belongs to another thread or task."""
+    """Raise VmapError for a level that has ended or belongs to another thread or task."""
     if level not in LEVELS.get():
         raise errors.VmapError(errors.escaped(level.num))
 
@@ -65,7 +65,7 @@ def check_active(level: Level) -> None:
 
 
 def moved(tensor: Tensor, source: int, to: int) -> Tensor:
-    """One dim put elsewhere; both are counted from the front. The tensor itself when it is there."""
+    """Move one dim; both positions are counted from the front. Returns the tensor itself if the dim is already in place."""
     if source == to:
         return tensor
     order = list(range(len(tensor.array.shape)))
@@ -75,7 +75,7 @@ def moved(tensor: Tensor, source: int, to: int) -> Tensor:
 
 
 def repeated(tensor: Tensor, size: int) -> Tensor:
-    """With a new dim in front, of stride 0."""
+    """Add a dim of stride 0 in front."""
     made: Tensor = aten.expand(tensor, (size, *tensor.array.shape))
     return made
 
@@ -84,7 +84,7 @@ def repeated(tensor: Tensor, size: int) -> Tensor:
 
 
 def lower(tensor: Tensor, levels: Levels) -> Tensor:
-    """`tensor` with the batch dims of `levels` in front, outermost first, repeated where it has none.
+    """`tensor` with the batch dims of `levels` in front, outermost first; repeated at levels where it is not batched.
 
     Wrappers of other levels stay around it.
     """

@@ -148,7 +148,7 @@ def _out(result: Any, out_dims: Any, level: Level) -> Any:
 
 
 def _out_dims(out_dims: Any, structure: Any) -> list[Any] | None:
-    """The dim of each result; one result may have its dim in a tuple. None for what does not fit."""
+    """The dim of each result; a single result may have its dim in a tuple. None if `out_dims` does not match the results."""
     if structure is trees.LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         return list(out_dims)
     return trees.spread(out_dims, structure)
@@ -173,7 +173,7 @@ def _unwrapped(value: Any, dim: Any, place: str, level: Level) -> Any:
 
 
 def _joined(results: list[Any], out_dims: Any) -> Any:
-    """The results of several chunks, one behind the other along their batch dims."""
+    """Concatenate the results of several chunks along their batch dims."""
     _, structure = trees.flatten(results[0])
     columns = zip(*[trees.flatten(result)[0] for result in results], strict=True)
     dims = _out_dims(out_dims, structure) or []

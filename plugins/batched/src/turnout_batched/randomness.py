@@ -75,7 +75,7 @@ def _raised(made: Any, levels: Any) -> Any:
 
 
 def _check_written(op: Operator, self: Tensor, levels: Any) -> None:
-    """self must be batched at each of the levels: it cannot take several values otherwise."""
+    """Check that self is batched at each of the levels; otherwise it has no room for one value per example."""
     found = []
     while self.keys & BATCHED:
         found.append(self.array.level)
@@ -85,7 +85,7 @@ def _check_written(op: Operator, self: Tensor, levels: Any) -> None:
 
 
 def _one_by_one(op: Operator, args: tuple[Any, ...], levels: Any) -> Any:
-    """A factory whose arguments say no size that could be made larger (randperm)."""
+    """A factory whose size arguments cannot be made larger, such as randperm: it runs once per example."""
     sizes = [level.size for level in levels]
     drawn = [op.call_boxed(args) for _ in range(prod(sizes))]
     if not drawn:

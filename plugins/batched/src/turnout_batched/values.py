@@ -1,4 +1,4 @@
-"""What a tensor is inside of vmap: a handle that hides one dim of its value.
+"""Tensors inside vmap: a handle that hides one dim of its value.
 
 The value is the tensor of the next outer level: a plain one, or another batched one. A batched tensor has the key Batched and no
 other, so no kernel below meets one; it has no history, version or memory of its own, those are its value's.
@@ -22,7 +22,7 @@ BATCHED = KEYS.bit("Batched")
 
 
 class BatchedValue:
-    """In the place of an array: the value, which of its dims is the batch, at which level, and the shape of one example."""
+    """What a batched tensor has in place of an array: the value, its batch dim, the level, and the shape of one example."""
 
     __slots__ = ("bdim", "level", "shape", "value")
 
@@ -34,7 +34,7 @@ class BatchedValue:
 
 
 class BatchedTensor(Tensor):
-    """A tensor of one example, as the mapped function sees it. What needs memory or history goes to the value, or is an error."""
+    """The tensor of one example, as the mapped function sees it. What needs memory or history goes to the value or is refused."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class BatchedTensor(Tensor):
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
-        """0: as if each example had a storage of its own."""
+        """0, as if each example had its own storage."""
         return 0
 
     # ---- versions and aliases: the value's
@@ -62,7 +62,7 @@ class BatchedTensor(Tensor):
         self.array.value.bump_version()
 
     def new_alias(self, array: Any, offset: int) -> Tensor:
-        """Another handle on the same example; a batched tensor has no array of its own to give a part of."""
+        """Another handle on the same example; a batched tensor has no array of its own."""
         return batched_tensor(array.value, array.bdim, array.level)
 
     def is_alias_of(self, other: Tensor) -> bool:
@@ -170,12 +170,12 @@ def batched_tensor(value: Tensor, bdim: int, level: Level) -> Tensor:
 
 
 def example(value: Tensor, bdim: int) -> Tensor:
-    """One example for functions that only look at dtype and shape; no level, so no operator takes it."""
+    """One example for functions that read only dtype and shape. It has no level, so no operator accepts it."""
     return batched_tensor(value, bdim, None)  # type: ignore[arg-type]
 
 
 def is_batched(value: Any) -> bool:
-    """Whether a value is a tensor inside of a vmap."""
+    """Whether a value is a tensor inside a vmap."""
     return isinstance(value, Tensor) and bool(value.keys & BATCHED)
 
 

@@ -14,7 +14,7 @@ from turnout_autograd.formulas.masking import masked, where
 
 
 def scaled(x: Any, factor: Any) -> Any:
-    """x * conj(factor) without the work for 1 and -1."""
+    """x * conj(factor), without the multiplication if the factor is 1 or -1."""
     if factor == 1:
         return x
     return -x if factor == -1 else x * conj(factor)
@@ -55,7 +55,7 @@ def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: 
 
 
 def extremum_grad(grad: Tensor, self: Tensor, other: Tensor, lost: Tensor) -> Tensor:
-    """maximum and minimum: half where both are equal, nothing where the other one was taken."""
+    """maximum and minimum: half of the gradient where both are equal, 0 where the other one was taken."""
     return masked(where(self == other, grad / 2, grad), lost)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def fft_r2c_grad(grad: Tensor, dim: Ints, normalization: int, onesided: bool, length: int) -> Tensor:
-    """The transform in the other direction, zeros in the half that was not made."""
+    """The inverse transform, with zeros in the half that the forward transform leaves out."""
     last = dim[-1] % grad.ndim
     missing = length - grad.shape[last]
     if onesided and missing:
@@ -22,7 +22,7 @@ def fft_r2c_grad(grad: Tensor, dim: Ints, normalization: int, onesided: bool, le
 
 
 def fft_c2r_grad(grad: Tensor, dim: Ints, normalization: int) -> Tensor:
-    """The transform in the other direction; elements that stand for two count twice."""
+    """The inverse transform; elements that represent two count twice."""
     made = aten._fft_r2c(grad, dim, normalization, True)
     last = dim[-1] % grad.ndim
     twice = grad.shape[last] - made.shape[last]
@@ -34,5 +34,5 @@ def fft_c2r_grad(grad: Tensor, dim: Ints, normalization: int) -> Tensor:
 
 
 def fft_c2c_grad(grad: Tensor, dim: Ints, normalization: int, forward: bool) -> Tensor:
-    """The transform in the other direction, scaled alike."""
+    """The inverse transform with the same scaling."""
     return aten._fft_c2c(grad, dim, normalization, not forward)

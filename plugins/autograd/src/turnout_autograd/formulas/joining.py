@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def cat_grad(grad: Tensor, shapes: list[Ints], dim: int) -> list[Tensor]:
-    """The part of each tensor. Tensors of shape [0] take part in any cat and get zeros."""
+    """The part of the gradient that belongs to each tensor. Tensors of shape [0] are accepted by every cat and get zeros."""
     skipped = [s == (0,) and grad.shape != (0,) and len(grad.shape) != 1 for s in shapes]
     lengths = [0 if skip else s[dim] for s, skip in zip(shapes, skipped, strict=True)]
     starts = accumulate(lengths, initial=0)

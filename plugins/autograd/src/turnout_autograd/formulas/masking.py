@@ -1,4 +1,4 @@
-"""One value or another elementwise; formulas use it where a derivative is infinite or undefined."""
+"""Elementwise choices, used where a derivative is infinite or undefined."""
 
 from __future__ import annotations
 

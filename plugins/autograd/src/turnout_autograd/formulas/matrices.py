@@ -1,4 +1,4 @@
-"""Matrices that gradients of linear algebra are made of."""
+"""Matrices that the gradients of linear algebra are built from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the calls of a formula are recorded; where they are not, some can be spared."""
+"""Whether the calls of a formula are recorded. If they are not, some calls can be avoided."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_plain(tensor: Tensor) -> bool:
 
 
 def unrecorded_view(op: Operator, grad: Tensor, *args: Any) -> Tensor:
-    """A view that need not be known as one, because nothing records: 1.5 us of 3.5 less."""
+    """A view without a record of its base, for calls that are not recorded: saves 1.5 us of 3.5."""
     include, keep = DISPATCH.get()
     ks = (grad.keys | include) & keep & BELOW_ADINPLACEORVIEW
     view: Tensor = op.lookup(ks)(ks, grad, *args)

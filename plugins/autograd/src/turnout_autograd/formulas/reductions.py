@@ -25,7 +25,7 @@ def count_of(shape: Ints, dim: Any) -> int:
 
 
 def restored(x: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
-    """What a reduction of a tensor of `shape` gave, with the reduced dims back as 1."""
+    """The result of a reduction of a tensor of `shape`, with the reduced dims restored as 1."""
     if keepdim or not shape:
         return x
     for d in dims_of(len(shape), dim):

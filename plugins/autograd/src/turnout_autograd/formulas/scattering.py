@@ -46,7 +46,7 @@ def scatter_reduce_grad(
 def _scattered_prod_grad(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The product of all others: by division, and where one factor only is 0, of all but that one."""
+    """The product of all others, by division. If exactly one factor is 0, it is the product of all but that one."""
     ones = self.masked_fill(self == 0, 1)
     of_self = grad * ones.scatter_reduce(dim, index, src, "prod", include_self=include_self) / ones
     zero = src == 0
@@ -73,7 +73,7 @@ def _scattered_extremum_grad(
 
 
 def part_of(src: Tensor, shape: Ints) -> Tensor:
-    """The first elements along each dim, as many as `shape` says: what scatter reads of its source."""
+    """The first elements along each dim, as many as `shape` says: the part of its source that scatter reads."""
     for d, (have, want) in enumerate(zip(src.shape, shape, strict=True)):
         if have != want:
             src = aten.slice__Tensor(src, d, 0, want, 1)

@@ -80,7 +80,7 @@ def _may_overlap(shape: Ints, strides: Ints) -> bool:
 
 
 def laid_out(grad: Tensor, geometry: tuple[Ints, Ints, int]) -> Tensor:
-    """A gradient in the strides that a clone of self has, which is what `as_strided_scatter` writes into."""
+    """A gradient with the strides of a clone of self, which `as_strided_scatter` writes into."""
     shape, strides, _ = geometry
     made = grad.new_empty_strided(shape, preserved(shape, strides))
     return made.copy_(grad)

@@ -19,13 +19,13 @@ Dims = Sequence[Any]
 
 
 def family(rule: Callable[..., tuple[Any, Any]]) -> Any:
-    """Marks a rule that serves several operators: it gets the operator's call as its first argument."""
+    """Mark a rule that serves several operators. It gets the operator's call as its first argument."""
     rule.takes_call = True  # type: ignore[attr-defined]
     return rule
 
 
 def front(value: Tensor, bdim: int | None, size: int) -> Tensor:
-    """The batch dim in front; repeated where there is none."""
+    """Move the batch dim to the front, or repeat the tensor if it has none."""
     if bdim is None:
         made: Tensor = aten.expand(value, (size, *value.array.shape))
         return made
@@ -44,7 +44,7 @@ def logical_shape(value: Tensor, bdim: int | None) -> tuple[int, ...]:
 
 
 def padded(value: Tensor, bdim: int | None, ndim: int) -> Tensor:
-    """Ready to be broadcast with batches of examples of `ndim` dims: the batch dim in front, then dims of length 1."""
+    """Make a tensor broadcast with batches of `ndim`-dim examples: the batch dim in front, then dims of length 1."""
     shape = value.array.shape
     if bdim is None:
         return value
@@ -58,7 +58,7 @@ def padded(value: Tensor, bdim: int | None, ndim: int) -> Tensor:
 
 
 def wrapped_dim(dim: int, ndim: int) -> int:
-    """A dim counted from the front; an example without dims counts as one of 1 dim. Raises DimError for one out of range."""
+    """The dim counted from the front. An example without dims counts as having 1. Raises DimError if the dim is out of range."""
     ndim = ndim or 1
     if not -ndim <= dim < ndim:
         from turnout_aten.shapes.extents import wrap_dim
@@ -68,7 +68,7 @@ def wrapped_dim(dim: int, ndim: int) -> int:
 
 
 def at_least_1d(value: Tensor) -> tuple[Tensor, bool]:
-    """A batch in front of examples with a dim; whether that was added."""
+    """The batch with examples of at least one dim, and whether that dim was added."""
     if len(value.array.shape) > 1:
         return value, False
     made: Tensor = aten.unsqueeze(value, 1)
@@ -76,7 +76,7 @@ def at_least_1d(value: Tensor) -> tuple[Tensor, bool]:
 
 
 def places(size: int, like: Tensor, ndim: int) -> Tensor:
-    """0 to size - 1 along dim 0 of a tensor of `ndim` dims: each example's own index."""
+    """The index of each example: 0 to size - 1 along dim 0 of a tensor with `ndim` dims."""
     from turnout.dtypes import int64
 
     made: Tensor = aten.view(aten.arange(size, dtype=int64, device=like.device), (size, *(1,) * (ndim - 1)))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def rule_of(op: Operator) -> Rule | None:
-    """The rule of an operator's class, None for one of no class; `op` is functional and gives tensors of its own."""
+    """The rule of the operator's class, or None. `op` must be functional and return new tensors."""
     if op.schema.kind != "functional" or op.schema.is_view or "nondeterministic_seeded" in op.tags:
         return None
     arguments = op.schema.arguments
@@ -45,7 +45,7 @@ def _over_dims(arguments: tuple[Argument, ...], names: list[str]) -> Rule:
 
     @family
     def reduce(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, int]:
-        """Without a dim the whole example is meant; one without dims counts as one of length 1."""
+        """Reduce the whole example if no dim is given. An example without dims counts as one dim of length 1."""
         given = list(values)
         dim = given[at]
         keepdim = keeps is not None and given[keeps]

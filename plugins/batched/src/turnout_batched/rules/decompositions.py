@@ -1,4 +1,4 @@
-"""Operators as what they are made of: these get the tensors of one example, and call operators on them.
+"""Decompositions: each function gets the tensors of one example and calls other operators on them.
 
 A decomposition is a plain function of the operator's arguments; batched tensors go through it like any others.
 """
@@ -14,7 +14,7 @@ from turnout_aten.tensor.tensor import Tensor
 
 
 def fill(self: Tensor, value: Tensor) -> Tensor:
-    """fill.Tensor: self says shape and dtype only."""
+    """fill.Tensor: self provides only shape and dtype."""
     made: Tensor = aten.clone(aten.to__dtype(aten.expand(value, self.shape), self.dtype))
     return made
 
@@ -59,7 +59,7 @@ def nll_loss_forward(
 
 
 def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
-    """The target with 0 in place of the ignored, and how much each element counts."""
+    """The target with 0 in place of ignored labels, and the weight of each element."""
     kept = aten.ne__Scalar(target, ignore_index)
     safe = aten.masked_fill__Scalar(target, aten.logical_not(kept), 0)
     counts = aten.to__dtype(kept, self.dtype)
@@ -87,7 +87,7 @@ def segment_reduce(
     data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool,
     initial: Any,
 ) -> Tensor:  # fmt: skip
-    """Without the look at each example's lengths."""
+    """segment_reduce without reading the lengths of each example."""
     return segments.segment_reduce(
         data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=True, initial=initial
     )

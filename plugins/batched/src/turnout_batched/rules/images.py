@@ -13,7 +13,7 @@ from turnout_batched.rules.alignment import Dims, Rule, family, front, padded
 
 
 def folded(ndim: int, sizes_at: int | None = None) -> Rule:
-    """The rule of operators whose tensors all have `ndim` dims, or one less: without N, which the batch then stands for.
+    """The rule of operators whose tensors have `ndim` dims, or one less if N is missing; the batch dim then takes the place of N.
 
     sizes_at  the position of a list of sizes that begins with N
     """
@@ -32,7 +32,7 @@ def folded(ndim: int, sizes_at: int | None = None) -> Rule:
 
 
 def _together(x: Tensor) -> Tensor:
-    """[B, N, ...] as [B * N, ...]."""
+    """Reshape [B, N, ...] to [B * N, ...]."""
     shape = x.array.shape
     made: Tensor = aten.reshape(x, (shape[0] * shape[1], *shape[2:]))
     return made
@@ -49,7 +49,7 @@ def _apart(made: Any, size: int) -> Any:
 def fractional(
     call: Any, size: int, dims: Dims, self: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
 ) -> tuple[Any, Any]:
-    """Random samples are [N, C, dims] with images of one dim more than `kernel_size` and channels, too, which then have N = 1."""
+    """Random samples have shape [N, C, dims]. Images without N have N = 1 there."""
     images, samples = front(self, dims[0], size), front(random_samples, dims[3], size)
     single = len(images.array.shape) == len(kernel_size) + 2
     count = 1 if single else images.array.shape[1]
@@ -66,7 +66,7 @@ def convolution(
     size: int, dims: Dims, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
 ) -> tuple[Tensor, int]:  # fmt: skip
-    """With weights of their own, the examples are groups of channels."""
+    """If each example has its own weights, the examples become groups of channels."""
     rest = (stride, padding, dilation, transposed, output_padding)
     if dims[1] is None:
         made = _apart(aten.convolution(_together(front(x, dims[0], size)), weight, None, *rest, groups), size)
@@ -86,7 +86,7 @@ def convolution(
 
 
 def _per_channel(value: Tensor, bdim: int | None, ndim: int, space: int) -> Tensor:
-    """[C] for tensors [N, C, space], in a batch of `ndim` dims."""
+    """Reshape [C] or [B, C] to broadcast with tensors [B, N, C, ...] of `ndim` dims."""
     shape = value.array.shape
     x = value if bdim is None else front(value, bdim, 0)
     if bdim is None:

@@ -28,7 +28,7 @@ from turnout_batched.rules.alignment import (
 
 @family
 def beside(call: Any, size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, *rest: Any) -> tuple[Tensor, int]:
-    """Scattering: an index for each element, all tensors of equally many dims; those without dims have one place."""
+    """Scattering: one index for each element. All tensors have the same number of dims; without dims there is one element."""
     x, added = at_least_1d(front(self, dims[0], size))
     i = at_least_1d(front(index, dims[2], size))[0]
     others = [
@@ -77,7 +77,7 @@ def index_add(
 def searchsorted(
     size: int, dims: Dims, sequence: Tensor, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any
 ) -> tuple[Tensor, int]:
-    """One sequence serves all values of an example, or each row of them has its own."""
+    """One sequence serves all values of an example, or each row of values has its own sequence."""
     options = {"out_int32": out_int32, "right": right, "side": side}
     if dims[0] is None and dims[5] is None and logical_ndim(sequence, None) == 1:
         return aten.searchsorted__Tensor(sequence, self, sorter=sorter, **options), dims[1]
@@ -105,7 +105,7 @@ def _of(batch: Tensor, i: int) -> Tensor:
 
 
 class Indices:
-    """The index tensors of one call, one per dim of the example that they take, None for dims they do not.
+    """The index tensors of one call: one per indexed dim of the example, None for dims that are not indexed.
 
     tensors   (position among the example's dims, tensor, its batch dim), masks turned into positions
     ndim      of the examples of the indices, broadcast
@@ -133,14 +133,14 @@ class Indices:
         self.batched = any(d is not None for _, _, d in self.tensors)
 
     def plain(self, lead: int) -> list[Tensor | None]:
-        """The list for the operator, with `lead` dims of the value in front that are not indexed."""
+        """The index list for the operator, with `lead` dims in front that are not indexed."""
         made: list[Tensor | None] = [None] * (lead + self.at[-1] + 1)
         for p, tensor, bdim in self.tensors:
             made[lead + p] = padded(tensor, bdim, self.ndim)
         return made
 
     def with_batch(self, size: int, like: Tensor) -> list[Tensor | None]:
-        """The list for a value with its batch dim in front, which is indexed by each example's own place."""
+        """The index list for a value whose batch dim is in front and is indexed by the number of the example."""
         made = self.plain(1)
         made[0] = places(size, like, self.ndim + 1)
         return made
@@ -161,7 +161,7 @@ def index(size: int, dims: Dims, self: Tensor, indices: Sequence[Tensor | None])
 
 
 def _put_back(made: Tensor, ndim: int, first: int) -> Tensor:
-    """(batch, indexed dims, others) with the indexed dims behind the first others."""
+    """Move the indexed dims of (batch, indexed dims, others) behind the first of the others."""
     if not first:
         return made
     order = [0, *range(1 + ndim, 1 + ndim + first), *range(1, 1 + ndim), *range(1 + ndim + first, made.ndim)]
@@ -204,7 +204,7 @@ def index_put(
 def _where(
     size: int, dims: Dims, self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
 ) -> Tensor | None:
-    """One value at the true elements of a mask of each example's own: a choice, where nothing depends on values."""
+    """Write one value where each example's mask is true. It is a `where`, so no size depends on values."""
     mask = indices[0]
     if len(indices) != 1 or mask is None or mask.dtype is not bool_ or dims[1][0] is None:
         return None

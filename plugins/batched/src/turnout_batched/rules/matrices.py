@@ -1,4 +1,4 @@
-"""Rules for linear algebra on stacks of matrices, and for Fourier transforms: batches in front are theirs already."""
+"""Rules for linear algebra on stacks of matrices, and for Fourier transforms. These operators accept batch dims in front."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, l
 
 @family
 def stacked(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
-    """Matrices in the last two dims of the first tensor; the others have as many dims in front as it has, or fewer."""
+    """The first tensor has matrices in its last two dims. The others have the same number of dims in front, or fewer."""
     ndim = logical_ndim(values[0], dims[0])
     batches = [front(v, d, size) if isinstance(v, Tensor) else v for v, d in zip(values, dims, strict=True)]
     if ndim < 2:  # the operator must refuse it: the batch must not become a dim of the matrix
@@ -23,7 +23,7 @@ def stacked(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
 
 
 def _of_each(made: Tensor, size: int) -> Tensor:
-    """A result that was not asked for has shape [0], for each example too."""
+    """A result that was not requested has shape [0] for each example."""
     if made.array.shape != (0,) or not size:
         return made
     empty: Tensor = aten.expand(made, (size, 0))
@@ -32,7 +32,7 @@ def _of_each(made: Tensor, size: int) -> Tensor:
 
 @family
 def solved(call: Any, size: int, dims: Dims, matrix: Tensor, *rest: Any) -> tuple[Any, Any]:
-    """As `stacked`, where the dims in front are broadcast; the last tensor is the right-hand side."""
+    """Like `stacked`, but the dims in front are broadcast. The last tensor is the right-hand side."""
     values = (matrix, *rest)
     ndim = max(logical_ndim(v, d) for v, d in zip(values, dims, strict=True) if isinstance(v, Tensor))
     if ndim < 2:
@@ -62,7 +62,7 @@ def pseudo_inverse(
 def least_squares(
     size: int, dims: Dims, self: Tensor, b: Tensor, rcond: Any, driver: Any
 ) -> tuple[list[Tensor], int | list[int]]:
-    """Residuals where all examples have full rank, for none otherwise: there is one shape."""
+    """Residuals if all examples have full rank, otherwise none: all examples must have one shape."""
     ndim = logical_ndim(self, dims[0])
     vector = logical_shape(b, dims[1]) == logical_shape(self, dims[0])[:-1]
     A, B = front(self, dims[0], size), front(b, dims[1], size)

@@ -1,4 +1,4 @@
-"""Rules for products of matrices and vectors, through matmul where that saves a copy of what is shared."""
+"""Rules for products of matrices and vectors. They use matmul where that saves a copy of a shared operand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
 
 
 def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
-    """matmul takes any shapes; the operators with fixed ones do not."""
+    """Check the shapes of the examples: matmul accepts any, but mm, mv and bmm do not."""
     a, b = (logical_shape(v, d) for v, d in zip(values, dims, strict=True))
     inner = b[-1] if ndims[1] == 1 else b[-2] if len(b) > 1 else -1
     if (len(a), len(b)) != ndims or a[-1] != inner or (ndims == (3, 3) and a[0] != b[0]):

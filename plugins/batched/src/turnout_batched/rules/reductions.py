@@ -1,4 +1,4 @@
-"""Rules for whole-example reductions, softmax, sorting and whatever else works along dims of one tensor.
+"""Rules for reductions, softmax, sorting and other operators along dims of one tensor.
 
 Reductions along dims have their rule in `classes`.
 
@@ -19,21 +19,21 @@ from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wr
 
 
 def example_dims(dim: Sequence[int] | None, x: Tensor, ndim: int) -> list[int]:
-    """The dims of the batch to reduce; all of the example's for None or none."""
+    """The dims of the batch to reduce: all dims of the example for None and ()."""
     if not dim:
         return list(range(1, len(x.array.shape)))
     return [wrapped_dim(d, ndim) + 1 for d in dim]
 
 
 def ready(size: int, dims: Dims, value: Tensor) -> tuple[Tensor, int]:
-    """The batch in front, examples with a dim; and how many dims an example has in truth."""
+    """The batch in front with examples of at least one dim, and the number of dims an example really has."""
     x = front(value, dims[0], size)
     ndim = len(x.array.shape) - 1
     return (x, ndim) if ndim else (aten.unsqueeze(x, 1), 0)
 
 
 def kept(x: Tensor, ndim: int) -> Tensor:
-    """A result whose reduced dims were kept: none where the example has none."""
+    """Remove the kept dim of a result if the example has no dims."""
     return x if ndim else aten.squeeze__dim(x, 1)
 
 
@@ -75,7 +75,7 @@ def nanmedian_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 
 def _median(x: Tensor, of_all: Any, of_dim: Any) -> Tensor:
-    """Equal elements share the gradient, as they do where they are the largest: what is not the median gets below it."""
+    """The largest of the elements that equal the median, so that they share its gradient."""
     made: Tensor
     if not x.array.shape[1]:
         made = aten.expand(of_all(aten.reshape(x, (-1,))), (x.array.shape[0],))
@@ -136,6 +136,6 @@ def flip(size: int, dims: Dims, self: Tensor, over: Sequence[int]) -> tuple[Tens
 
 @family
 def triangle(call: Any, size: int, dims: Dims, self: Tensor, diagonal: int) -> tuple[Tensor, int]:
-    """The last two dims: the batch in front is one more batch dim. An example of fewer dims is refused by the operator."""
+    """Operators on the last two dims: the batch is one more dim in front. Examples with fewer dims are refused."""
     x = front(self, dims[0], size)
     return call(x if len(x.array.shape) > 2 else aten.select__int(x, 0, 0), diagonal), 0

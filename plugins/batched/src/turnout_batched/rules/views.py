@@ -25,7 +25,7 @@ def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tupl
 
 @family
 def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
-    """Any operator that counts its dims from the last one."""
+    """Operators that count dims from the last one."""
     x = front(self, dims[0], size)
     if len(x.array.shape) == 1:  # the batch must not be taken for that dim
         return one_by_one(call, size, dims, self, *rest)
@@ -34,13 +34,13 @@ def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tupl
 
 @family
 def with_last_dim(call: Any, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
-    """One more dim at the end."""
+    """Views that add a dim at the end."""
     return call(self), dims[0]
 
 
 @family
 def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    """view(dtype): with another size of element, the last dim has another length."""
+    """view(dtype): a different element size changes the length of the last dim."""
     if dtype.itemsize == self.dtype.itemsize:
         return call(self, dtype), dims[0]
     return trailing(call, size, dims, self, dtype)
@@ -48,7 +48,7 @@ def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tupl
 
 @family
 def one_by_one(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
-    """An operator of one tensor that knows no batches."""
+    """An operator of one tensor that does not accept batch dims: it runs once per example."""
     x = front(self, dims[0], size)
     if not size:  # an example of zeros says what each result looks like
         made = call(aten.new_zeros(x, x.array.shape[1:]), *rest)
@@ -224,13 +224,13 @@ def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device
 
 @family
 def like(call: Any, size: int, dims: Dims, self: Tensor, *options: Any) -> tuple[Tensor, int]:
-    """zeros_like and the others, in the value's own layout."""
+    """zeros_like and similar factories, in the memory layout of the value."""
     return call(self, *options), dims[0]
 
 
 @family
 def new(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints, *options: Any) -> tuple[Tensor, int]:
-    """new_zeros and the others."""
+    """new_zeros and similar factories."""
     return call(self, (size, *shape), *options), 0
 
 
