@@ -28,7 +28,7 @@ class autocast:
 
     Contexts nest, also those of different devices. A thread or task that does not enter one has none. When one is entered,
     PluginError is raised where nothing provides Autocast, DeviceError or PluginError for a device that there is not,
-    DisabledError when configuration disables the key, DTypeError for a dtype that is no lower precision.
+    DisabledError when configuration disables the key, DTypeError for a dtype that is not a lower-precision one.
     """
 
     __slots__ = ("_left", "cache_enabled", "device_type", "dtype", "enabled")

@@ -14,7 +14,7 @@ _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class ClArray:
-    """What a tensor on `opencl` holds. The elements change, the description does not.
+    """The array of a tensor on `opencl`. Its elements can change; its shape, strides and offset cannot.
 
     place    the device that the buffer and its queue belong to
     buffer   a `pyopencl.Buffer`, shared by all views of it
@@ -41,11 +41,11 @@ class ClArray:
         return ClArray(self.place, self.buffer, shape, self.dtype, strides, self.offset + offset)
 
     def reshaped(self, shape: Ints) -> ClArray:
-        """A contiguous array in another shape."""
+        """Another shape of a contiguous array."""
         return self.view(shape, row_major(shape), 0)
 
     def broadcast(self, shape: Ints) -> ClArray:
-        """Repeated to a shape, with stride 0."""
+        """Repeat the array to a shape, with stride 0."""
         return self if self.shape == shape else self.view(shape, broadcast_strides(self, shape), 0)
 
     @property

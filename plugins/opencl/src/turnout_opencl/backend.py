@@ -191,7 +191,7 @@ def contiguous(array: ClArray, dtype: DType | None = None) -> ClArray:
 
 
 def fill(target: ClArray, value: Any) -> None:
-    """A Python number everywhere; integers wrap around."""
+    """Fill an array with a Python number; integers wrap around."""
     place = target.place
     if target.is_contiguous:
         place.fill(target, element_bytes(value, target.dtype))

@@ -16,7 +16,7 @@ _LARGEST_BFLOAT16 = 3.3895313892515355e38
 
 
 def between_numbers(name: str) -> Any:
-    """Of integers the case `name` of the program `map`, of floats fmax or fmin, which leave NaN out."""
+    """For integers the case `name` of the program `map`; for floats fmax or fmin, which ignore NaN."""
 
     def kernel(self: Any, other: Any, out: ClArray) -> None:
         floats = {"maximum": "fmax", "minimum": "fmin"}
@@ -26,7 +26,7 @@ def between_numbers(name: str) -> Any:
 
 
 def with_number(name: str) -> Any:
-    """A function with one parameter."""
+    """An element-wise function with one parameter."""
 
     def kernel(self: ClArray, number: Any, out: ClArray) -> None:
         run_map(name, out, self, w=number)
@@ -35,17 +35,17 @@ def with_number(name: str) -> Any:
 
 
 def clamp_min(self: ClArray, min: Any, out: ClArray) -> None:
-    """From below."""
+    """Elementwise maximum of self and a lower limit."""
     clamp(self, min, None, out)
 
 
 def clamp_max(self: ClArray, max: Any, out: ClArray) -> None:
-    """From above."""
+    """Elementwise minimum of self and an upper limit."""
     clamp(self, None, max, out)
 
 
 def lerp(self: ClArray, end: ClArray, weight: ClArray, out: ClArray) -> None:
-    """With a weight for each element."""
+    """lerp with a weight for each element."""
     run_map("lerp_by", out, self, end, weight)
 
 
@@ -66,7 +66,7 @@ def nan_to_num(self: ClArray, nan: float | None, posinf: float | None, neginf: f
 
 
 def sgn(self: ClArray, out: ClArray) -> None:
-    """The sign: OpenCL kernels have real numbers only."""
+    """The sign of a real number; complex dtypes have no OpenCL kernels."""
     sign(self, out)
 
 
@@ -76,7 +76,7 @@ def elu(self: ClArray, alpha: Any, scale: Any, input_scale: Any, out: ClArray) -
 
 
 def softplus(self: ClArray, beta: Any, threshold: Any, out: ClArray) -> None:
-    """log(1 + exp(x * beta)) / beta; x above the threshold."""
+    """log(1 + exp(x * beta)) / beta, and x itself above the threshold."""
     run_map("softplus", out, self, beta, None, threshold)
 
 

@@ -85,7 +85,7 @@ class ClDevice:
     # ---- memory
 
     def read(self, array: ClArray) -> bytearray:
-        """The bytes of a contiguous array; waits for all work before it."""
+        """Read the bytes of a contiguous array, after all queued work."""
         data = bytearray(array.size * array.dtype.itemsize)
         if data:
             cl.enqueue_copy(
@@ -94,14 +94,14 @@ class ClDevice:
         return data
 
     def write(self, array: ClArray, data: bytes | memoryview) -> None:
-        """Host bytes into a contiguous array; `data` may be reused afterwards."""
+        """Copy host bytes into a contiguous array; `data` may be reused afterwards."""
         if array.size:
             cl.enqueue_copy(
                 self.queue, array.buffer, data, dst_offset=array.offset * array.dtype.itemsize, is_blocking=True
             )
 
     def fill(self, array: ClArray, pattern: bytes) -> None:
-        """One element's bytes everywhere in a contiguous array."""
+        """Fill a contiguous array with the bytes of one element."""
         width = array.dtype.itemsize
         if array.size:
             cl.enqueue_fill_buffer(
@@ -109,11 +109,11 @@ class ClDevice:
             )
 
     def copy_in(self, buffer: cl.Buffer, values: Any) -> None:
-        """A NumPy array into a buffer."""
+        """Copy a NumPy array into a buffer."""
         cl.enqueue_copy(self.queue, buffer, values, is_blocking=True)
 
     def copy_out(self, values: Any, buffer: cl.Buffer) -> None:
-        """A buffer into a NumPy array; waits for all work before it."""
+        """Copy a buffer into a NumPy array, after all queued work."""
         cl.enqueue_copy(self.queue, values, buffer, is_blocking=True)
 
     def finish(self) -> None:

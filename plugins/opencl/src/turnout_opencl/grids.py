@@ -22,7 +22,7 @@ _ZEROS = (0,) * DIMS
 
 @lru_cache(maxsize=4096)
 def merged(shape: Ints, strides: tuple[Ints, ...]) -> tuple[int, int, Ints, Ints]:
-    """(positions, dims, sizes, steps of all operands), padded. Raises ShapeError for more than 8 dims that do not merge."""
+    """(positions, dims, sizes, steps of all operands), padded. Raises ShapeError if more than 8 dims do not merge."""
     positions = 1
     sizes: list[int] = []
     steps: list[tuple[int, ...]] = []

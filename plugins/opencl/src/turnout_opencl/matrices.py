@@ -36,13 +36,13 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
 
 
 def _covering(length: int, group: int) -> int:
-    """Work-items for `length` rows or columns in blocks, in whole groups."""
+    """The number of work-items that cover `length` rows or columns in blocks, in whole groups."""
     blocks = (length + _BLOCK - 1) // _BLOCK
     return (blocks + group - 1) // group * group
 
 
 def batched(array: ClArray) -> ClArray:
-    """A matrix as a batch of one."""
+    """Add a batch dim of length 1 in front of a matrix."""
     return array.view((1, *array.shape), (0, *array.strides), 0)
 
 
@@ -63,12 +63,12 @@ def mv(self: ClArray, vec: ClArray, out: ClArray) -> None:
 
 
 def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
-    """The sum of products."""
+    """The dot product of two vectors."""
     reduce(TOTAL, run_map("mul", new_array(self.place, self.shape, self.dtype), self, tensor), (0,), out)
 
 
 def addmm(self: ClArray, mat1: ClArray, mat2: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
-    """beta * self + alpha * mat1 @ mat2; beta 0 leaves `self` out, NaN included."""
+    """beta * self + alpha * mat1 @ mat2. If beta is 0, `self` is ignored, including its NaN."""
     added = None if beta == 0 else self
     product(batched(mat1), batched(mat2), batched(out), added, alpha, beta)
 

@@ -132,7 +132,7 @@ def _at_least_one(array: ClArray) -> ClArray:
 
 
 def index_select(self: ClArray, dim: int, index: ClArray, out: ClArray) -> None:
-    """Whole slices."""
+    """Select whole slices."""
     if not self.shape:
         places("index_select", (index.size,), [(_at_least_one(index), 1, 0)])
         copy(out, self.broadcast(out.shape))
@@ -145,7 +145,7 @@ def index_select(self: ClArray, dim: int, index: ClArray, out: ClArray) -> None:
 
 
 def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClArray) -> None:
-    """One element for each index."""
+    """Read one element for each index."""
     source, target, at = _at_least_one(self), _at_least_one(out), _at_least_one(index)
     d = dim % len(source.shape)
     found = places("gather", at.shape, [(at, source.shape[d], source.strides[d])])
@@ -172,22 +172,22 @@ def _scatter(
 
 
 def scatter_src(self: ClArray, dim: int, index: ClArray, src: ClArray, out: ClArray) -> None:
-    """Writes one element for each index."""
+    """Write one element for each index."""
     _scatter("scatter", self, dim, index, src, out)
 
 
 def scatter_value(self: ClArray, dim: int, index: ClArray, value: Any, out: ClArray) -> None:
-    """Writes a number for each index."""
+    """Write a number for each index."""
     _scatter("scatter", self, dim, index, value, out)
 
 
 def scatter_add(self: ClArray, dim: int, index: ClArray, src: ClArray, out: ClArray) -> None:
-    """Adds one element for each index."""
+    """Add one element for each index."""
     _scatter("scatter_add", self, dim, index, src, out, add=True)
 
 
 def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: Any, out: ClArray) -> None:
-    """Adds whole slices."""
+    """Add whole slices."""
     if out is not self:
         copy(out, self)
     target, values, flat = _at_least_one(out), _at_least_one(source), _at_least_one(index)

@@ -85,7 +85,7 @@ def binary(name: str) -> Kernel:
 
 
 def scaled(plain: str, general: str) -> Kernel:
-    """A sum with `alpha`; 1, the usual one, has a case without the product."""
+    """A sum with `alpha`. The usual value, 1, has a case without the product."""
 
     def kernel(self: Any, other: Any, alpha: Any, out: ClArray) -> None:
         if alpha == 1 and plain:
@@ -155,13 +155,13 @@ def logical(name: str) -> Kernel:
 
 
 def div_mode(self: Any, other: Any, rounding_mode: str | None, out: ClArray) -> None:
-    """True division, or rounded."""
+    """True division, or division with a rounding mode."""
     names = {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}
     divided(names[rounding_mode])(self, other, out)
 
 
 def power(self: Any, exponent: Any, out: ClArray) -> None:
-    """Squares have a case of their own."""
+    """Powers; the square has its own case."""
     if exponent.__class__ in (int, float) and exponent == 2:
         run_map("square", out, self)
     else:
@@ -179,7 +179,7 @@ def where(condition: ClArray, self: Any, other: Any, out: ClArray) -> None:
 
 
 def clamp(self: ClArray, min: Any, max: Any, out: ClArray) -> None:
-    """Between two bounds, of which one may be absent."""
+    """Limit to two bounds, one of which may be absent."""
     low, high = _bound(min, out), _bound(max, out)
     if low is None:
         run_map("minimum", out, self, high)
@@ -199,7 +199,7 @@ def _bound(value: Any, out: ClArray) -> Any:
 
 
 def lerp(self: ClArray, end: ClArray, weight: Any, out: ClArray) -> None:
-    """Between two values; weight 0 and 1 give them exactly."""
+    """Linear interpolation; weights 0 and 1 give the ends exactly."""
     run_map("lerp", out, self, end, w=weight)
 
 
@@ -209,12 +209,12 @@ def addcmul(self: ClArray, tensor1: ClArray, tensor2: ClArray, value: Any, out: 
 
 
 def absolute(self: ClArray, out: ClArray) -> None:
-    """The absolute value; of an unsigned number, the number itself."""
+    """The absolute value; an unsigned number is returned unchanged."""
     run_map("abs", out, self)
 
 
 def sign(self: ClArray, out: ClArray) -> None:
-    """-1, 0 or 1; of NaN 0."""
+    """-1, 0 or 1; 0 for NaN."""
     if self.dtype.category == BOOL:
         copy(out, self)
     else:
@@ -222,12 +222,12 @@ def sign(self: ClArray, out: ClArray) -> None:
 
 
 def gelu(self: ClArray, approximate: str, out: ClArray) -> None:
-    """With erf or with tanh."""
+    """gelu, with erf or with the tanh approximation."""
     run_map("gelu_tanh" if approximate == "tanh" else "gelu", out, self)
 
 
 def gelu_backward(grad_output: ClArray, self: ClArray, approximate: str, out: ClArray) -> None:
-    """Its gradient."""
+    """The gradient of gelu."""
     run_map("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", out, grad_output, self)
 
 
@@ -237,7 +237,7 @@ def threshold_backward(grad_output: ClArray, self: ClArray, threshold: Any, out:
 
 
 def cat(tensors: list[ClArray], dim: int, out: ClArray) -> None:
-    """Each tensor copied into its part of the output; an empty one of one dim is left out."""
+    """Copy each tensor into its part of the output. Empty tensors with one dim are skipped."""
     kept = [a for a in tensors if a.shape != (0,)] or tensors
     d = dim % len(out.shape)
     at = 0
@@ -248,7 +248,7 @@ def cat(tensors: list[ClArray], dim: int, out: ClArray) -> None:
 
 
 def flip(self: ClArray, dims: Any, out: ClArray) -> None:
-    """A copy through negative strides."""
+    """Copy through negative strides."""
     turned = {d % len(self.shape) for d in dims} if self.shape else set()
     steps = tuple(-s if d in turned else s for d, s in enumerate(self.strides))
     first = sum((self.shape[d] - 1) * self.strides[d] for d in turned) if self.size else 0

@@ -1,4 +1,4 @@
-"""Reductions: a work-item per result walks through what it stands for. Few results of much are computed in two stages."""
+"""Reductions: one work-item per result reads all its elements. A few results of many elements are computed in two stages."""
 
 from __future__ import annotations
 
@@ -116,38 +116,38 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None) -> No
 
 
 def sum_all(self: ClArray, dtype: Any, out: ClArray) -> None:
-    """Everything."""
+    """The sum of all elements."""
     reduce(TOTAL, self, dims_of(self, None), out)
 
 
 def sum_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
-    """Some dims, all of them for None and []."""
+    """Sum over some dims; None and [] mean all."""
     reduce(TOTAL, self, dims_of(self, dim), out)
 
 
 def mean_all(self: ClArray, dtype: Any, out: ClArray) -> None:
-    """Everything."""
+    """The mean of all elements."""
     mean_dims(self, None, False, dtype, out)
 
 
 def mean_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
-    """The sum over the count."""
+    """The mean over some dims: the sum divided by the count."""
     dims = dims_of(self, dim)
     reduce(TOTAL, self, dims, out, divisor=float(Split(self, dims).count))
 
 
 def prod_all(self: ClArray, dtype: Any, out: ClArray) -> None:
-    """Everything."""
+    """The product of all elements."""
     reduce(PRODUCT, self, dims_of(self, None), out)
 
 
 def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -> None:
-    """One dim."""
+    """The product along one dim."""
     reduce(PRODUCT, self, dims_of(self, dim), out)
 
 
 def running(op: int) -> Any:
-    """Sums (0) or products (1), a work-item per line."""
+    """Cumulative sums (0) or products (1), with one work-item per line."""
 
     def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
         if not self.shape:
@@ -216,7 +216,7 @@ def extreme_both(op: int) -> Any:
 
 
 def both_extremes(self: ClArray, dim: Any, keepdim: bool, smallest: ClArray, largest: ClArray) -> None:
-    """The smallest and the largest."""
+    """The smallest and the largest element."""
     dims = dims_of(self, dim)
     reduce(SMALLEST, self, dims, smallest)
     reduce(LARGEST, self, dims, largest)
@@ -253,7 +253,7 @@ def truth_all(op: int) -> Any:
 
 
 def variance(root: bool) -> Any:
-    """In two passes; `correction` is what is taken from the count, 1 by default."""
+    """The variance in two passes. `correction` is subtracted from the count; 1 by default."""
 
     def kernel(self: ClArray, dim: Any, correction: Any, keepdim: bool, out: ClArray) -> None:
         dims = dims_of(self, dim)

@@ -1,4 +1,4 @@
-"""Sorting, and where elements are not zero. An order, a list of indices, is computed first; values follow it."""
+"""Sorting, top-k and nonzero. The order is computed first, as indices; the values are then read in that order."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _ordered(self: ClArray, dim: int, descending: bool, values: ClArray, indices
 
 
 def sort(self: ClArray, stable: Any, dim: int, descending: bool, values: ClArray, indices: ClArray) -> None:
-    """Along a dim; NaN is greater than any number."""
+    """Sort along a dim. NaN is greater than any number."""
     _ordered(self, dim, descending, values, indices)
 
 
 def topk(self: ClArray, k: int, dim: int, largest: bool, sorted: bool, values: ClArray, indices: ClArray) -> None:
-    """The first k of the order."""
+    """The first k elements of the sorted order."""
     _ordered(self, dim, largest, values, indices)
 
 

@@ -242,7 +242,7 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """The sum over labels t and classes i that are no label of max(0, 1 - x[t] + x[i]), divided by the number of classes.
+    """The sum over labels t and classes i that are not labels of max(0, 1 - x[t] + x[i]), divided by the number of classes.
 
     The labels of a row end at the first negative number.
     """

@@ -104,7 +104,7 @@ def wrong_gradients(op: Operator, rule: str, expected: list[str], got: int) -> s
 
 
 def wrong_list_gradient(op: Operator, rule: str, name: str, length: int, got: Any) -> str:
-    """A rule whose answer for a list of tensors is no list of that length."""
+    """A rule that does not return a list of the right length for a list of tensors."""
     found = f"{len(got)} values" if isinstance(got, (list, tuple)) else type(got).__name__
     return (
         f"{op.qualified_name}: its gradient rule returned {found} for {name}, a list of {length}\n  rule    {rule}\n"
