@@ -242,7 +242,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             outer edges
 
     Example:
-        >>> turnout.nn.functional.affine_grid(turnout.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)[0, 0]
+        >>> F = turnout.nn.functional
+        >>> F.affine_grid(turnout.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)[0, 0]
         tensor([[-1., -1.],
                 [ 1., -1.]])
     """

@@ -331,7 +331,9 @@ def multi_head_attention_forward(
     Example:
         >>> q = turnout.ones(1, 1, 2)
         >>> eye = turnout.eye(2)
-        >>> turnout.nn.functional.multi_head_attention_forward(q, q, q, 2, 1, turnout.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None)[0].shape
+        >>> F = turnout.nn.functional
+        >>> tensor = turnout.tensor
+        >>> F.multi_head_attention_forward(q, q, q, 2, 1, turnout.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None)[0].shape
         (1, 1, 2)
     """
     single = query.ndim == 2

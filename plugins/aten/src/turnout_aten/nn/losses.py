@@ -107,7 +107,8 @@ def linear_cross_entropy(
         options: without effect
 
     Example:
-        >>> turnout.nn.functional.linear_cross_entropy(turnout.tensor([[1.0]]), turnout.tensor([[1.0], [1.0]]), turnout.tensor([0]))
+        >>> F = turnout.nn.functional
+        >>> F.linear_cross_entropy(turnout.tensor([[1.0]]), turnout.tensor([[1.0], [1.0]]), turnout.tensor([0]))
         tensor(0.6931)
     """
     own = linear_weight.shape[1:-1]
@@ -538,7 +539,8 @@ def cosine_embedding_loss(
         reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
-        >>> turnout.nn.functional.cosine_embedding_loss(turnout.tensor([[1.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([1]))
+        >>> F = turnout.nn.functional
+        >>> F.cosine_embedding_loss(turnout.tensor([[1.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([1]))
         tensor(1.)
     """
     number = _reduction("cosine_embedding_loss", reduction)
@@ -564,7 +566,8 @@ def triplet_margin_loss(
         reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
-        >>> turnout.nn.functional.triplet_margin_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([[0.0, 3.0]]))
+        >>> F = turnout.nn.functional
+        >>> F.triplet_margin_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([[0.0, 3.0]]))
         tensor(0.)
     """
     number = _reduction("triplet_margin_loss", reduction)
@@ -589,7 +592,9 @@ def triplet_margin_with_distance_loss(
         reduction: "none" returns every loss, "mean" their mean, "sum" their sum
 
     Example:
-        >>> turnout.nn.functional.triplet_margin_with_distance_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([[0.0, 3.0]]))
+        >>> F = turnout.nn.functional
+        >>> tensor = turnout.tensor
+        >>> F.triplet_margin_with_distance_loss(tensor([[0.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([[0.0, 3.0]]))
         tensor(0.)
     """
     number = _reduction("triplet_margin_with_distance_loss", reduction)
