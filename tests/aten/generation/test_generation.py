@@ -199,7 +199,6 @@ def test_one_overload_is_its_stub_with_out_added():
     text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     assert function_source(packet(text, "f")) == [
         "def f(input=MISSING, **more):",
-        '    """aten::f, aten::f.out"""',
         "    if more:",
         '        out = more.pop("out", None)',
         "        if more:",
@@ -225,7 +224,7 @@ def test_several_outputs_are_a_tuple():
 - func: f.values(Tensor self, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)
 """
     lines = function_source(packet(text, "f"))
-    assert lines[6:9] == [
+    assert lines[5:8] == [
         "        if out is not None:",
         "            values, indices = out_tuple('aten::f.values', out, 2)",
         "            return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",

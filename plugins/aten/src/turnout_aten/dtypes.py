@@ -31,6 +31,14 @@ def promote_types(a: DType, b: DType) -> DType:
 
     Raises DTypeError for uint16, uint32 and uint64 with another integer, bool or complex dtype, which PyTorch leaves
     undefined as well.
+
+    Arguments:
+        a: the first dtype
+        b: the second dtype
+
+    Example:
+        >>> turnout.promote_types(turnout.int32, turnout.float32)
+        turnout.float32
     """
     if a is b:
         return a

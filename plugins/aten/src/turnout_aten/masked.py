@@ -74,7 +74,19 @@ def _as(x: Tensor, dtype: DType | None) -> Tensor:
 def sum(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The sum over some dims; for integers and bools in int64."""
+    """The sum over some dims; for integers and bools in int64.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.sum(turnout.tensor([1, 9, 3]), mask=turnout.tensor([True, False, True]))
+        tensor(4)
+    """
     kept = _masked(_as(input, _summed_dtype(input, dtype)), mask, 0)
     return _functions.sum(kept, _dims(dim, input.ndim), keepdim)
 
@@ -82,7 +94,19 @@ def sum(
 def prod(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The product over some dims; for integers and bools in int64."""
+    """The product over some dims; for integers and bools in int64.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.prod(turnout.tensor([2, 9, 3]), mask=turnout.tensor([True, False, True]))
+        tensor(6)
+    """
     made = _masked(_as(input, _summed_dtype(input, dtype)), mask, 1)
     for d in sorted(_dims(dim, input.ndim), reverse=True):
         made = _functions.prod(made, d, keepdim)
@@ -92,7 +116,19 @@ def prod(
 def amax(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The largest element over some dims."""
+    """The largest element over some dims.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.amax(turnout.tensor([1, 9]), mask=turnout.tensor([True, False]))
+        tensor(1)
+    """
     kept = _masked(_as(input, dtype), mask, _lowest(dtype or input.dtype))
     return _functions.amax(kept, _dims(dim, input.ndim), keepdim)
 
@@ -100,7 +136,19 @@ def amax(
 def amin(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The smallest element over some dims."""
+    """The smallest element over some dims.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.amin(turnout.tensor([1, 9]), mask=turnout.tensor([False, True]))
+        tensor(9)
+    """
     kept = _masked(_as(input, dtype), mask, _highest(dtype or input.dtype))
     return _functions.amin(kept, _dims(dim, input.ndim), keepdim)
 
@@ -109,7 +157,19 @@ def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The index of the largest element, in the input's dtype. With dim=None: in the flattened tensor."""
+    """The index of the largest element, in the input's dtype. With dim=None: in the flattened tensor.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.argmax(turnout.tensor([1, 9]), mask=turnout.tensor([True, False]))
+        tensor(0)
+    """
     x = _as(input, dtype)
     return _as(_functions.argmax(_masked(x, mask, _lowest(x.dtype)), dim, keepdim), x.dtype)
 
@@ -118,7 +178,19 @@ def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The index of the smallest element. See `argmax`."""
+    """The index of the smallest element. See `argmax`.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.argmin(turnout.tensor([1, 9]), mask=turnout.tensor([False, True]))
+        tensor(1)
+    """
     x = _as(input, dtype)
     return _as(_functions.argmin(_masked(x, mask, _highest(x.dtype)), dim, keepdim), x.dtype)
 
@@ -136,7 +208,19 @@ def _count(input: Tensor, mask: Tensor | None, dims: tuple[int, ...], keepdim: b
 def mean(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The mean over some dims; nan where no elements are selected. Raises DTypeError for bools."""
+    """The mean over some dims; nan where no elements are selected. Raises DTypeError for bools.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.mean(turnout.tensor([1.0, 9.0]), mask=turnout.tensor([True, False]))
+        tensor(1.)
+    """
     dtype = dtype or input.dtype
     if dtype.category == BOOL:
         raise DTypeError("masked.mean is not defined for bool tensors")
@@ -148,7 +232,19 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median along a dim, the lower of two; nan where no elements are selected. Raises DTypeError for non-float tensors."""
+    """The median along a dim, the lower of two; nan where no elements are selected. Raises DTypeError for non-float tensors.
+
+    Arguments:
+        input: a tensor
+        dim: the dim to reduce
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.median(turnout.tensor([1.0, 9.0, 5.0]), mask=turnout.tensor([True, False, True]))
+        tensor(1.)
+    """
     if input.dtype.category != FLOAT:
         raise DTypeError(f"masked.median needs a float tensor, got {input.dtype.name}")
     kept = _masked(_as(input, dtype), mask, float("nan"))
@@ -159,7 +255,20 @@ def norm(
     input: Tensor, ord: float | None = 2.0, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The vector norm over some dims."""
+    """The vector norm over some dims.
+
+    Arguments:
+        input: a tensor
+        ord: the order of the norm
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.norm(turnout.tensor([3.0, 4.0, 9.0]), mask=turnout.tensor([True, True, False]))
+        tensor(5.)
+    """
     order = 2.0 if ord is None else ord
     kept = _masked(input, mask, float("inf") if order == float("-inf") else 0)
     made: Tensor = _operators.linalg_vector_norm(kept, order, _dims(dim, input.ndim), keepdim, dtype=dtype)
@@ -170,7 +279,21 @@ def var(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The variance over some dims. `correction` is subtracted from the count: 1 by default, 0 for unbiased=False."""
+    """The variance over some dims. `correction` is subtracted from the count: 1 by default, 0 for unbiased=False.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        unbiased: whether the correction is 1
+        correction: what is subtracted from the count
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.var(turnout.tensor([1.0, 3.0, 9.0]), mask=turnout.tensor([True, True, False]))
+        tensor(2.)
+    """
     taken = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     dtype = dtype or (input.dtype if input.dtype.category >= FLOAT else get_default_dtype())
     x = _as(input, dtype)
@@ -188,7 +311,21 @@ def std(
     input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The standard deviation: the root of `var`."""
+    """The standard deviation: the root of `var`.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        unbiased: whether the correction is 1
+        correction: what is subtracted from the count
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.std(turnout.tensor([1.0, 3.0, 9.0]), mask=turnout.tensor([True, True, False]))
+        tensor(1.4142)
+    """
     found = var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask)
     return _functions.sqrt(found)
 
@@ -196,7 +333,19 @@ def std(
 def logsumexp(
     input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """log(sum(exp(input))) over some dims."""
+    """log(sum(exp(input))) over some dims.
+
+    Arguments:
+        input: a tensor
+        dim: the dim, or the dims, to reduce; None means all
+        keepdim: whether a reduced dim stays, with length 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.logsumexp(turnout.tensor([0.0, 9.0]), mask=turnout.tensor([True, False]))
+        tensor(0.)
+    """
     kept = _masked(_as(input, dtype), mask, _lowest(dtype or input.dtype))
     return _as(_functions.logsumexp(kept, _dims(dim, input.ndim), keepdim), dtype or input.dtype)
 
@@ -205,29 +354,84 @@ def logsumexp(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """The running sum along a dim."""
+    """The running sum along a dim.
+
+    Arguments:
+        input: a tensor
+        dim: the dim along which it runs
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.cumsum(turnout.tensor([1, 9, 3]), 0, mask=turnout.tensor([True, False, True]))
+        tensor([1, 1, 4])
+    """
     return _functions.cumsum(_masked(_as(input, _summed_dtype(input, dtype)), mask, 0), dim)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """The running product along a dim."""
+    """The running product along a dim.
+
+    Arguments:
+        input: a tensor
+        dim: the dim along which it runs
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.cumprod(turnout.tensor([1, 9, 3]), 0, mask=turnout.tensor([True, False, True]))
+        tensor([1, 1, 3])
+    """
     return _functions.cumprod(_masked(_as(input, _summed_dtype(input, dtype)), mask, 1), dim)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """softmax along a dim: 0 where the mask is False, nan where it is False everywhere."""
+    """softmax along a dim: 0 where the mask is False, nan where it is False everywhere.
+
+    Arguments:
+        input: a tensor
+        dim: the dim over which the results add up to 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.softmax(turnout.tensor([0.0, 9.0]), 0, mask=turnout.tensor([True, False]))
+        tensor([1., 0.])
+    """
     x = _as(input, dtype)
     return _functions.softmax(_masked(x, mask, _lowest(x.dtype)), dim)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """Its logarithm."""
+    """The logarithm of `softmax`.
+
+    Arguments:
+        input: a tensor
+        dim: the dim over which the exponentials add up to 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.log_softmax(turnout.tensor([0.0, 9.0]), 0, mask=turnout.tensor([True, False]))
+        tensor([0., -inf])
+    """
     x = _as(input, dtype)
     return _functions.log_softmax(_masked(x, mask, _lowest(x.dtype)), dim)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """softmax of the negated input."""
+    """softmax of the negated input.
+
+    Arguments:
+        input: a tensor
+        dim: the dim over which the results add up to 1
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.softmin(turnout.tensor([0.0, 1.0]), 0)
+        tensor([0.7311, 0.2689])
+    """
     x = _as(input, dtype)
     return _functions.softmax(_functions.neg(_masked(x, mask, _highest(x.dtype))), dim)
 
@@ -235,7 +439,20 @@ def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The input divided by its vector norm along a dim, or by `eps` if that is larger; 0 where the mask is False."""
+    """The input divided by its vector norm along a dim, or by `eps` if that is larger; 0 where the mask is False.
+
+    Arguments:
+        input: a tensor
+        ord: the order of the norm
+        dim: the dim of a vector
+        eps: the smallest divisor
+        dtype: the dtype to which the elements are converted first
+        mask: the elements that count, bool, broadcast to `input`; all by default
+
+    Example:
+        >>> turnout.masked.normalize(turnout.tensor([3.0, 4.0, 9.0]), 2.0, 0, mask=turnout.tensor([True, True, False]))
+        tensor([0.6000, 0.8000, 0.0000])
+    """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     x = _masked(_as(input, dtype), mask, 0)
     return _functions.div(x, _functions.clamp(size, eps))
@@ -245,7 +462,20 @@ def logaddexp(
     input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """log(exp(input) + exp(other)); an element that its mask does not select counts as -inf."""
+    """log(exp(input) + exp(other)); an element that its mask does not select counts as -inf.
+
+    Arguments:
+        input: a tensor
+        other: the second operand
+        dtype: the dtype to which the elements are converted first
+        input_mask: the elements of `input` that count
+        other_mask: the elements of `other` that count
+
+    Example:
+        >>> masked = turnout.masked
+        >>> masked.logaddexp(turnout.tensor([0.0, 0.0]), turnout.tensor([0.0, 0.0]), other_mask=turnout.tensor([True, False]))
+        tensor([0.6931, 0.0000])
+    """
     a, b = _as(input, dtype), _as(other, dtype)
     made: Tensor = _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
     return made

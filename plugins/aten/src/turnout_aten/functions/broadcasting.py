@@ -23,30 +23,70 @@ def _listed(tensors: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """The tensors with at least 1 dimension: a tensor for one argument, a tuple for several."""
+    """The tensors with at least 1 dimension: a tensor for one argument, a tuple for several.
+
+    Arguments:
+        tensors: the tensors, one by one or in one list
+
+    Example:
+        >>> turnout.atleast_1d(turnout.tensor([1, 2]), turnout.tensor(3))
+        (tensor([1, 2]), tensor([3]))
+    """
     given = _listed(tensors)
     return listed.atleast_1d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_1d(given))
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """The tensors with at least 2 dimensions: a tensor for one argument, a tuple for several."""
+    """The tensors with at least 2 dimensions: a tensor for one argument, a tuple for several.
+
+    Arguments:
+        tensors: the tensors, one by one or in one list
+
+    Example:
+        >>> turnout.atleast_2d(turnout.tensor([1, 2]))
+        tensor([[1, 2]])
+    """
     given = _listed(tensors)
     return listed.atleast_2d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_2d(given))
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """The tensors with at least 3 dimensions: a tensor for one argument, a tuple for several."""
+    """The tensors with at least 3 dimensions: a tensor for one argument, a tuple for several.
+
+    Arguments:
+        tensors: the tensors, one by one or in one list
+
+    Example:
+        >>> turnout.atleast_3d(turnout.tensor([1, 2])).shape
+        (1, 2, 1)
+    """
     given = _listed(tensors)
     return listed.atleast_3d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_3d(given))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape. Raises ShapeError if they have none."""
+    """The tensors expanded to their common shape. Raises ShapeError if they have none.
+
+    Arguments:
+        tensors: the tensors, one by one or in one list
+
+    Example:
+        >>> turnout.broadcast_tensors(turnout.tensor([1, 2]), turnout.tensor([[3]]))
+        (tensor([[1, 2]]), tensor([[3, 3]]))
+    """
     return tuple(listed.broadcast_tensors(_listed(tensors)))
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that all given shapes broadcast to; an int is a shape of 1 dimension. Raises ShapeError if there is none."""
+    """The shape that all given shapes broadcast to; an int is a shape of 1 dimension. Raises ShapeError if there is none.
+
+    Arguments:
+        shapes: the shapes
+
+    Example:
+        >>> turnout.broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
     from turnout.errors import ShapeError
     from turnout_aten.shapes.extents import broadcast_all
 
@@ -58,13 +98,33 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """A block-diagonal matrix of the given matrices, with zeros elsewhere."""
+    """A block-diagonal matrix of the given matrices, with zeros elsewhere.
+
+    Arguments:
+        tensors: the matrices; vectors are rows, numbers are 1 x 1
+
+    Example:
+        >>> turnout.block_diag(turnout.tensor([[1, 2]]), turnout.tensor([[3]]))
+        tensor([[1, 2, 0],
+                [0, 0, 3]])
+    """
     made: Tensor = listed.block_diag(_listed(tensors))
     return made
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All combinations of one element from each vector, one per row."""
+    """All combinations of one element from each vector, one per row.
+
+    Arguments:
+        tensors: the vectors
+
+    Example:
+        >>> turnout.cartesian_prod(turnout.tensor([1, 2]), turnout.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     made: Tensor = listed.cartesian_prod(_listed(tensors))
     return made
 
@@ -72,8 +132,17 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid: for each axis, a tensor with the shape of the grid.
 
-    `indexing` is "ij" (matrix order) or "xy", which exchanges the first two dims.
     # differs from torch: without `indexing` there is no warning; the default is "ij".
+
+    Arguments:
+        tensors: the coordinates along each axis, vectors
+        indexing: "ij" (matrix order), or "xy", which exchanges the first two dims
+
+    Example:
+        >>> turnout.meshgrid(turnout.tensor([1, 2]), turnout.tensor([3, 4]))
+        (tensor([[1, 1],
+                [2, 2]]), tensor([[3, 4],
+                [3, 4]]))
     """
     return tuple(listed.meshgrid(_listed(tensors), indexing="ij" if indexing is None else indexing))
 
@@ -82,6 +151,14 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     """The coordinates of flat indices into a row-major tensor of `shape`, one tensor per dim.
 
     Raises DTypeError for indices that are not integers, ShapeError for a negative length or an index outside the shape.
+
+    Arguments:
+        indices: the flat indices
+        shape: the shape into which they lead
+
+    Example:
+        >>> turnout.unravel_index(turnout.tensor([4]), (2, 3))
+        (tensor([1]), tensor([1]))
     """
     from turnout.dtypes import BOOL, INT
     from turnout.errors import DTypeError, ShapeError

@@ -12,10 +12,12 @@ from types import CodeType
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import STUB_GLOBALS, run_source
 from turnout.registry import REGISTRY
-from turnout_aten.functions import call_forms, return_types
+from turnout_aten.declarations.tables import standard
+from turnout_aten.functions import call_forms, docstrings, return_types
 from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import SPECIAL, method_source, operator_method
 from turnout_aten.generation.packets import Packet
+from turnout_aten.generation.parameters import LateSignature, of_packet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,20 +43,30 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
     made.__module__ = home
     made.__qualname__ = made.__name__
     made.operator_name = f"{packet.namespace}::{packet.name}"
+    text = docstrings.of(f"{home}.{name}") if table is standard() else None
+    made.__doc__ = text or ", ".join(f.qualified_name for f in packet.all)
+    made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=False))
     return made
 
 
 def make_method(table: Table, name: str) -> Any:
     """The method of that name: from a packet, or for one of Python's operators. The stub itself if the method adds nothing."""
-    if name in SPECIAL:
+    packet = None if name in SPECIAL else method_packet(table, name)
+    if packet is None:
         lines = operator_method(name, lambda packet: _written(table, packet))
     else:
-        lines = method_source(method_packet(table, name))
+        lines = method_source(packet)
     made = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
-    if "::" not in made.__qualname__:
+    own = "::" not in made.__qualname__ or hasattr(made, "__wrapped__")  # not a stub
+    if own:
         made.__module__ = "turnout"
         made.__qualname__ = f"Tensor.{name}"
         made.operator_name = f"aten::{name}"
+        if packet is not None:  # a stub has the right one
+            made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=True))
+    # A stub has one docstring, though it may be `neg` and `__neg__`.
+    documented = name if own else made.__qualname__.partition("::")[2].partition(".")[0]
+    made.__doc__ = docstrings.of(f"turnout.Tensor.{documented}")
     return made
 
 

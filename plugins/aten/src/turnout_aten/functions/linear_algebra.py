@@ -24,6 +24,13 @@ def einsum(*args: Any) -> Tensor:
     Either einsum("ij,jk->ik", x, y), where the operands may be one list; or each operand followed by the list of its labels
     (numbers from 0 to 51, and Ellipsis): einsum(x, [0, 1], y, [1, 2], [0, 2]). Raises ShapeError for an equation that does not
     fit the operands, ArgumentError for an invalid label.
+
+    Arguments:
+        args: the equation and the operands
+
+    Example:
+        >>> turnout.einsum("ij,j->i", turnout.tensor([[1, 2], [3, 4]]), turnout.tensor([1, 1]))
+        tensor([3, 7])
     """
     if len(args) < 2:
         raise ArgumentError("einsum: needs an equation and an operand, or an operand and its labels")
@@ -50,10 +57,17 @@ def _written(labels: Sequence[Any]) -> str:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The sum of products over dims of both tensors.
 
-    dims    a number n: the last n dims of `a` and the first n of `b`. Or two lists: dims of `a`, dims of `b`
-    out     the tensor for the result
+    Raises ArgumentError if the number of dims is negative or too large, ShapeError for lengths that differ.
 
-    Raises ArgumentError if the number is negative or too large, ShapeError for lengths that differ.
+    Arguments:
+        a: the first tensor
+        b: the second tensor
+        dims: a number n: the last n dims of `a` and the first n of `b`; or two lists: dims of `a`, dims of `b`
+        out: the tensor that the result is written into
+
+    Example:
+        >>> turnout.tensordot(turnout.tensor([[1, 2]]), turnout.tensor([[3], [4]]), 1)
+        tensor([[11]])
     """
     if hasattr(dims, "tolist"):
         dims = dims.tolist()
@@ -78,7 +92,16 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of several matrices, in the cheapest order."""
+    """The product of several matrices, in the cheapest order.
+
+    Arguments:
+        matrices: the matrices
+        out: the tensor that the result is written into
+
+    Example:
+        >>> turnout.chain_matmul(turnout.ones(1, 2), turnout.ones(2, 3), turnout.ones(3, 1))
+        tensor([[6.]])
+    """
     made: Tensor
     if out is None:
         made = _operators.chain_matmul(list(matrices))
@@ -93,6 +116,16 @@ def lu(
     """(LU, pivots), or (LU, pivots, info) with `get_infos`. `info` is the index of a zero pivot, from 1; 0 means success.
 
     Without `get_infos`, raises LinAlgError for a singular matrix.
+
+    Arguments:
+        A: the matrices
+        pivot: whether rows are exchanged for stability
+        get_infos: whether `info` is returned, instead of an error for a singular matrix
+        out: the tensors that the results are written into
+
+    Example:
+        >>> turnout.lu(turnout.tensor([[1.0, 2.0], [3.0, 4.0]]))[1]
+        tensor([2, 2], dtype=turnout.int32)
     """
     found: tuple[Tensor, ...] = _operators._lu_with_info(A, pivot, not get_infos)
     found = found if get_infos else found[:2]
@@ -116,6 +149,16 @@ def svd_lowrank(
 
     `niter` rounds of products with random vectors find the range of A.
     Source: Halko, Martinsson, Tropp, "Finding structure with randomness" (2009), algorithm 5.1.
+
+    Arguments:
+        A: the matrices
+        q: the number of singular values
+        niter: the number of rounds
+        M: what is subtracted from A
+
+    Example:
+        >>> turnout.svd_lowrank(turnout.eye(3), 2)[1].shape
+        (2,)
     """
     count = 6 if q is None else q
     rows, columns = A.shape[-2:]
@@ -131,7 +174,18 @@ def svd_lowrank(
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """svd_lowrank of A. `center` subtracts the mean of the rows first. `q` defaults to min(6, rows, columns)."""
+    """svd_lowrank of A. `center` subtracts the mean of the rows first. `q` defaults to min(6, rows, columns).
+
+    Arguments:
+        A: the matrices, rows being observations
+        q: the number of components
+        center: whether the mean of the rows is subtracted
+        niter: the number of rounds
+
+    Example:
+        >>> turnout.pca_lowrank(turnout.eye(3), 2)[1].shape
+        (2,)
+    """
     rows, columns = A.shape[-2:]
     count = min(6, rows, columns) if q is None else q
     if not 0 <= count <= min(rows, columns):

@@ -37,6 +37,18 @@ def norm(
 
     "fro" is the 2-norm of all these elements, "nuc" the sum of the singular values of the matrices in two dims. Raises
     ArgumentError for any other string.
+
+    Arguments:
+        input: a tensor
+        p: the order of the norm
+        dim: the dim, or the dims
+        keepdim: whether a reduced dim stays, with length 1
+        out: the tensor that the result is written into
+        dtype: the dtype to which the elements are converted first
+
+    Example:
+        >>> turnout.norm(turnout.tensor([3.0, 4.0]))
+        tensor(5.)
     """
     from turnout_aten import linalg
 
@@ -62,6 +74,17 @@ def unique(
 
     With `return_inverse` or `return_counts`, returns a tuple that also holds the index of each element among them, or how often
     each occurs.
+
+    Arguments:
+        input: a tensor
+        sorted: without effect
+        return_inverse: whether to return the index of each element in the result
+        return_counts: whether to return how often each element occurs
+        dim: the dim along which slices are compared; None compares elements
+
+    Example:
+        >>> turnout.unique(turnout.tensor([3, 1, 3]))
+        tensor([1, 3])
     """
     if dim is None:
         found = find_operator("aten::_unique2")(input, sorted, return_inverse, return_counts)
@@ -73,7 +96,18 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor | MaybeMore:
-    """`unique` that compares only neighbours: the first of each run of equal elements."""
+    """`unique` that compares only neighbours: the first of each run of equal elements.
+
+    Arguments:
+        input: a tensor
+        return_inverse: whether to return the index of each element in the result
+        return_counts: whether to return the length of each run
+        dim: the dim along which slices are compared; None compares elements
+
+    Example:
+        >>> turnout.unique_consecutive(turnout.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+    """
     found = _functions.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(found, return_inverse, return_counts)
 
@@ -86,7 +120,18 @@ def _asked(found: Any, return_inverse: bool, return_counts: bool) -> Any:
 
 
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Tensor | MaybeMore:
-    """The indices of the nonzero elements, one per row. With `as_tuple`: one index tensor per dim."""
+    """The indices of the nonzero elements, one per row. With `as_tuple`: one index tensor per dim.
+
+    Arguments:
+        input: a tensor
+        out: the tensor that the result is written into
+        as_tuple: whether one vector per dim is returned
+
+    Example:
+        >>> turnout.nonzero(turnout.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+    """
     if not as_tuple:
         return _functions.nonzero(input) if out is None else _functions.nonzero(input, out=out)
     return tuple(_functions.nonzero_numpy(input))
@@ -96,6 +141,16 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     """The p-distance of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
 
     `compute_mode` is one of three strings and affects only rounding. Raises ArgumentError for any other value.
+
+    Arguments:
+        x1: the first points
+        x2: the second points
+        p: the order of the norm
+        compute_mode: how Euclidean distances are computed
+
+    Example:
+        >>> turnout.cdist(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[3.0, 4.0]]))
+        tensor([[5.]])
     """
     if compute_mode not in _MODES:
         raise ArgumentError(f"cdist: compute_mode must be one of {', '.join(_MODES)}, got {compute_mode!r}")

@@ -7,12 +7,15 @@ import difflib
 import tomllib
 from pathlib import Path
 
+from turnout_aten.declarations.documentation import read
 from turnout_aten.declarations.model import NativeFunctions
 from turnout_aten.declarations.reading import load
 from turnout_aten.errors.declarations import Problem, near
 from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import function_packets
+from turnout_aten.generation.docstrings import Docstrings
 from turnout_aten.generation.tables import (
+    docstrings_text,
     functions_text,
     groups_text,
     methods_text,
@@ -38,7 +41,9 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     functions = load(STANDARD)
     source = STANDARD.name
     problems = missing_kernels(functions)
+    docstrings = Docstrings(read(), [p for module in MODULES for p in function_packets(functions, module)])
     texts = {
+        "docstrings.txt": docstrings_text(functions, docstrings),
         "__init__.py": '"""What the build makes from `native_functions.yaml`: tables, type stubs."""\n',
         "rows.py": rows_text(functions, source, lambda _, kernel: reference(kernel)),
         "groups.py": groups_text(functions, source),
@@ -48,10 +53,11 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     }
     texts |= tables_stub(source)
     texts["return_types.pyi"] = return_types_stub(functions, source)
-    texts["methods.pyi"] = methods_stub(functions, source)
+    texts["methods.pyi"] = methods_stub(functions, source, docstrings)
     for module, file in MODULES.items():
         texts[f"{file}.py"] = functions_text(module, source)
-        texts[f"{file}.pyi"] = functions_stub(functions, module, source, hidden=hidden_names(HOMES[module]))
+        hidden = hidden_names(HOMES[module])
+        texts[f"{file}.pyi"] = functions_stub(functions, module, source, docstrings, hidden)
     public = [p.public_name for p in function_packets(functions, "")]
     by_hand = hand_written_names()
     names = "".join(f"{name}\n" for name in public if name not in by_hand)

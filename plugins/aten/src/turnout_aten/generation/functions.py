@@ -66,19 +66,10 @@ def _function_source(packet: Packet) -> list[str]:
     return _general(packet)
 
 
-def _doc(packet: Packet) -> str:
-    names = ", ".join(f.qualified_name for f in packet.all)
-    return (
-        f'"""{names}"""'
-        if len(names) < 100
-        else f'"""{packet.all[0].qualified_name} and {len(packet.all) - 1} other overloads"""'
-    )
-
-
 def _single(packet: Packet, base: Declared, out: Declared | None) -> list[str]:
     name = packet.public_name
     schema = public_schema(base.schema)
-    prologue = [_doc(packet)]
+    prologue: list[str] = []
     signature = None
     second = has_second_names(schema.arguments)
     if second:
@@ -163,7 +154,6 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         "",
         "",
         f"def {name}(*{size}, **kwargs):",
-        f"    {_doc(packet)}",
         f"    if {size}:",
         f"        return _{name}(spread({size}), **kwargs)",
         f"    return _{name}(**kwargs)",
@@ -174,7 +164,7 @@ def _with_lead(packet: Packet, main: Declared) -> list[str]:
     schema = public_schema(main.schema)
     prologue, signature, miss = lead_parts(packet, main, schema)
     fixes = ["    " + line for line in _keyword_fixes(packet)]
-    prologue = [_doc(packet), prologue[0], *fixes, *prologue[1:]]
+    prologue = [prologue[0], *fixes, *prologue[1:]]
     return inlined(
         main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
     )
@@ -194,7 +184,7 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
 
 
 def _general(packet: Packet) -> list[str]:
-    lines = [f"def {packet.public_name}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
+    lines = [f"def {packet.public_name}(*args, **kwargs):", "    if kwargs:"]
     fixes = _keyword_fixes(packet)
     lines += ["        " + line for line in fixes] if fixes else []
     if not fixes:

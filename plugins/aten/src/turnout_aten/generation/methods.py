@@ -63,6 +63,12 @@ REFLECTED: dict[str, tuple[str, str]] = {
 UNARY: dict[str, tuple[str, ...]] = {
     "__neg__": ("neg",), "__pos__": ("positive",), "__abs__": ("abs",), "__invert__": ("bitwise_not",),
 }
+_SYMBOLS = {
+    "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/",
+    "__floordiv__": "//", "__mod__": "%", "__pow__": "**", "__matmul__": "@", "__and__": "&", "__or__": "|", "__xor__": "^",
+    "__lshift__": "<<", "__rshift__": ">>", "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">",
+    "__ge__": ">=",
+}
 SPECIAL = (*UNARY, *BINARY, *COMMUTATIVE, *REFLECTED)
 # fmt: on
 
@@ -177,6 +183,19 @@ def operator_method(name: str, overloads_of: Overloads) -> list[str]:
     found = _first(BINARY.get(name) or COMMUTATIVE.get(name, ()), overloads_of)
     tensors = _overload(found, "Tensor", "Tensor")
     return [] if tensors is None else _binary(name, tensors, _overload(found, "Tensor", "Scalar"))
+
+
+def operator_docstring(name: str) -> str:
+    """The docstring of one special method: `__radd__` is "`other + self`; see `turnout.Tensor.add`."."""
+    called = REFLECTED[name][0] if name in REFLECTED else (BINARY.get(name) or COMMUTATIVE[name])[0]
+    if name in _SYMBOLS:
+        written = f"self {_SYMBOLS[name]} other"
+    elif name.startswith("__r"):
+        written = f"other {_SYMBOLS[name.replace('__r', '__', 1)]} self"
+    else:
+        written = f"self {_SYMBOLS[name.replace('__i', '__', 1)]}= other"
+    home = "turnout" if called == "rsub" else "turnout.Tensor"
+    return f"`{written}`; see `{home}.{called}`."
 
 
 def _first(names: Sequence[str], overloads_of: Overloads) -> Sequence[Declared]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.variants import source_of
 from turnout_aten.functions.compilation import GLOBALS
+from turnout_aten.functions.docstrings import text_of
 from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import (
     function_packets,
@@ -16,7 +17,11 @@ from turnout_aten.generation.catalogue import (
     named_packets,
     unique_identifiers,
 )
-from turnout_aten.generation.methods import SPECIAL, operator_method
+from turnout_aten.generation.methods import SPECIAL, UNARY, operator_docstring, operator_method
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout_aten.generation.docstrings import Docstrings
 
 Resolve = Callable[[NativeFunction, str], str]
 
@@ -116,6 +121,18 @@ def names_text(functions: NativeFunctions, source: str) -> str:
         lines += [f"    {home!r}: (", *(f"        {name!r}," for name in public), "    ),"]
     lines += ["}", "", "# Operators whose functions and methods return tuples with names.", "RETURN_TYPES = ("]
     return "\n".join([*lines, *(f"    {p.name!r}," for p in named_packets(functions)), ")"]) + "\n"
+
+
+def docstrings_text(functions: NativeFunctions, docstrings: Docstrings) -> str:
+    """The file with the docstrings of all functions and methods."""
+    texts: dict[str, str] = {}
+    for module, home in HOMES.items():
+        texts |= {f"{home}.{p.public_name}": docstrings.function(p) for p in function_packets(functions, module)}
+    texts |= {f"turnout.Tensor.{p.public_name}": docstrings.method(p) for p in method_packets(functions)}
+    texts |= {
+        f"turnout.Tensor.{name}": operator_docstring(name) for name in operator_names(functions) if name not in UNARY
+    }
+    return text_of({name: text for name, text in texts.items() if text})
 
 
 def check_names(public: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from turnout.schema.types import BaseType, ListType, OptionalType, Type
 from turnout_aten.declarations.model import NativeFunctions
 from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.generation.catalogue import function_packets, method_packets, named_packets
+from turnout_aten.generation.docstrings import docstring_lines
 from turnout_aten.generation.methods import BINARY
 from turnout_aten.generation.packets import (
     Packet,
@@ -24,6 +25,7 @@ from turnout_aten.generation.tables import operator_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout_aten.generation.docstrings import Docstrings
     from turnout_aten.generation.packets import Declared
 
 # Builtins under other names: an operator may be called `float`. A complex parameter takes int and float too.
@@ -62,7 +64,13 @@ def header(title: str, source: str, *, results: bool = True) -> str:
     return _HEADER.format(title=title, source=source) + (_RESULTS if results else "")
 
 
-def functions_stub(functions: NativeFunctions, module: str, source: str, hidden: Container[str] = ()) -> str:
+def functions_stub(
+    functions: NativeFunctions,
+    module: str,
+    source: str,
+    docstrings: Docstrings | None = None,
+    hidden: Container[str] = (),
+) -> str:
     """The type stub of one module of public functions; a star import leaves out those that are `hidden`."""
     packets = function_packets(functions, module)
     lines = [header("Public functions.", source)]
@@ -70,18 +78,21 @@ def functions_stub(functions: NativeFunctions, module: str, source: str, hidden:
         spread = (
             int_list_spreads(packet, method=False) if all(f.schema.self_argument is None for f in packet.bases) else ""
         )
-        lines += overloads(packet, method=False, spread=spread)
+        lines += documented(
+            overloads(packet, method=False, spread=spread), "" if docstrings is None else docstrings.function(packet)
+        )
     lines += ["", f"__all__ = {[p.public_name for p in packets if p.public_name not in hidden]!r}"]
     return "\n".join(lines) + "\n"
 
 
-def methods_stub(functions: NativeFunctions, source: str) -> str:
+def methods_stub(functions: NativeFunctions, source: str, docstrings: Docstrings | None = None) -> str:
     """The type stub of `TensorMethods`."""
     body: list[str] = []
     special = operator_names(functions)
     for packet in method_packets(functions):
         if packet.name not in special:
-            body += overloads(packet, method=True, spread=int_list_spreads(packet, method=True))
+            lines = overloads(packet, method=True, spread=int_list_spreads(packet, method=True))
+            body += documented(lines, "" if docstrings is None else docstrings.method(packet))
     for name in special:
         if name in ("__eq__", "__ne__"):
             body.append(f"def {name}(self, other: object) -> Tensor: ...")
@@ -152,6 +163,14 @@ def overloads(packet: Packet, *, method: bool, spread: str) -> list[str]:
     if len(unique) == 1:
         return unique
     return [line for signature in unique for line in ("@overload", signature)]
+
+
+def documented(lines: list[str], docstring: str) -> list[str]:
+    """The signatures of a name, the first of them with its docstring, which editors show for all."""
+    if not docstring:
+        return lines
+    at = next(i for i, line in enumerate(lines) if line.startswith("def "))
+    return [*lines[:at], lines[at].removesuffix(" ..."), *docstring_lines(docstring), "    ...", *lines[at + 1 :]]
 
 
 def _out_type(out: Declared) -> str:

@@ -16,115 +16,322 @@ if TYPE_CHECKING:
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(0, x)."""
+    """max(0, x).
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.relu(turnout.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
     return _functions.relu_(input) if inplace else _functions.relu(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(0, x), 6)."""
+    """min(max(0, x), 6).
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.relu6(turnout.tensor([-1.0, 2.0, 9.0]))
+        tensor([0., 2., 6.])
+    """
     return _generated.relu6_(input) if inplace else _generated.relu6(input)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x above 0, alpha (exp(x) - 1) below."""
+    """x above 0, alpha (exp(x) - 1) below.
+
+    Arguments:
+        input: a tensor of any shape
+        alpha: the lower limit is -alpha
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.elu(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     return _generated.elu_(input, alpha) if inplace else _generated.elu(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """elu with the constants of self-normalising networks."""
+    """elu with the constants of self-normalising networks.
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.selu(turnout.tensor([-1.0, 2.0]))
+        tensor([-1.1113,  2.1014])
+    """
     return _functions.selu_(input) if inplace else _functions.selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0."""
+    """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0.
+
+    Arguments:
+        input: a tensor of any shape
+        alpha: the lower limit is -alpha
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.celu(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     return _functions.celu_(input, alpha) if inplace else _functions.celu(input, alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x above 0, negative_slope * x below."""
+    """x above 0, negative_slope * x below.
+
+    Arguments:
+        input: a tensor of any shape
+        negative_slope: the slope below 0
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.leaky_relu(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.0100,  2.0000])
+    """
     return _generated.leaky_relu_(input, negative_slope) if inplace else _generated.leaky_relu(input, negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x limited to [min_val, max_val]. Raises ArgumentError if the limits cross."""
+    """x limited to [min_val, max_val]. Raises ArgumentError if the limits cross.
+
+    Arguments:
+        input: a tensor of any shape
+        min_val: the lower limit
+        max_val: the upper limit
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.hardtanh(turnout.tensor([-2.0, 0.5, 3.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
     return _generated.hardtanh_(input, min_val, max_val) if inplace else _generated.hardtanh(input, min_val, max_val)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(0, x + 3), 6) / 6."""
+    """min(max(0, x + 3), 6) / 6.
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.hardsigmoid(turnout.tensor([-4.0, 0.0, 1.0]))
+        tensor([0.0000, 0.5000, 0.6667])
+    """
     return _generated.hardsigmoid_(input) if inplace else _generated.hardsigmoid(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x hardsigmoid(x)."""
+    """x hardsigmoid(x).
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.hardswish(turnout.tensor([-4.0, 1.0, 4.0]))
+        tensor([-0.0000, 0.6667, 4.0000])
+    """
     return _generated.hardswish_(input) if inplace else _generated.hardswish(input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x sigmoid(x)."""
+    """x sigmoid(x).
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.silu(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.2689,  1.7616])
+    """
     return _generated.silu_(input) if inplace else _generated.silu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x tanh(softplus(x))."""
+    """x tanh(softplus(x)).
+
+    Arguments:
+        input: a tensor of any shape
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.mish(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.3034,  1.9440])
+    """
     return _generated.mish_(input) if inplace else _generated.mish(input)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x above the threshold, `value` elsewhere."""
+    """x above the threshold, `value` elsewhere.
+
+    Arguments:
+        input: a tensor of any shape
+        threshold: the threshold
+        value: the value of other elements
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.threshold(turnout.tensor([-1.0, 2.0]), 0.0, 9.0)
+        tensor([9., 2.])
+    """
     chosen = _functions.threshold_ if inplace else _functions.threshold
     return chosen(input, threshold, value)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length."""
+    """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length.
+
+    Arguments:
+        input: a tensor of any shape
+        dim: the dimension that is halved
+
+    Example:
+        >>> turnout.nn.functional.glu(turnout.tensor([1.0, 2.0, 0.0, 0.0]))
+        tensor([0.5000, 1.0000])
+    """
     return _generated.glu(input, dim)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """leaky_relu with one slope per channel (dim 1), or one for all channels. input and weight must have one dtype."""
+    """leaky_relu with one slope per channel (dim 1), or one for all channels. input and weight must have one dtype.
+
+    Arguments:
+        input: a tensor of any shape
+        weight: one slope, or one for each channel
+
+    Example:
+        >>> turnout.nn.functional.prelu(turnout.tensor([-1.0, 2.0]), turnout.tensor([0.5]))
+        tensor([-0.5000,  2.0000])
+    """
     return _functions.prelu(input, weight)
 
 
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """leaky_relu with random slopes from [lower, upper) while training, else with their mean."""
+    """leaky_relu with random slopes from [lower, upper) while training, else with their mean.
+
+    Arguments:
+        input: a tensor of any shape
+        lower: the smallest slope
+        upper: the largest slope
+        training: whether slopes are random
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.rrelu(turnout.tensor([-1.0, 2.0]))
+        tensor([-0.2292,  2.0000])
+    """
     return (_functions.rrelu_ if inplace else _functions.rrelu)(input, lower, upper, training)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """log(sigmoid(x)), computed without cancellation."""
+    """log(sigmoid(x)), computed without cancellation.
+
+    Arguments:
+        input: a tensor of any shape
+
+    Example:
+        >>> turnout.nn.functional.logsigmoid(turnout.tensor([0.0, 2.0]))
+        tensor([-0.6931, -0.1269])
+    """
     return _generated.log_sigmoid(input)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x outside [-lambd, lambd], 0 inside."""
+    """x outside [-lambd, lambd], 0 inside.
+
+    Arguments:
+        input: a tensor of any shape
+        lambd: half the width of the interval
+
+    Example:
+        >>> turnout.nn.functional.hardshrink(turnout.tensor([-1.0, 0.2]))
+        tensor([-1.,  0.])
+    """
     return _functions.hardshrink(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd."""
+    """x moved towards 0 by lambd, but not past 0. Raises ArgumentError for a negative lambd.
+
+    Arguments:
+        input: a tensor of any shape
+        lambd: half the width of the interval
+
+    Example:
+        >>> turnout.nn.functional.softshrink(turnout.tensor([-1.0, 0.2]))
+        tensor([-0.5000,  0.0000])
+    """
     return _generated.softshrink(input, lambd)
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """log(1 + exp(beta x)) / beta; x where beta x is above the threshold."""
+    """log(1 + exp(beta x)) / beta; x where beta x is above the threshold.
+
+    Arguments:
+        input: a tensor of any shape
+        beta: the factor of x in the exponent
+        threshold: where the function becomes linear
+
+    Example:
+        >>> turnout.nn.functional.softplus(turnout.tensor([0.0, 30.0]))
+        tensor([ 0.6931, 30.0000])
+    """
     return _generated.softplus(input, beta, threshold)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Arguments:
+        input: a tensor of any shape
+
+    Example:
+        >>> turnout.nn.functional.tanhshrink(turnout.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.2384])
+    """
     return input - input.tanh()
 
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Arguments:
+        input: a tensor of any shape
+
+    Example:
+        >>> turnout.nn.functional.softsign(turnout.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+    """
     return input / (input.abs() + 1)
 
 
 def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """softmax of the negated input along a dim, computed in `dtype`."""
+    """softmax of the negated input along a dim, computed in `dtype`.
+
+    Arguments:
+        input: a tensor of any shape
+        dim: the dimension over which the results add up to 1
+        dtype: the dtype in which it is computed; by default, that of `input`
+
+    Example:
+        >>> turnout.nn.functional.softmin(turnout.tensor([0.0, 1.0]), 0)
+        tensor([0.7311, 0.2689])
+    """
     return _functions.softmax(_functions.neg(input), dim, dtype)
 
 

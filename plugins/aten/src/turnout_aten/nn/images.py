@@ -50,6 +50,20 @@ def interpolate(
     The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps
     the centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the rounded
     sizes; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
+
+    Arguments:
+        input: the images, [N, C, ...]
+        size: the lengths of the result
+        scale_factor: the lengths of the result as multiples of the input's
+        mode: how elements are computed
+        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
+            outer edges
+        recompute_scale_factor: whether the scale is computed anew from the lengths, which are whole numbers
+        antialias: whether the input is smoothed before it is made smaller
+
+    Example:
+        >>> turnout.nn.functional.interpolate(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
     """
     ndim = input.ndim - 2
     align = _alignment(mode, align_corners)
@@ -118,17 +132,50 @@ def _area(input: Tensor, ndim: int, size: Any, scales: Any) -> Tensor:
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """`interpolate` under its old name."""
+    """`interpolate` under its old name.
+
+    Arguments:
+        input: the images, [N, C, ...]
+        size: the lengths of the result
+        scale_factor: the lengths of the result as multiples of the input's
+        mode: how elements are computed
+        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
+            outer edges
+
+    Example:
+        >>> turnout.nn.functional.upsample(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` with mode nearest."""
+    """`interpolate` with mode nearest.
+
+    Arguments:
+        input: the images, [N, C, ...]
+        size: the lengths of the result
+        scale_factor: the lengths of the result as multiples of the input's
+
+    Example:
+        >>> turnout.nn.functional.upsample_nearest(turnout.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` with mode bilinear and aligned corners."""
+    """`interpolate` with mode bilinear and aligned corners.
+
+    Arguments:
+        input: the images, [N, C, ...]
+        size: the lengths of the result
+        scale_factor: the lengths of the result as multiples of the input's
+
+    Example:
+        >>> turnout.nn.functional.upsample_bilinear(turnout.ones(1, 1, 2, 2), scale_factor=2).shape
+        (1, 1, 4, 4)
+    """
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -137,6 +184,16 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     The mode is constant (`value`, 0 by default; negative numbers crop), reflect, replicate or circular. Raises ShapeError for a
     padding that does not fit, NotImplementedError for a mode that does not support so many dims.
+
+    Arguments:
+        input: a tensor of any shape
+        pad: how many elements are added: before and after in the last dim, then in the one before it, and so on
+        mode: "constant", "reflect", "replicate" or "circular"
+        value: the constant
+
+    Example:
+        >>> turnout.nn.functional.pad(turnout.tensor([1, 2]), (1, 1))
+        tensor([0, 1, 2, 0])
     """
     return _generated.pad(input, pad, mode, value)
 
@@ -152,6 +209,18 @@ def grid_sample(
 
     The mode is bilinear, nearest or bicubic (two dims only). Outside the image, values are zeros, border or reflection. Raises
     ArgumentError for other modes, ShapeError for shapes that do not fit.
+
+    Arguments:
+        input: the images, [N, C, ...]
+        grid: where to read
+        mode: "bilinear", "nearest" or "bicubic"
+        padding_mode: "zeros", "border" or "reflection"
+        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
+            outer edges
+
+    Example:
+        >>> turnout.nn.functional.grid_sample(turnout.ones(1, 1, 2, 2), turnout.zeros(1, 1, 1, 2), align_corners=True).item()
+        1.0
     """
     for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
         if value not in words:
@@ -165,6 +234,18 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     """The grid for `grid_sample` of the affine maps theta [N, 2, 3] or [N, 3, 4] and an output size [N, C, *out].
 
     Raises ArgumentError for a theta that is not floating-point or does not fit the size.
+
+    Arguments:
+        theta: the matrices of the maps
+        size: the shape of the result of `grid_sample`
+        align_corners: whether the centres of the corner elements are the ends of the coordinates, instead of their
+            outer edges
+
+    Example:
+        >>> F = turnout.nn.functional
+        >>> F.affine_grid(turnout.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)[0, 0]
+        tensor([[-1., -1.],
+                [ 1., -1.]])
     """
     if not theta.is_floating_point():
         raise ArgumentError(f"affine_grid: 'theta' must be floating-point, got {theta.dtype.name}")
@@ -177,14 +258,41 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]. N is optional."""
+    """The windows of [N, C, H, W] as columns: [N, C * kernel, windows]. N is optional.
+
+    Arguments:
+        input: the images, [N, C, ...]
+        kernel_size: the lengths of the windows
+        dilation: the distance of the elements of a window
+        padding: how many zeros are put around
+        stride: the distance of windows
+
+    Example:
+        >>> turnout.nn.functional.unfold(turnout.ones(1, 2, 2), (2, 1))
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     return _generated.im2col(input, *[_pair(v) for v in (kernel_size, dilation, padding, stride)])
 
 
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Columns summed at the positions of their windows: [N, C * kernel, windows] to [N, C, *output_size]. N is optional."""
+    """Columns summed at the positions of their windows: [N, C * kernel, windows] to [N, C, *output_size]. N is optional.
+
+    Arguments:
+        input: the columns
+        output_size: the height and width of the image
+        kernel_size: the lengths of the windows
+        dilation: the distance of the elements of a window
+        padding: how many zeros are put around
+        stride: the distance of windows
+
+    Example:
+        >>> turnout.nn.functional.fold(turnout.ones(4, 1), (2, 2), (2, 2))[0]
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     return _generated.col2im(input, *[_pair(v) for v in (output_size, kernel_size, dilation, padding, stride)])
 
 

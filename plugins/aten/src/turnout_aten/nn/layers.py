@@ -47,17 +47,50 @@ def _dropped(
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training, sets a random fraction `p` of the elements to 0 and scales the others by 1 / (1 - p). Else the input."""
+    """In training, sets a random fraction `p` of the elements to 0 and scales the others by 1 / (1 - p). Else the input.
+
+    Arguments:
+        input: a tensor of any shape
+        p: the probability of an element, or a channel, to be dropped
+        training: whether anything is dropped
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.dropout(turnout.ones(2), training=False)
+        tensor([1., 1.])
+    """
     return _dropped("dropout", input, p, training, inplace, _functions.dropout, _functions.dropout_)
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout for selu: dropped elements take its lowest value, and mean and variance are preserved."""
+    """Dropout for selu: dropped elements take its lowest value, and mean and variance are preserved.
+
+    Arguments:
+        input: a tensor of any shape
+        p: the probability of an element, or a channel, to be dropped
+        training: whether anything is dropped
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.alpha_dropout(turnout.ones(2))
+        tensor([1., 1.])
+    """
     return _dropped("alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """alpha_dropout for whole channels of [N, C, ...]."""
+    """alpha_dropout for whole channels of [N, C, ...].
+
+    Arguments:
+        input: a tensor of any shape
+        p: the probability of an element, or a channel, to be dropped
+        training: whether anything is dropped
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.feature_alpha_dropout(turnout.ones(1, 2))
+        tensor([[1., 1.]])
+    """
     return _dropped(
         "feature_alpha_dropout", input, p, training, inplace, _functions.feature_alpha_dropout,
         _functions.feature_alpha_dropout_,
@@ -80,17 +113,51 @@ def _channels(name: str, ndim: int, input: Tensor, p: float, training: bool, inp
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of [N, C, L] or [C, L]."""
+    """dropout of whole channels of [N, C, L] or [C, L].
+
+    Arguments:
+        input: a tensor of any shape
+        p: the probability of an element, or a channel, to be dropped
+        training: whether anything is dropped
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.dropout1d(turnout.ones(2, 3), training=False)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+    """
     return _channels("dropout1d", 1, input, p, training, inplace, True)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of [N, C, H, W]. With three dims, dim 1 also holds the channels."""
+    """dropout of whole channels of [N, C, H, W]. With three dims, dim 1 also holds the channels.
+
+    Arguments:
+        input: a tensor of any shape
+        p: the probability of an element, or a channel, to be dropped
+        training: whether anything is dropped
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.dropout2d(turnout.ones(1, 2, 2), training=False).shape
+        (1, 2, 2)
+    """
     return _channels("dropout2d", 2, input, p, training, inplace, False)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels of [N, C, D, H, W] or [C, D, H, W]."""
+    """dropout of whole channels of [N, C, D, H, W] or [C, D, H, W].
+
+    Arguments:
+        input: a tensor of any shape
+        p: the probability of an element, or a channel, to be dropped
+        training: whether anything is dropped
+        inplace: whether the result is written into `input`
+
+    Example:
+        >>> turnout.nn.functional.dropout3d(turnout.ones(1, 1, 2, 2), training=False).shape
+        (1, 1, 2, 2)
+    """
     return _channels("dropout3d", 3, input, p, training, inplace, True)
 
 
@@ -105,6 +172,20 @@ def embedding(
 
     With `max_norm`, the selected rows of `weight` are first scaled down to it in place. Raises ArgumentError for a padding_idx
     that is not a row.
+
+    Arguments:
+        input: the indices, of any shape
+        weight: the table [n, d]
+        padding_idx: a row that gets no gradient
+        max_norm: the largest norm of a row that is used
+        norm_type: the order of that norm
+        scale_grad_by_freq: whether gradients are divided by how often an index occurs
+        sparse: without effect; gradients are dense
+
+    Example:
+        >>> turnout.nn.functional.embedding(turnout.tensor([1, 0]), turnout.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[3., 4.],
+                [1., 2.]])
     """
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
@@ -130,6 +211,23 @@ def embedding_bag(
 
     Bags are the rows of a 2-dim input, or start at `offsets` in a 1-dim one. Raises ArgumentError for arguments that do not fit
     each other.
+
+    Arguments:
+        input: the indices [bags, length], or all in a row
+        weight: the table [n, d]
+        offsets: where each bag begins, for indices in a row
+        max_norm: the largest norm of a row that is used
+        norm_type: the order of that norm
+        scale_grad_by_freq: whether gradients are divided by how often an index occurs
+        mode: "sum", "mean" or "max"
+        sparse: without effect; gradients are dense
+        per_sample_weights: a factor for each index, with mode "sum"
+        include_last_offset: whether `offsets` ends with the number of indices
+        padding_idx: a row that takes no part
+
+    Example:
+        >>> turnout.nn.functional.embedding_bag(turnout.tensor([[0, 1]]), turnout.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[2., 3.]])
     """
     if mode not in _BAGS:
         raise ArgumentError(f"embedding_bag: mode must be one of {', '.join(_BAGS)}, got {mode!r}")
@@ -202,6 +300,41 @@ def multi_head_attention_forward(
     other mask is added: `attn_mask` [L, S] or [N * heads, L, S], `key_padding_mask` [N, S] or [S]. By default the weights are
     averaged over heads.
     Raises ArgumentError and ShapeError for arguments that do not fit each other.
+
+    Arguments:
+        query: the queries
+        key: the keys
+        value: the values
+        embed_dim_to_check: the length E of a query
+        num_heads: the number of heads, which divides E
+        in_proj_weight: the projections of queries, keys and values, [3 E, E]
+        in_proj_bias: what is added to the projections, [3 E]
+        bias_k: a key that is appended
+        bias_v: a value that is appended
+        add_zero_attn: whether a key and a value of zeros are appended
+        dropout_p: the probability that a weight is dropped in training
+        out_proj_weight: the projection of the result, [E, E]
+        out_proj_bias: what is added to the result, [E]
+        training: whether weights are dropped
+        key_padding_mask: the keys of each example that take no part, [N, S]
+        need_weights: whether the weights are returned
+        attn_mask: the pairs of queries and keys that take no part, [L, S] or [N * heads, L, S]
+        use_separate_proj_weight: whether the next three projections are used instead of `in_proj_weight`
+        q_proj_weight: the projection of queries
+        k_proj_weight: the projection of keys
+        v_proj_weight: the projection of values
+        static_k: projected keys, in place of `key`
+        static_v: projected values, in place of `value`
+        average_attn_weights: whether the weights returned are the means over the heads
+        is_causal: whether a query sees only keys up to its own place; needs `attn_mask`
+
+    Example:
+        >>> q = turnout.ones(1, 1, 2)
+        >>> eye = turnout.eye(2)
+        >>> F = turnout.nn.functional
+        >>> tensor = turnout.tensor
+        >>> F.multi_head_attention_forward(q, q, q, 2, 1, turnout.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None)[0].shape
+        (1, 1, 2)
     """
     single = query.ndim == 2
     if single:

@@ -68,6 +68,18 @@ def cross_entropy(
 
     weight [C] scales classes; targets equal to `ignore_index` are ignored. Returns a 0-dim tensor, or one loss per target
     with reduction "none". Raises ArgumentError for an unknown reduction.
+
+    Arguments:
+        input: logits
+        target: the expected values
+        weight: a factor for each class
+        ignore_index: the target that gives no loss
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        label_smoothing: the share of the uniform distribution that is mixed into the targets
+
+    Example:
+        >>> turnout.nn.functional.cross_entropy(turnout.tensor([[0.0, 0.0]]), turnout.tensor([1]))
+        tensor(0.6931)
     """
     number = _reduction("cross_entropy", reduction)
     return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
@@ -82,6 +94,22 @@ def linear_cross_entropy(
 
     linear_weight is [C, in], or [C, d_1, ..., d_K, in] for K-dimensional targets. `options`, which sets the chunk size in
     PyTorch, has no effect.
+
+    Arguments:
+        input: the input of the linear map, [..., in]
+        linear_weight: the matrix of the linear map
+        target: class indices
+        linear_bias: what is added to the logits
+        weight: a factor for each class
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        ignore_index: the target that gives no loss
+        label_smoothing: the share of the uniform distribution that is mixed into the targets
+        options: without effect
+
+    Example:
+        >>> F = turnout.nn.functional
+        >>> F.linear_cross_entropy(turnout.tensor([[1.0]]), turnout.tensor([[1.0], [1.0]]), turnout.tensor([0]))
+        tensor(0.6931)
     """
     own = linear_weight.shape[1:-1]
     if own and input.ndim != 2:
@@ -106,7 +134,19 @@ def linear_cross_entropy(
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    """Negative log-likelihood of log-probabilities [N, C, ...] and class indices [N, ...]; see `cross_entropy`."""
+    """Negative log-likelihood of log-probabilities [N, C, ...] and class indices [N, ...]; see `cross_entropy`.
+
+    Arguments:
+        input: the logarithms of probabilities
+        target: class indices
+        weight: a factor for each class
+        ignore_index: the target that gives no loss
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.nll_loss(turnout.tensor([[-0.5, -1.0]]), turnout.tensor([1]))
+        tensor(1.)
+    """
     return _generated.nll_loss_nd(input, target, weight, _reduction("nll_loss", reduction), ignore_index)
 
 
@@ -121,6 +161,18 @@ def multi_margin_loss(
     """The mean over the other classes i of max(0, margin - x[t] + x[i]) ** p, for [N, C] and class indices [N]; p is 1 or 2.
 
     Raises ArgumentError for another p.
+
+    Arguments:
+        input: the predictions
+        target: class indices
+        p: the exponent, 1 or 2
+        margin: the margin
+        weight: a factor for each class
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.multi_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([1]))
+        tensor(0.2000)
     """
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}")
@@ -129,14 +181,35 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The sum of max(0, 1 - x[t] + x[i]) over labels t and other classes i. A row's labels end at the first negative one."""
+    """The sum of max(0, 1 - x[t] + x[i]) over labels t and other classes i. A row's labels end at the first negative one.
+
+    Arguments:
+        input: the predictions
+        target: the labels of each row, then -1
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.multilabel_margin_loss(turnout.tensor([[0.2, 0.8]]), turnout.tensor([[1, -1]]))
+        tensor(0.2000)
+    """
     return _generated.multilabel_margin_loss(input, target, _reduction("multilabel_margin_loss", reduction))
 
 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """The mean over classes of the binary cross entropy of logits [N, C] and targets of the same shape."""
+    """The mean over classes of the binary cross entropy of logits [N, C] and targets of the same shape.
+
+    Arguments:
+        input: logits
+        target: 0 or 1 for each class
+        weight: a factor for each class
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.multilabel_soft_margin_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[1.0, 0.0]]))
+        tensor(0.6931)
+    """
     number = _reduction("multilabel_soft_margin_loss", reduction)
     losses = _functions.binary_cross_entropy_with_logits(input, target, weight, None, 0)
     return _reduced(losses.mean(-1), number)
@@ -150,6 +223,19 @@ def ctc_loss(
 
     Targets are [N, S], or all in one row; lengths are lists or tensors of integers. `zero_infinity` gives 0 for unreachable
     targets. The mean first divides each loss by the length of its target.
+
+    Arguments:
+        log_probs: the logarithms of the probabilities
+        targets: the labels
+        input_lengths: the length in time of each example
+        target_lengths: the number of labels of each example
+        blank: the class of blanks
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        zero_infinity: whether infinite losses become 0
+
+    Example:
+        >>> turnout.nn.functional.ctc_loss(turnout.zeros(2, 1, 2), turnout.tensor([[1]]), [2], [1])
+        tensor(-1.0986)
     """
     number = _reduction("ctc_loss", reduction)
     return _functions.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
@@ -159,7 +245,18 @@ def ctc_loss(
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The mean (or sum, or none) of the squared differences of two tensors that broadcast. `weight` is optional."""
+    """The mean (or sum, or none) of the squared differences of two tensors that broadcast. `weight` is optional.
+
+    Arguments:
+        input: the predictions
+        target: the expected values
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        weight: a factor for each loss
+
+    Example:
+        >>> turnout.nn.functional.mse_loss(turnout.tensor([1.0, 2.0]), turnout.tensor([2.0, 4.0]))
+        tensor(2.5000)
+    """
     number = _reduction("mse_loss", reduction)
     if weight is None:
         return _generated.mse_loss(input, target, number)
@@ -167,7 +264,18 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The mean (or sum, or none) of the absolute differences; see mse_loss."""
+    """The mean (or sum, or none) of the absolute differences; see mse_loss.
+
+    Arguments:
+        input: the predictions
+        target: the expected values
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        weight: a factor for each loss
+
+    Example:
+        >>> turnout.nn.functional.l1_loss(turnout.tensor([1.0, 2.0]), turnout.tensor([2.0, 4.0]))
+        tensor(1.5000)
+    """
     number = _reduction("l1_loss", reduction)
     if weight is None:
         return _generated.l1_loss(input, target, number)
@@ -182,14 +290,37 @@ def _weighted(losses: Tensor, weight: Tensor, number: int) -> Tensor:
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """Quadratic for differences below beta, then linear: 0.5 d^2 / beta, d - 0.5 beta."""
+    """Quadratic for differences below beta, then linear: 0.5 d^2 / beta, d - 0.5 beta.
+
+    Arguments:
+        input: the predictions
+        target: the expected values
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        beta: where the loss becomes linear
+
+    Example:
+        >>> turnout.nn.functional.smooth_l1_loss(turnout.tensor([0.0, 0.0]), turnout.tensor([0.5, 3.0]))
+        tensor(1.3125)
+    """
     return _generated.smooth_l1_loss(input, target, _reduction("smooth_l1_loss", reduction), beta)
 
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """0.5 d^2 for differences up to delta, then delta (d - 0.5 delta)."""
+    """0.5 d^2 for differences up to delta, then delta (d - 0.5 delta).
+
+    Arguments:
+        input: the predictions
+        target: the expected values
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        delta: where the loss becomes linear
+        weight: a factor for each loss
+
+    Example:
+        >>> turnout.nn.functional.huber_loss(turnout.tensor([0.0, 0.0]), turnout.tensor([0.5, 3.0]))
+        tensor(1.3125)
+    """
     number = _reduction("huber_loss", reduction)
     if weight is None:
         return _generated.huber_loss(input, target, number, delta)
@@ -205,6 +336,16 @@ def binary_cross_entropy(
     """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are limited to at least -100.
 
     Raises ArgumentError if input and target differ in shape.
+
+    Arguments:
+        input: probabilities
+        target: the expected probabilities
+        weight: a factor for each loss
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.binary_cross_entropy(turnout.tensor([0.5]), turnout.tensor([1.0]))
+        tensor(0.6931)
     """
     number = _reduction("binary_cross_entropy", reduction)
     if input.shape != target.shape:
@@ -224,6 +365,17 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` scales the positive targets.
 
     Raises ArgumentError if input and target differ in shape.
+
+    Arguments:
+        input: logits
+        target: the expected probabilities
+        weight: a factor for each loss
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+        pos_weight: a factor for positive targets
+
+    Example:
+        >>> turnout.nn.functional.binary_cross_entropy_with_logits(turnout.tensor([0.0]), turnout.tensor([1.0]))
+        tensor(0.6931)
     """
     number = _reduction("binary_cross_entropy_with_logits", reduction)
     if input.shape != target.shape:
@@ -235,7 +387,18 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """t (log t - x) for log-probabilities x; "batchmean" divides the sum by the length of dim 0."""
+    """t (log t - x) for log-probabilities x; "batchmean" divides the sum by the length of dim 0.
+
+    Arguments:
+        input: the logarithms of probabilities
+        target: probabilities, or their logarithms with `log_target`
+        reduction: "none", "mean", "sum" or "batchmean"
+        log_target: whether `target` holds logarithms
+
+    Example:
+        >>> turnout.nn.functional.kl_div(turnout.tensor([-0.5]), turnout.tensor([0.5]), reduction="sum")
+        tensor(-0.0966)
+    """
     if reduction == "batchmean":
         made = _functions.kl_div(input, target, 2, log_target=log_target)
         return made / input.shape[0] if input.ndim else made
@@ -250,7 +413,20 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """exp(x) - t x, or x - t log(x + eps) without `log_input`; `full` adds Stirling's approximation of log(t!)."""
+    """exp(x) - t x, or x - t log(x + eps) without `log_input`; `full` adds Stirling's approximation of log(t!).
+
+    Arguments:
+        input: the means, or their logarithms with `log_input`
+        target: the expected values
+        log_input: whether `input` holds logarithms
+        full: whether Stirling's approximation is added
+        eps: what is added so that a logarithm or a difference is not that of 0
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.poisson_nll_loss(turnout.tensor([0.0]), turnout.tensor([1.0]))
+        tensor(1.)
+    """
     number = _reduction("poisson_nll_loss", reduction)
     return _functions.poisson_nll_loss(input, target, log_input, full, eps, number)
 
@@ -262,6 +438,18 @@ def gaussian_nll_loss(
 
     The variance is a number, or a tensor of input's shape, in which the last dim may be missing or 1. Raises ArgumentError for
     another shape or a negative number.
+
+    Arguments:
+        input: the means
+        target: the expected values
+        var: the variances
+        full: whether the constant part is added
+        eps: the smallest variance
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.gaussian_nll_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
+        tensor(0.5000)
     """
     number = _reduction("gaussian_nll_loss", reduction)
     if isinstance(var, (int, float)):
@@ -285,7 +473,17 @@ def gaussian_nll_loss(
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-t x)) for targets 1 and -1."""
+    """log(1 + exp(-t x)) for targets 1 and -1.
+
+    Arguments:
+        input: the predictions
+        target: 1 or -1 for each value
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.soft_margin_loss(turnout.tensor([0.0]), turnout.tensor([1.0]))
+        tensor(0.6931)
+    """
     return _generated.soft_margin_loss(input, target, _reduction("soft_margin_loss", reduction))
 
 
@@ -293,14 +491,37 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """x where the target is 1, max(0, margin - x) where it is -1."""
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    Arguments:
+        input: the predictions
+        target: 1 or -1 for each value
+        margin: the margin
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.hinge_embedding_loss(turnout.tensor([0.5, 0.5]), turnout.tensor([1, -1]))
+        tensor(0.5000)
+    """
     return _functions.hinge_embedding_loss(input, target, margin, _reduction("hinge_embedding_loss", reduction))
 
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, margin - t (x1 - x2)) for targets 1 and -1."""
+    """max(0, margin - t (x1 - x2)) for targets 1 and -1.
+
+    Arguments:
+        input1: the first values
+        input2: the second values
+        target: 1 if the first value is to be larger, else -1
+        margin: the margin
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> turnout.nn.functional.margin_ranking_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
+        tensor(1.)
+    """
     number = _reduction("margin_ranking_loss", reduction)
     return _functions.margin_ranking_loss(input1, input2, target, margin, number)
 
@@ -308,7 +529,20 @@ def margin_ranking_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
 ) -> Tensor:
-    """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1.
+
+    Arguments:
+        input1: the first values
+        input2: the second values
+        target: 1 or -1 for each pair
+        margin: the margin
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> F = turnout.nn.functional
+        >>> F.cosine_embedding_loss(turnout.tensor([[1.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([1]))
+        tensor(1.)
+    """
     number = _reduction("cosine_embedding_loss", reduction)
     return _functions.cosine_embedding_loss(input1, input2, target, margin, number)
 
@@ -320,6 +554,21 @@ def triplet_margin_loss(
     """max(0, margin + |a - p| - |a - n|) in the p-norm; with `swap`, n is compared with the nearer of a and p.
 
     Raises ArgumentError for a margin that is not positive.
+
+    Arguments:
+        anchor: the points that are compared
+        positive: points that should be near
+        negative: points that should be far
+        margin: the margin
+        p: the order of the norm
+        eps: what is added so that a logarithm or a difference is not that of 0
+        swap: whether the distance of `positive` and `negative` counts if it is smaller
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> F = turnout.nn.functional
+        >>> F.triplet_margin_loss(turnout.tensor([[0.0, 0.0]]), turnout.tensor([[0.0, 1.0]]), turnout.tensor([[0.0, 3.0]]))
+        tensor(0.)
     """
     number = _reduction("triplet_margin_loss", reduction)
     if margin <= 0:
@@ -331,7 +580,23 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """triplet_margin_loss with any distance, Euclidean by default. Raises ArgumentError for a margin that is not positive."""
+    """triplet_margin_loss with any distance, Euclidean by default. Raises ArgumentError for a margin that is not positive.
+
+    Arguments:
+        anchor: the points that are compared
+        positive: points that should be near
+        negative: points that should be far
+        distance_function: the distance of two tensors of points
+        margin: the margin
+        swap: whether the distance of `positive` and `negative` counts if it is smaller
+        reduction: "none" returns every loss, "mean" their mean, "sum" their sum
+
+    Example:
+        >>> F = turnout.nn.functional
+        >>> tensor = turnout.tensor
+        >>> F.triplet_margin_with_distance_loss(tensor([[0.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([[0.0, 3.0]]))
+        tensor(0.)
+    """
     number = _reduction("triplet_margin_with_distance_loss", reduction)
     distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
     if margin <= 0:

@@ -28,14 +28,37 @@ def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalise the last dims, of shape `normalized_shape`, to mean 0 and variance 1; then times weight plus bias."""
+    """Normalise the last dims, of shape `normalized_shape`, to mean 0 and variance 1; then times weight plus bias.
+
+    Arguments:
+        input: the input
+        normalized_shape: the lengths of the last dimensions
+        weight: a factor for each element of the last dimensions
+        bias: what is added to each element of the last dimensions
+        eps: what is added to the variance, so that it is not 0
+
+    Example:
+        >>> turnout.nn.functional.layer_norm(turnout.tensor([1.0, 3.0]), (2,))
+        tensor([-1.0000,  1.0000])
+    """
     return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Divide by the root of the mean square over the last dims; then times weight. `eps` defaults to that of the dtype."""
+    """Divide by the root of the mean square over the last dims; then times weight. `eps` defaults to that of the dtype.
+
+    Arguments:
+        input: the input
+        normalized_shape: the lengths of the last dimensions
+        weight: a factor for each element of the last dimensions
+        eps: what is added to the mean square
+
+    Example:
+        >>> turnout.nn.functional.rms_norm(turnout.tensor([1.0, 3.0]), (2,))
+        tensor([0.4472, 1.3416])
+    """
     return _functions.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -45,6 +68,17 @@ def group_norm(
     """Normalise groups of the channels of [N, C, ...] to mean 0 and variance 1; then times weight plus bias, both [C].
 
     Raises ShapeError, a RuntimeError, if the channels are not a multiple of the groups, ValueError for one element per group.
+
+    Arguments:
+        input: the input, [N, C, ...]
+        num_groups: the number of groups of channels
+        weight: a factor for each channel, 1 by default
+        bias: what is added to each channel, 0 by default
+        eps: what is added to the variance, so that it is not 0
+
+    Example:
+        >>> turnout.nn.functional.group_norm(turnout.tensor([[1.0, 3.0]]), 1)
+        tensor([[-1.0000,  1.0000]])
     """
     if input.ndim >= 2 and num_groups > 0:
         _more_than_one("group_norm", [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]])
@@ -66,6 +100,21 @@ def batch_norm(
     """Normalise each channel over the batch to mean 0 and variance 1. Unless `training`, uses the running statistics.
 
     Training updates the running statistics by `momentum`. Raises ArgumentError for one element per channel in training.
+
+    Arguments:
+        input: the input, [N, C, ...]
+        running_mean: the running means, one for each channel
+        running_var: the running variances, one for each channel
+        weight: a factor for each channel, 1 by default
+        bias: what is added to each channel, 0 by default
+        training: whether statistics are those of the batch
+        momentum: the share of the new statistics in the running ones
+        eps: what is added to the variance, so that it is not 0
+
+    Example:
+        >>> turnout.nn.functional.batch_norm(turnout.tensor([[1.0], [3.0]]), None, None, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
     if training and input.ndim >= 2:
         _more_than_one("batch_norm", input.shape)
@@ -76,7 +125,22 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalise each channel of each image to mean 0 and variance 1; see `batch_norm`."""
+    """Normalise each channel of each image to mean 0 and variance 1; see `batch_norm`.
+
+    Arguments:
+        input: the input, [N, C, ...]
+        running_mean: the running means, one for each channel
+        running_var: the running variances, one for each channel
+        weight: a factor for each channel, 1 by default
+        bias: what is added to each channel, 0 by default
+        use_input_stats: whether statistics are those of the input, else the running ones
+        momentum: the share of the new statistics in the running ones
+        eps: what is added to the variance, so that it is not 0
+
+    Example:
+        >>> turnout.nn.functional.instance_norm(turnout.tensor([[[1.0, 3.0]]]))
+        tensor([[[-1.0000,  1.0000]]])
+    """
     if use_input_stats:
         count = 1
         for n in input.shape[2:]:
@@ -94,6 +158,17 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta. Krizhevsky et al. (2012).
 
     Raises ArgumentError for fewer than 3 dimensions.
+
+    Arguments:
+        input: the input, [N, C, ...]
+        size: the number of neighbouring channels
+        alpha: the factor of the mean
+        beta: the exponent
+        k: what is added to the mean
+
+    Example:
+        >>> turnout.nn.functional.local_response_norm(turnout.tensor([[[1.0], [3.0]]]), 2).shape
+        (1, 2, 1)
     """
     if input.ndim < 3:
         raise ArgumentError(f"local_response_norm: 'input' must have at least 3 dimensions, got {input.ndim}")
@@ -115,7 +190,19 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """The input divided by its p-norm along a dim, or by eps if that is larger."""
+    """The input divided by its p-norm along a dim, or by eps if that is larger.
+
+    Arguments:
+        input: the input
+        p: the order of the norm
+        dim: the dimension, or the dimensions, of a vector
+        eps: the smallest divisor
+        out: the tensor that the result is written into
+
+    Example:
+        >>> turnout.nn.functional.normalize(turnout.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
     from turnout_aten import linalg
 
     norm = linalg.vector_norm(input, p, dim, keepdim=True).clamp(min=eps).expand_as(input)

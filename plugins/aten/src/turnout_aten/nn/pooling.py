@@ -55,6 +55,19 @@ def max_pool1d(
     """The largest elements of windows over [N, C, L] or [C, L]; with `return_indices`, also their indices along L.
 
     The stride defaults to the kernel. Raises ShapeError for windows that do not fit.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        dilation: the distance of the elements of a window
+        ceil_mode: whether a last window that is only partly inside counts
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.max_pool1d(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
+        tensor([[3., 5.]])
     """
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -64,7 +77,21 @@ def max_pool1d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """max_pool1d that always returns the indices."""
+    """max_pool1d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        dilation: the distance of the elements of a window
+        ceil_mode: whether a last window that is only partly inside counts
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
+        (tensor([[3., 5.]]), tensor([[1, 2]]))
+    """
     return _functions.max_pool1d_with_indices(
         input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
     )
@@ -74,7 +101,22 @@ def max_pool2d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """max_pool1d for [N, C, H, W] or [C, H, W]; indices count in the flattened image."""
+    """max_pool1d for [N, C, H, W] or [C, H, W]; indices count in the flattened image.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        dilation: the distance of the elements of a window
+        ceil_mode: whether a last window that is only partly inside counts
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.max_pool2d(turnout.ones(1, 4, 4), 2)[0]
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
@@ -83,7 +125,22 @@ def max_pool2d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """max_pool2d that always returns the indices."""
+    """max_pool2d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        dilation: the distance of the elements of a window
+        ceil_mode: whether a last window that is only partly inside counts
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.max_pool2d_with_indices(turnout.ones(1, 4, 4), 2)[1][0]
+        tensor([[ 0,  2],
+                [ 8, 10]])
+    """
     return _generated.max_pool2d_with_indices(
         input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
     )
@@ -93,7 +150,21 @@ def max_pool3d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """max_pool1d for [N, C, D, H, W] or [C, D, H, W]."""
+    """max_pool1d for [N, C, D, H, W] or [C, D, H, W].
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        dilation: the distance of the elements of a window
+        ceil_mode: whether a last window that is only partly inside counts
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
+        (1, 2, 2, 2)
+    """
     made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
@@ -102,7 +173,21 @@ def max_pool3d_with_indices(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """max_pool3d that always returns the indices."""
+    """max_pool3d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        dilation: the distance of the elements of a window
+        ceil_mode: whether a last window that is only partly inside counts
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
+        (1, 2, 2, 2)
+    """
     return _generated.max_pool3d_with_indices(
         input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
     )
@@ -115,17 +200,46 @@ def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of windows that cover the image evenly; None keeps a length."""
+    """The means of windows that cover the image evenly; None keeps a length.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+
+    Example:
+        >>> turnout.nn.functional.adaptive_avg_pool2d(turnout.ones(1, 4, 4), 2)[0]
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     return _generated.adaptive_avg_pool2d(input, _filled(input, output_size, 2))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """adaptive_avg_pool2d with three dims."""
+    """adaptive_avg_pool2d with three dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+
+    Example:
+        >>> turnout.nn.functional.adaptive_avg_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
+        (1, 2, 2, 2)
+    """
     return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
-    """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices."""
+    """The largest elements of windows that cover the last dim evenly; with `return_indices`, also their indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.adaptive_max_pool1d(turnout.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+        tensor([[3., 7.]])
+    """
     made = adaptive_max_pool1d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -133,12 +247,33 @@ def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool =
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool1d that always returns the indices."""
+    """adaptive_max_pool1d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.adaptive_max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+        (tensor([[3., 7.]]), tensor([[1, 3]]))
+    """
     return _functions.adaptive_max_pool1d(input, output_size)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
-    """adaptive_max_pool1d with two dims; None keeps a length."""
+    """adaptive_max_pool1d with two dims; None keeps a length.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.adaptive_max_pool2d(turnout.ones(1, 4, 4), 2)[0]
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     made = adaptive_max_pool2d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -146,12 +281,33 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool2d that always returns the indices."""
+    """adaptive_max_pool2d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.adaptive_max_pool2d_with_indices(turnout.ones(1, 4, 4), 2)[1][0]
+        tensor([[ 0,  2],
+                [ 8, 10]])
+    """
     return _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
-    """adaptive_max_pool2d with three dims."""
+    """adaptive_max_pool2d with three dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.adaptive_max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
+        (1, 2, 2, 2)
+    """
     made = adaptive_max_pool3d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
@@ -159,7 +315,17 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool3d that always returns the indices."""
+    """adaptive_max_pool3d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        output_size: the number of windows, one number or one for each dim
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.adaptive_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
+        (1, 2, 2, 2)
+    """
     return _generated.adaptive_max_pool3d(input, _filled(input, output_size, 3))
 
 
@@ -186,6 +352,18 @@ def fractional_max_pool2d(
     """The largest elements of windows at random steps. The output has a given size, or a ratio of the input's size.
 
     Raises ArgumentError if neither is given.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        output_size: the number of windows in each dim
+        output_ratio: the number of windows as a fraction of the input's length
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.fractional_max_pool2d(turnout.ones(1, 4, 4), 2, output_size=2)[0]
+        tensor([[1., 1.],
+                [1., 1.]])
     """
     made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
@@ -195,7 +373,20 @@ def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """fractional_max_pool2d that always returns the indices."""
+    """fractional_max_pool2d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        output_size: the number of windows, one number or one for each dim
+        output_ratio: the number of windows as a fraction of the input's length
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.fractional_max_pool2d_with_indices(turnout.ones(1, 4, 4), 2, output_size=2)[0][0]
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -203,7 +394,19 @@ def fractional_max_pool3d(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor | MaybeTwo:  # fmt: skip
-    """fractional_max_pool2d with three dims."""
+    """fractional_max_pool2d with three dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        output_size: the number of windows, one number or one for each dim
+        output_ratio: the number of windows as a fraction of the input's length
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.fractional_max_pool3d(turnout.ones(1, 4, 4, 4), 2, output_size=2).shape
+        (1, 2, 2, 2)
+    """
     made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
 
@@ -212,7 +415,19 @@ def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """fractional_max_pool3d that always returns the indices."""
+    """fractional_max_pool3d that always returns the indices.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        kernel_size: the length of the windows, one number or one for each dim
+        output_size: the number of windows, one number or one for each dim
+        output_ratio: the number of windows as a fraction of the input's length
+        return_indices: whether the places of the elements are returned too
+
+    Example:
+        >>> turnout.nn.functional.fractional_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2, output_size=2)[0].shape
+        (1, 2, 2, 2)
+    """
     return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -241,6 +456,18 @@ def max_unpool1d(
     """Zeros, with the elements at the indices from which max_pool1d took them.
 
     `output_size` chooses among the lengths that pool to the input's length. Raises ShapeError if it is not one of them.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        indices: where the elements come from, as max pooling returned them
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        output_size: the length of the result
+
+    Example:
+        >>> turnout.nn.functional.max_unpool1d(turnout.tensor([[3.0, 5.0]]), turnout.tensor([[1, 2]]), 2)
+        tensor([[0., 3., 5., 0.]])
     """
     size, _, _ = _unpooled_size("max_unpool1d", 1, input, kernel_size, stride, padding, output_size)
     made = _generated.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1])
@@ -251,7 +478,21 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """max_unpool1d with two dims."""
+    """max_unpool1d with two dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        indices: where the elements come from, as max pooling returned them
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        output_size: the lengths of the result
+
+    Example:
+        >>> turnout.nn.functional.max_unpool2d(turnout.tensor([[[5.0]]]), turnout.tensor([[[3]]]), 2)[0]
+        tensor([[0., 0.],
+                [0., 5.]])
+    """
     size, _, _ = _unpooled_size("max_unpool2d", 2, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool2d(input, indices, size)
 
@@ -260,7 +501,20 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """max_unpool1d with three dims."""
+    """max_unpool1d with three dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        indices: where the elements come from, as max pooling returned them
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        padding: how far windows may begin and end outside
+        output_size: the lengths of the result
+
+    Example:
+        >>> turnout.nn.functional.max_unpool3d(turnout.ones(1, 1, 1, 1), turnout.tensor([[[[7]]]]), 2).shape
+        (1, 2, 2, 2)
+    """
     size, steps, pads = _unpooled_size("max_unpool3d", 3, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool3d(input, indices, size, steps, pads)
 
@@ -284,19 +538,55 @@ def _lp_pool(
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The p-norm of the elements of each window, (sum x^p)^(1/p)."""
+    """The p-norm of the elements of each window, (sum x^p)^(1/p).
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        norm_type: the order p of the norm
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        ceil_mode: whether a last window that is only partly inside counts
+
+    Example:
+        >>> turnout.nn.functional.lp_pool1d(turnout.tensor([[3.0, 4.0]]), 2, 2)
+        tensor([[5.]])
+    """
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """lp_pool1d with two dims."""
+    """lp_pool1d with two dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        norm_type: the order p of the norm
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        ceil_mode: whether a last window that is only partly inside counts
+
+    Example:
+        >>> turnout.nn.functional.lp_pool2d(turnout.ones(1, 2, 2), 2, 2)[0]
+        tensor([[2.]])
+    """
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """lp_pool1d with three dims."""
+    """lp_pool1d with three dims.
+
+    Arguments:
+        input: the input, [N, C, ...] or [C, ...]
+        norm_type: the order p of the norm
+        kernel_size: the length of the windows, one number or one for each dim
+        stride: the distance of windows; by default, their length
+        ceil_mode: whether a last window that is only partly inside counts
+
+    Example:
+        >>> turnout.nn.functional.lp_pool3d(turnout.ones(1, 2, 2, 2), 2, 2).shape
+        (1, 1, 1, 1)
+    """
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

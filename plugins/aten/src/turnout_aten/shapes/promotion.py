@@ -30,6 +30,13 @@ def result_type(*values: Any) -> DType:
     """The dtype that an operator computes in for these tensors and numbers; None and absent ones do not count.
 
     Raises DTypeError for dtypes without a common one (see `turnout.promote_types`) and for no values at all.
+
+    Arguments:
+        values: tensors, numbers and None
+
+    Example:
+        >>> turnout.result_type(turnout.tensor([1]), 2.5)
+        turnout.float32
     """
     with_dims: DType | None = None
     without: DType | None = None

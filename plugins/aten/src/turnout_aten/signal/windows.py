@@ -42,7 +42,19 @@ def _window(name: str, M: int, sym: bool, options: dict[str, Any], shape: Callab
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
-    """exp(-|n - center| / tau), around the middle unless `center` says otherwise, which symmetric windows do not allow."""
+    """exp(-|n - center| / tau), around the middle unless `center` says otherwise, which symmetric windows do not allow.
+
+    Arguments:
+        M: the length of the window
+        center: the place of the largest element
+        tau: the length over which it falls by the factor e
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.exponential(5)
+        tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
+    """
     if tau <= 0:
         raise ArgumentError(f"exponential: tau must be positive, got {tau}")
     if sym and center is not None:
@@ -55,12 +67,33 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """sin(pi (n + 1/2) / M)."""
+    """sin(pi (n + 1/2) / M).
+
+    Arguments:
+        M: the length of the window
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.cosine(4)
+        tensor([0.3827, 0.9239, 0.9239, 0.3827])
+    """
     return _window("cosine", M, sym, options, lambda n, last: ((n + 0.5) * (pi / (last + 1))).sin())
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
-    """exp(-x^2 / (2 std^2)), x counted from the middle."""
+    """exp(-x^2 / (2 std^2)), x counted from the middle.
+
+    Arguments:
+        M: the length of the window
+        std: the standard deviation
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.gaussian(5)
+        tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
+    """
     if std <= 0:
         raise ArgumentError(f"gaussian: std must be positive, got {std}")
 
@@ -72,7 +105,18 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
-    """I0(beta sqrt(1 - x^2)) / I0(beta), x from -1 to 1."""
+    """I0(beta sqrt(1 - x^2)) / I0(beta), x from -1 to 1.
+
+    Arguments:
+        M: the length of the window
+        beta: the shape: larger values make it narrower
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.kaiser(5)
+        tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01, 5.2773e-05])
+    """
     if beta < 0:
         raise ArgumentError(f"kaiser: beta must not be negative, got {beta}")
 
@@ -84,7 +128,18 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:
-    """The sum of (-1)^k a[k] cos(2 pi k n / last)."""
+    """The sum of (-1)^k a[k] cos(2 pi k n / last).
+
+    Arguments:
+        M: the length of the window
+        a: the factors of the cosines
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.general_cosine(5, a=[0.5, 0.5])
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     if not isinstance(a, (list, tuple)):
         raise CallError(f"general_cosine: a must be a list or tuple of numbers, got {type(a).__name__}")
     if not a:
@@ -101,32 +156,93 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
-    """alpha - (1 - alpha) cos(2 pi n / last)."""
+    """alpha - (1 - alpha) cos(2 pi n / last).
+
+    Arguments:
+        M: the length of the window
+        alpha: the constant part
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.general_hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """general_hamming with alpha 0.54."""
+    """general_hamming with alpha 0.54.
+
+    Arguments:
+        M: the length of the window
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """general_hamming with alpha 0.5."""
+    """general_hamming with alpha 0.5.
+
+    Arguments:
+        M: the length of the window
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """general_cosine with 0.42, 0.5 and 0.08."""
+    """general_cosine with 0.42, 0.5 and 0.08.
+
+    Arguments:
+        M: the length of the window
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.blackman(5).shape
+        (5,)
+    """
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """general_cosine with four terms, which give small side lobes."""
+    """general_cosine with four terms, which give small side lobes.
+
+    Arguments:
+        M: the length of the window
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.nuttall(5).shape
+        (5,)
+    """
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """A triangle, 1 - |2 n / last - 1|."""
+    """A triangle, 1 - |2 n / last - 1|.
+
+    Arguments:
+        M: the length of the window
+        sym: whether the window is symmetric; else it is one period, for transforms
+        options: `dtype`, `device` and the other options of `turnout.zeros`
+
+    Example:
+        >>> turnout.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window("bartlett", M, sym, options, lambda n, last: 1 - (n * (2 / last) - 1).abs())
 
 

@@ -47,55 +47,160 @@ class Conversions:
         data = LateProperty("turnout_aten.tensor.data_attribute:data")
 
     def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As float16."""
+        """The elements as float16; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).half().dtype
+            turnout.float16
+        """
         return self.to(dtype=dtypes.float16, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def bfloat16(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As bfloat16."""
+        """The elements as bfloat16; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).bfloat16().dtype
+            turnout.bfloat16
+        """
         return self.to(dtype=dtypes.bfloat16, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def float(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As float32."""
+        """The elements as float32; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).float().dtype
+            turnout.float32
+        """
         return self.to(dtype=dtypes.float32, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def double(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As float64."""
+        """The elements as float64; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).double().dtype
+            turnout.float64
+        """
         return self.to(dtype=dtypes.float64, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def short(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As int16."""
+        """The elements as int16; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).short().dtype
+            turnout.int16
+        """
         return self.to(dtype=dtypes.int16, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def int(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As int32."""
+        """The elements as int32; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).int().dtype
+            turnout.int32
+        """
         return self.to(dtype=dtypes.int32, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def long(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As int64."""
+        """The elements as int64; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).long().dtype
+            turnout.int64
+        """
         return self.to(dtype=dtypes.int64, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """Each element as a bool: True where it differs from 0."""
+        """Each element as a bool: True where it differs from 0.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([0, 2]).bool()
+            tensor([False,  True])
+        """
         return self.to(dtype=dtypes.bool_, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As uint8."""
+        """The elements as uint8; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).byte().dtype
+            turnout.uint8
+        """
         return self.to(dtype=dtypes.uint8, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def char(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As int8."""
+        """The elements as int8; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).char().dtype
+            turnout.int8
+        """
         return self.to(dtype=dtypes.int8, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def cfloat(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As complex64."""
+        """The elements as complex64; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).cfloat().dtype
+            turnout.complex64
+        """
         return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
-        """As complex128."""
+        """The elements as complex128; the tensor itself if they are that already.
+
+        Arguments:
+            memory_format: how the result lies in memory
+
+        Example:
+            >>> turnout.tensor([1, 2]).cdouble().dtype
+            turnout.complex128
+        """
         return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
-        """This tensor on a device; `self` if it is already there. Raises ArgumentError for a `stream` other than None."""
+        """This tensor on a device; `self` if it is already there. Raises ArgumentError for a `stream` other than None.
+
+        Arguments:
+            device: the device
+            stream: only None
+
+        Example:
+            >>> turnout.tensor([1]).to_device("cpu")
+            tensor([1])
+        """
         if stream is not None:
             raise ArgumentError(f"to_device: streams are not supported, got {stream!r}; pass None")
         return self.to(device=device)  # type: ignore[no-any-return]

@@ -28,12 +28,21 @@ def tensor(
 ) -> Tensor:
     """A new tensor with a copy of `data`.
 
-    data  a number, nested sequences of numbers, a tensor, or any array with the buffer protocol or of the device's
-    library
-
     Without `dtype`, an array keeps its own; bools give bool, ints give int64, floats give the default dtype and complex
     numbers give its complex counterpart. Raises CallError for data of another kind or ragged nesting, DTypeError for values
     that the dtype cannot hold.
+
+    Arguments:
+        data: a number, nested sequences of numbers, a tensor, or any array with the buffer protocol or of the
+            device's library
+        dtype: the dtype of the tensor
+        device: the device; by default that of a tensor or array, else the default device
+        requires_grad: whether gradients with respect to the tensor are wanted
+
+    Example:
+        >>> turnout.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
     """
     place = _place(device)
     if isinstance(data, Tensor):
@@ -48,12 +57,33 @@ def tensor(
 def new_tensor(
     self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
 ) -> Tensor:
-    """A tensor with a copy of `data`. dtype and device default to those of this tensor; see `turnout.tensor`."""
+    """A tensor with a copy of `data`. dtype and device default to those of this tensor; see `turnout.tensor`.
+
+    Arguments:
+        data: as for `turnout.tensor`
+        dtype: the dtype
+        device: the device
+        requires_grad: whether gradients with respect to the new tensor are wanted
+
+    Example:
+        >>> turnout.tensor([1.0]).new_tensor([2, 3])
+        tensor([2., 3.])
+    """
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
-    """`data` as a tensor, sharing memory when it is a tensor or a compatible array. Raises as `tensor` does."""
+    """`data` as a tensor, sharing memory when it is a tensor or a compatible array. Raises as `tensor` does.
+
+    Arguments:
+        data: as for `tensor`
+        dtype: the dtype; another than that of the data makes a copy
+        device: the device; another than that of the data makes a copy
+
+    Example:
+        >>> turnout.as_tensor([1, 2])
+        tensor([1, 2])
+    """
     place = None if device is None else _place(device)
     if not isinstance(data, Tensor):
         adopted = (place or default_device()).backend.adopt(data)

@@ -197,15 +197,33 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether anything is recorded now, by imperative autograd or by the functional transform that is running."""
+    """Whether anything is recorded now, by imperative autograd or by the functional transform that is running.
+
+    Example:
+        >>> turnout.is_grad_enabled()
+        True
+    """
     return GRAD.get()[0] != 0
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether `inference_mode` is on here."""
+    """Whether `inference_mode` is on here.
+
+    Example:
+        >>> turnout.is_inference_mode_enabled()
+        False
+    """
     return bool(DISPATCH.get()[0] & INFERENCE)
 
 
 def is_inference(tensor: Tensor) -> bool:
-    """Whether a tensor was made in `inference_mode`."""
+    """Whether a tensor was made in `inference_mode`.
+
+    Arguments:
+        tensor: the tensor
+
+    Example:
+        >>> turnout.is_inference(turnout.tensor([1]))
+        False
+    """
     return tensor.is_inference()

@@ -61,6 +61,13 @@ class GradientMethods:
         Activates the plugin that provides Autograd. Raises DisabledError when the configuration disables that plugin,
         DTypeError for dtypes without gradients, AliasError for a tensor that is not a leaf or that a functional transform
         tracks, CallError for a value other than True and False.
+
+        Arguments:
+            requires_grad: whether gradients with respect to the tensor are wanted
+
+        Example:
+            >>> turnout.tensor([1.0]).requires_grad_()
+            tensor([1.], requires_grad=True)
         """
         if requires_grad.__class__ is not bool:
             raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
@@ -95,7 +102,12 @@ class GradientMethods:
         return self  # type: ignore[no-any-return]
 
     def detach_(self: Any) -> Tensor:
-        """Drop the history; returns self, now a leaf that requires no gradient. Raises AliasError for a view."""
+        """Drop the history; returns self, now a leaf that requires no gradient. Raises AliasError for a view.
+
+        Example:
+            >>> turnout.tensor([1.0]).detach_()
+            tensor([1.])
+        """
         if self.view_of is not None:
             raise AliasError(
                 "detach_: a view cannot be detached in place because its base would keep the history; use detach()"
@@ -161,22 +173,65 @@ class GradientMethods:
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`."""
+        """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`.
+
+        Arguments:
+            gradient: the gradient with respect to this tensor; 1 for a tensor of one element
+            retain_graph: whether the graph stays for another backward
+            create_graph: whether the gradients can be differentiated
+            inputs: the leaves whose `.grad` is added to; all by default
+
+        Example:
+            >>> x = turnout.tensor(3.0, requires_grad=True)
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor(6.)
+        """
         service: Any = REGISTRY.services.get("Autograd")
         if service is None:
             service = plugins.service("Autograd")
         service.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it."""
+        """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it.
+
+        Arguments:
+            hook: gets the gradient, and may return another in its place
+
+        Example:
+            >>> x = turnout.tensor(3.0, requires_grad=True)
+            >>> handle = x.register_hook(lambda grad: grad * 2)
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor(12.)
+        """
         return plugins.service("Autograd").register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]) -> Any:
-        """Call `hook(self)` after `.grad` of this leaf was accumulated; returns a handle to remove it."""
+        """Call `hook(self)` after `.grad` of this leaf was accumulated; returns a handle to remove it.
+
+        Arguments:
+            hook: gets this tensor
+
+        Example:
+            >>> x = turnout.tensor(3.0, requires_grad=True)
+            >>> handle = x.register_post_accumulate_grad_hook(lambda x: print("done"))
+            >>> (x * x).backward()
+            done
+        """
         return plugins.service("Autograd").register_post_accumulate_grad_hook(self, hook)
 
     def retain_grad(self: Any) -> None:
-        """Make `backward` keep `.grad` of this tensor, which is not a leaf."""
+        """Make `backward` keep `.grad` of this tensor, which is not a leaf.
+
+        Example:
+            >>> x = turnout.tensor(3.0, requires_grad=True)
+            >>> y = x * x
+            >>> y.retain_grad()
+            >>> y.backward()
+            >>> y.grad
+            tensor(1.)
+        """
         plugins.service("Autograd").retain_grad(self)
 
     @property

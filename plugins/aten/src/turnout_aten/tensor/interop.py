@@ -27,7 +27,15 @@ DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10:
 
 
 def item(tensor: Tensor) -> Any:
-    """The number in a tensor of one element. Raises ArgumentError for more or fewer, NoDataError for a meta tensor."""
+    """The number in a tensor of one element. Raises ArgumentError for more or fewer, NoDataError for a meta tensor.
+
+    Arguments:
+        tensor: this tensor
+
+    Example:
+        >>> turnout.tensor([3]).item()
+        3
+    """
     from turnout.registry.namespaces import ops
 
     if tensor.numel() != 1:
@@ -36,7 +44,15 @@ def item(tensor: Tensor) -> Any:
 
 
 def tolist(tensor: Tensor) -> Any:
-    """Nested lists of Python numbers, or the number of a 0-dim tensor. Raises NoDataError for a meta tensor."""
+    """Nested lists of Python numbers, or the number of a 0-dim tensor. Raises NoDataError for a meta tensor.
+
+    Arguments:
+        tensor: this tensor
+
+    Example:
+        >>> turnout.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
     values = elements.decode(host_bytes(tensor), tensor.dtype)
     return nested(values, tensor.shape) if tensor.shape else values[0]
 
@@ -68,6 +84,14 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
 
     Raises AliasError for a tensor that requires a gradient, CallError for one on a device that the host cannot reach.
     `force=True` detaches the tensor and copies it to `cpu` if needed.
+
+    Arguments:
+        tensor: this tensor
+        force: whether to detach the tensor and copy it to the host where that is needed
+
+    Example:
+        >>> turnout.tensor([1, 2]).numpy()
+        array([1, 2])
     """
     if force:
         tensor = tensor.detach()
@@ -96,6 +120,14 @@ def from_numpy(array: Any) -> Tensor:
     """A tensor on `cpu` that shares a NumPy array's memory: writing into one changes the other.
 
     Raises CallError for any other object, DTypeError for an array whose dtype, byte order or strides a tensor cannot have.
+
+    Arguments:
+        array: the array
+
+    Example:
+        >>> import numpy
+        >>> turnout.from_numpy(numpy.array([1, 2]))
+        tensor([1, 2])
     """
     place = device("cpu")
     adopted = place.backend.adopt(array)
@@ -162,6 +194,14 @@ def from_dlpack(value: Any) -> Tensor:
     """A tensor that shares the memory of any object with `__dlpack__` and `__dlpack_device__`.
 
     Raises CallError for an object without these methods or on a device without a backend. BufferError comes from the exporter.
+
+    Arguments:
+        value: the array, of any library that supports DLPack
+
+    Example:
+        >>> import numpy
+        >>> turnout.from_dlpack(numpy.array([1, 2]))
+        tensor([1, 2])
     """
     if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
         raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")

@@ -86,7 +86,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return self.device.backend.dtype_of(self.array)
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        Example:
+            >>> turnout.zeros(2, 3).dim()
+            2
+        """
         return len(self.array.shape)
 
     if TYPE_CHECKING:
@@ -98,7 +103,15 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         def size(self, dim: int) -> int: ...
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one dimension."""
+        """The shape, or the length of one dimension.
+
+        Arguments:
+            dim: the dimension; None asks for the shape
+
+        Example:
+            >>> turnout.zeros(2, 3).size(1)
+            3
+        """
         shape = self.array.shape
         try:
             return shape if dim is None else shape[dim]
@@ -106,7 +119,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Example:
+            >>> turnout.zeros(2, 3).numel()
+            6
+        """
         count = 1
         for length in self.array.shape:
             count *= length
@@ -124,7 +142,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return self.numel() * self.dtype.itemsize
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        Example:
+            >>> turnout.zeros(2).element_size()
+            4
+        """
         return self.dtype.itemsize
 
     if TYPE_CHECKING:
@@ -136,16 +159,37 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         def stride(self, dim: int) -> int: ...
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides in elements, or the stride of one dimension."""
+        """The strides in elements, or the stride of one dimension.
+
+        Arguments:
+            dim: the dimension; None asks for all
+
+        Example:
+            >>> turnout.zeros(2, 3).stride()
+            (3, 1)
+        """
         strides = self.device.backend.strides(self.array)
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
-        """The position of the first element in the storage, in elements."""
+        """The position of the first element in the storage, in elements.
+
+        Example:
+            >>> turnout.zeros(2, 3)[1].storage_offset()
+            3
+        """
         return 0 if self.storage is None else self.offset
 
     def is_contiguous(self, memory_format: str = "contiguous_format") -> bool:
-        """Whether the elements lie in memory in the order of a memory format (row-major by default), without gaps."""
+        """Whether the elements lie in memory in the order of a memory format (row-major by default), without gaps.
+
+        Arguments:
+            memory_format: the order that is asked for
+
+        Example:
+            >>> turnout.zeros(2, 3).t().is_contiguous()
+            False
+        """
         shape = self.shape
         strides = self.stride()
         if memory_format == "contiguous_format":
@@ -169,15 +213,30 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     # The same as the operators with these names, but a trace does not record them.
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating-point one."""
+        """Whether the dtype is a floating-point one.
+
+        Example:
+            >>> turnout.tensor([1.0]).is_floating_point()
+            True
+        """
         return self.dtype.category == FLOAT
 
     def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
+        """Whether the dtype is complex.
+
+        Example:
+            >>> turnout.tensor([1j]).is_complex()
+            True
+        """
         return self.dtype.category == COMPLEX
 
     def is_signed(self) -> bool:
-        """Whether the dtype has negative numbers."""
+        """Whether the dtype has negative numbers.
+
+        Example:
+            >>> turnout.tensor([1]).is_signed()
+            True
+        """
         return self.dtype.is_signed
 
     @property
@@ -191,7 +250,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     # ---- versions and views
 
     def version(self) -> int:
-        """The version counter, epoch included: it rises with every write through this tensor or an alias."""
+        """The version counter, epoch included: it rises with every write through this tensor or an alias.
+
+        Example:
+            >>> x = turnout.tensor([1])
+            >>> before = x.version()
+            >>> x.add_(1).version() > before
+            True
+        """
         storage = self.storage
         return self.ver if storage is None else storage.ver
 
@@ -210,7 +276,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             storage.ver += 1
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in `inference_mode`: then it has no version and is never saved for a gradient."""
+        """Whether the tensor was made in `inference_mode`: then it has no version and is never saved for a gradient.
+
+        Example:
+            >>> turnout.tensor([1]).is_inference()
+            False
+        """
         return self.storage is not None and self.storage.memory.is_inference
 
     def shared_storage(self) -> Storage:
@@ -232,11 +303,29 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return made
 
     def shares_memory_with(self, other: Tensor) -> bool:
-        """Whether both tensors share one storage or one array."""
+        """Whether both tensors share one storage or one array.
+
+        Arguments:
+            other: the other tensor
+
+        Example:
+            >>> x = turnout.tensor([1, 2])
+            >>> x.shares_memory_with(x[0])
+            True
+        """
         return self.is_alias_of(other) or self.array is other.array
 
     def is_alias_of(self, other: Tensor) -> bool:
-        """Whether both tensors share one storage."""
+        """Whether both tensors share one storage.
+
+        Arguments:
+            other: the other tensor
+
+        Example:
+            >>> x = turnout.tensor([1, 2])
+            >>> x.is_alias_of(x[0])
+            True
+        """
         if self is other:
             return True
         mine, theirs = self.storage, other.storage
@@ -260,6 +349,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """In another dtype, on another device, or both: `x.to(float32)`, `x.to("cuda")`, `x.to("cuda", float32)`, `x.to(other)`.
 
         Returns `self` if nothing changes, unless `copy=True`. Raises OverloadError for any other call.
+
+        Arguments:
+            args: a dtype, a device, both, or a tensor that has both
+            kwargs: `dtype`, `device`, `non_blocking`, `copy` and `memory_format` by name
+
+        Example:
+            >>> turnout.tensor([1, 2]).to(turnout.float32)
+            tensor([1., 2.])
         """
         if args and (args[0] is None or isinstance(args[0], (str, Device))):
             if len(args) > 4:
@@ -270,7 +367,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return made
 
     def cpu(self) -> Tensor:
-        """On the host: `to("cpu")`."""
+        """On the host: `to("cpu")`.
+
+        Example:
+            >>> turnout.tensor([1]).cpu()
+            tensor([1])
+        """
         return self.to("cpu")
 
     # ---- in other modules

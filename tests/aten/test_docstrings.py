@@ -1,0 +1,313 @@
+"""Every public function and method says what it computes, describes each of its arguments, and shows an example that runs."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+import turnout
+from turnout.operators.stubs import python_name
+from turnout_aten.declarations import tables
+from turnout_aten.declarations.documentation import Documentation, read
+from turnout_aten.functions import docstrings, lookup
+from turnout_aten.functions.public_modules import HOMES
+from turnout_aten.generated import methods
+from turnout_aten.generation.files import GENERATED, hidden_names
+
+
+def public_module(home):
+    if home == "turnout":
+        return turnout
+    return turnout.nn.functional if home == HOMES["nn"] else getattr(turnout, home.removeprefix("turnout."))
+
+
+@cache
+def functions():
+    """Full name -> public function of an operator."""
+    found = {}
+    for home in HOMES.values():
+        module = public_module(home)
+        shown = set(dir(module)) - (hidden_names(home) if home != HOMES["nn"] else set())
+        for name in lookup.names(home):
+            made = getattr(module, name) if name in shown else None
+            if made is not None and made is lookup.function(home, name):
+                found[f"{home}.{name}"] = made
+    return found
+
+
+@cache
+def tensor_methods():
+    """Full name -> method of an operator. What `Tensor` defines itself hides that of the operator."""
+    own = {name for cls in turnout.Tensor.__mro__ if cls is not methods.TensorMethods for name in vars(cls)}
+    names = [name for name in methods.NAMES if name not in own and not (name.startswith("__") and name.endswith("__"))]
+    return {f"turnout.Tensor.{name}": getattr(turnout.Tensor, name) for name in names}
+
+
+def packet_of(full_name):
+    """The rows of an operator that are behind a public name."""
+    home, _, name = full_name.rpartition(".")
+    table = tables.standard()
+    if home == "turnout.Tensor":
+        return [f for f in table.overloads(name) if f.is_method]
+    module = {home: module for module, home in HOMES.items()}[home]
+    for packet in (f"{module}_{name}", name):
+        found = [f for f in table.overloads(packet) if f.module == module]
+        if found:
+            return found
+    raise AssertionError(full_name)
+
+
+def arguments_of(full_name):
+    """The names of the arguments that the schemas of a public name have."""
+    rows = packet_of(full_name)
+    is_method = full_name.startswith("turnout.Tensor.")
+    names = set()
+    for row in rows:
+        schema = row.schema
+        if schema.kind == "out":
+            names |= set() if is_method else {"out"}
+            continue
+        own = [a.name for a in schema.arguments]
+        if not is_method and "self" in own and "input" not in own:
+            own[own.index("self")] = "input"
+        names |= {python_name(name) for name in own}
+    if "pin_memory" in names and (not is_method or ".new_" in full_name):
+        names.add("requires_grad")
+    return names
+
+
+ARGUMENT = re.compile(r"^    (\w+) \(([^:]*)\): (\S.*)$", re.MULTILINE)
+
+
+def sections(text):
+    """The paragraphs of a docstring: "" has the signatures and what is computed, the others have titles."""
+    found = {"": []}
+    title = ""
+    for paragraph in re.split(r"\n\n+", text.strip()):
+        head = re.match(r"(Arguments|Raises|Example|Operators?):(?:\n|$| )", paragraph)
+        if head is not None:
+            title = head.group(1)
+        found.setdefault(title, []).append(paragraph)
+    return {title: "\n\n".join(paragraphs) for title, paragraphs in found.items()}
+
+
+def problems(text, arguments):
+    """What is wrong with a docstring, for these arguments."""
+    parts = sections(text or "")
+    described = [name for name, _, _ in ARGUMENT.findall(parts.get("Arguments", ""))]
+    heading = parts[""].split("\n\n")
+    if len(heading) < 2 or "->" not in heading[0]:
+        yield "it has no signatures, or no sentence below them"
+    elif not heading[1].strip().endswith(".") or len(heading[1].split()) < 3:
+        yield f"no sentence says what it computes: {heading[1]!r}"
+    for name in sorted(arguments - set(described)):
+        yield f"{name} is not described"
+    for name in sorted(set(described) - arguments):
+        yield f"{name} is described, but no schema has it"
+    if len(set(described)) != len(described):
+        yield "an argument is described twice"
+    if ">>> " not in parts.get("Example", ""):
+        yield "it has no example"
+
+
+def documented() -> Iterator[tuple[str, object]]:
+    yield from functions().items()
+    yield from tensor_methods().items()
+
+
+def docstring_of(full_name, made):
+    text = made.__doc__
+    assert text == docstrings.of(full_name), full_name
+    return text
+
+
+def test_every_function_and_method_of_an_operator_is_documented_as_its_schemas_say():
+    wrong = [
+        f"{name}: {problem}"
+        for name, made in documented()
+        for problem in problems(docstring_of(name, made), arguments_of(name))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_functions_and_methods_are_many():
+    assert len(functions()) > 600
+    assert len(tensor_methods()) > 450
+
+
+def run_examples(texts):
+    """Run the examples of (name, docstring); returns what failed, as text."""
+    runner = doctest.DocTestRunner(verbose=False)
+    failed: list[str] = []
+    for name, text in texts:
+        example = doctest.DocTestParser().get_doctest(text or "", {"turnout": turnout}, name, None, 0)
+        runner.run(example, out=failed.append)
+    return "".join(failed)
+
+
+def test_every_example_prints_what_its_docstring_shows():
+    failed = run_examples((name, made.__doc__) for name, made in documented())
+    assert not failed, failed
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "f(x) -> Tensor\n\nThe square of x.\n\nArguments:\n    x (Tensor): a tensor\n\nExample:\n    >>> 1\n    1",
+            [],
+        ),
+        ("f(x) -> Tensor\n\nThe square of x.\n\nExample:\n    >>> 1\n    1", ["x is not described"]),
+        (
+            "f(x) -> Tensor\n\nThe square of x.\n\nArguments:\n    x (Tensor): one\n    y (int): more\n\nExample:\n    >>> 1",
+            ["y is described, but no schema has it"],
+        ),
+        ("f(x) -> Tensor\n\nThe square of x.\n\nArguments:\n    x (Tensor): a tensor", ["it has no example"]),
+        ("aten::f", ["it has no signatures, or no sentence below them", "x is not described", "it has no example"]),
+        (None, ["it has no signatures, or no sentence below them", "x is not described", "it has no example"]),
+    ],
+)
+def test_a_docstring_that_misses_something_is_reported(text, found):
+    assert list(problems(text, {"x"})) == found
+
+
+def test_an_example_that_prints_something_else_is_reported():
+    assert "Expected:\n    3\nGot:\n    2\n" in run_examples([("f", ">>> 1 + 1\n3\n")])
+
+
+# ---- what is written in declarations/docs
+
+
+@cache
+def written() -> Documentation:
+    return read()
+
+
+def test_no_entry_describes_an_operator_or_an_argument_that_does_not_exist():
+    wrong = []
+    used: dict[str, set[str]] = {}
+    for entry in written().entries.values():
+        rows = tables.standard().overloads(entry.name)
+        names = {python_name(a.name) for row in rows for a in row.schema.arguments} | {"input", "requires_grad"}
+        if not rows:
+            wrong.append(f"{entry.family}: there is no operator {entry.name}")
+        wrong += [f"{entry.name} has no argument {name}" for name in entry.arguments if name not in names]
+        if entry.alias and entry.alias not in written().entries:
+            wrong.append(f"{entry.name}: {entry.alias} is not documented")
+        used.setdefault(entry.family, set()).update(names)
+    for name, family in written().families.items():
+        wrong += [
+            f"no operator of {name} has an argument {each}" for each in family.arguments if each not in used[name]
+        ]
+    everywhere = {name for names in used.values() for name in names}
+    wrong += [f"no operator has an argument {each}" for each in written().shared if each not in everywhere]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_errors_that_docstrings_name_exist():
+    from turnout import errors
+
+    named = [*written().entries.values(), *written().families.values()]
+    unknown = {error for each in named for error in each.raises if not hasattr(errors, error)}
+    assert not unknown
+
+
+def test_texts_that_are_written_begin_and_end_as_sentences_do():
+    wrong = [e.name for e in written().entries.values() if e.does and not e.does.endswith(".")]
+    wrong += [e.name for e in written().entries.values() if re.match(r"(Performs|Computes|Returns|This) ", e.does)]
+    for described in [written().shared, *(f.arguments for f in written().families.values())]:
+        wrong += [name for name, text in described.items() if text.endswith(".")]
+    assert not wrong, wrong
+
+
+# ---- where they are shown
+
+
+def test_help_shows_the_signature_and_the_docstring(capsys):
+    help(turnout.add)
+    shown = capsys.readouterr().out
+    assert shown.startswith("Help on function add in module turnout:\n\nadd(input, other, *, alpha=1, out=None)\n")
+    assert "The sum input + alpha * other, element by element." in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "signature"),
+    [
+        ("turnout.add", "(input, other, *, alpha=1, out=None)"),
+        ("turnout.exp", "(input, *, out=None)"),
+        ("turnout.sum", "(input, dim=..., keepdim=False, *, dtype=None, out=None)"),
+        ("turnout.zeros", "(*size, dtype=None, layout=None, device=None, pin_memory=None, out=None, requires_grad=False)"),
+        ("turnout.std", "(input, dim=None, unbiased=True, *, keepdim=False, out=None, correction=None)"),
+        ("turnout.where", "(condition, input=..., other=..., *, out=None)"),
+        ("turnout.linalg.solve", "(A, B, *, left=True, out=None)"),
+        ("turnout.Tensor.add_", "(self, other, *, alpha=1)"),
+        ("turnout.Tensor.sum", "(self, dim=..., keepdim=False, *, dtype=None)"),
+        ("turnout.Tensor.where", "(self, condition, other)"),
+        ("turnout.Tensor.exp", "(self)"),
+    ],
+)  # fmt: skip
+def test_signatures_are_those_of_the_schemas(name, signature):
+    found = turnout
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    assert str(inspect.signature(found)) == signature
+
+
+def test_the_signature_of_a_bound_method_leaves_out_the_tensor():
+    assert str(inspect.signature(turnout.ones(2).sum)) == "(dim=..., keepdim=False, *, dtype=None)"
+
+
+def test_every_signature_has_the_arguments_of_the_docstring():
+    wrong = [
+        name for name, made in documented() if set(inspect.signature(made).parameters) != arguments_of(name)
+    ]  # fmt: skip
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("file", ["functions", "linalg", "fft", "special", "methods"])
+def test_editors_find_the_same_docstrings_in_the_type_stubs(file):
+    home = {"functions": "turnout", "methods": "turnout.Tensor"}.get(file, f"turnout.{file}")
+    body = ast.parse((GENERATED / f"{file}.pyi").read_text(encoding="utf-8")).body
+    if file == "methods":
+        body = next(each for each in body if isinstance(each, ast.ClassDef)).body
+    shown: dict[str, str] = {}
+    for each in body:
+        if isinstance(each, ast.FunctionDef):
+            shown.setdefault(each.name, ast.get_docstring(each) or "")
+    expected = {name: made.__doc__ for name, made in documented() if name.rpartition(".")[0] == home}
+    wrong = [name for name, text in expected.items() if shown[name.rpartition(".")[2]] != text.strip()]
+    assert expected
+    assert not wrong, wrong
+
+
+def test_the_method_of_an_operator_of_python_says_which_operator():
+    assert turnout.Tensor.__add__.__doc__ == "`self + other`; see `turnout.Tensor.add`."
+    assert turnout.Tensor.__rsub__.__doc__ == "`other - self`; see `turnout.rsub`."
+    assert turnout.Tensor.__iadd__.__doc__ == "`self += other`; see `turnout.Tensor.add_`."
+    assert turnout.Tensor.__neg__.__doc__ == turnout.Tensor.neg.__doc__
+
+
+@pytest.mark.parametrize(
+    "order", ["turnout.Tensor.neg; turnout.Tensor.__neg__", "turnout.Tensor.__neg__; turnout.Tensor.neg"]
+)
+def test_the_docstring_does_not_depend_on_what_was_used_first(order):
+    code = f"import turnout; {order}; print(turnout.Tensor.__neg__.__doc__.splitlines()[0])"
+    assert run(code) == "neg(self) -> Tensor"
+
+
+def test_import_reads_no_docstrings():
+    code = "import sys, turnout; turnout.Tensor; print('turnout_aten.functions.docstrings' in sys.modules)"
+    assert run(code) == "False"
+
+
+def run(code):
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
