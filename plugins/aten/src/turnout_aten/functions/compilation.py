@@ -16,6 +16,7 @@ from turnout_aten.functions import call_forms, return_types
 from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import SPECIAL, method_source, operator_method
 from turnout_aten.generation.packets import Packet
+from turnout_aten.tensor.late_methods import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,16 +46,14 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
 
 
 def make_method(table: Table, name: str) -> Any:
-    """The method of that name: from a packet, or for one of Python's operators. The stub itself if the method adds nothing."""
+    """The method of that name: from a packet, or for one of Python's operators. It is the stub if it adds nothing to that."""
     if name in SPECIAL:
         lines = operator_method(name, lambda packet: _written(table, packet))
     else:
         lines = method_source(method_packet(table, name))
-    made = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
-    if "::" not in made.__qualname__:
-        made.__module__ = "turnout"
-        made.__qualname__ = f"Tensor.{name}"
-        made.operator_name = f"aten::{name}"
+    found = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
+    made = named(found, name)
+    made.operator_name = found.__qualname__ if "::" in found.__qualname__ else f"aten::{name}"
     return made
 
 
