@@ -35,6 +35,13 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, bytes, os.PathLike))
 
 
+def require_file(caller: str, value: Any, method: str) -> None:
+    """Raise CallError unless a value is a path, or a file object with this method that is not open as text."""
+    if not is_path(value) and (isinstance(value, io.TextIOBase) or not hasattr(value, method)):
+        kind = type(value).__name__
+        raise CallError(f"{caller}: expected a path, or a file that is open in binary mode, got {kind}")
+
+
 def name_of(file: Any) -> str:
     """A file's name for messages."""
     return os.fsdecode(file) if is_path(file) else str(getattr(file, "name", "the file"))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from io import TextIOBase
 from typing import IO, TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, FileFormatError, NoDataError
 from turnout_aten import archives, plain_data
-from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing
+from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, elements, fields, index, only, row, shown, size
 from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
@@ -45,8 +44,7 @@ def save(obj: Any, path: FilePath | IO[bytes]) -> None:
     Raises CallError, naming the place, for any other object, including instances of subclasses of Tensor, and OSError where
     the file cannot be written. Then what stood at the path is as it was, and no file is left behind.
     """
-    if isinstance(path, TextIOBase) or not (is_path(path) or hasattr(path, "write")):
-        raise CallError(f"save: expected a path, or a file that is open in binary mode, got {type(path).__name__}")
+    require_file("save", path, "write")
     writer = _Writer()
     tree = writer.tree(obj, "obj")
     if not is_path(path):
@@ -154,8 +152,7 @@ def load(path: FilePath | IO[bytes], *, map_location: MapLocation = None) -> Any
     Raises FileFormatError for a file that `save` did not write or that is damaged, OSError for a file that cannot be read,
     DeviceError for a device that is not there. Reads no byte twice, and takes no more memory than the file says and holds.
     """
-    if not (is_path(path) or hasattr(path, "read")):
-        raise CallError(f"load: expected a path, or a file that is open in binary mode, got {type(path).__name__}")
+    require_file("load", path, "read")
     name = name_of(path)
     with reading(path) as file:
         try:
