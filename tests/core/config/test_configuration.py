@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -345,3 +349,181 @@ def test_describe_lists_every_setting_and_option_with_origin_and_help(home):
     assert rows["plugin.alpha.mode"] == ("fast", "default", True)
     assert rows["strict"] == (False, "default", True)
     assert all(has_help for _, _, has_help in rows.values())
+
+
+# ---- places that cannot be searched, and files of others
+
+
+def test_a_home_that_cannot_be_searched_is_as_if_it_had_no_file(home, monkeypatch):
+    # A name that is too long is an error of the system, whoever asks; so is a folder without permission, unless root asks.
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", str(home / ("x" * 300)))
+    assert config.get("strict") is False
+
+
+def test_folders_that_may_not_be_searched_hide_nothing_and_stop_nothing(home, monkeypatch):
+    real = os.stat
+
+    def refusing(path, *args, **named):
+        if str(path).startswith((str(home / "xdg"), str(home / "project" / "turnout"), str(home / "project" / "py"))):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **named)
+
+    write(home / "project/turnout.toml", "strict = true\n")
+    write(home / "xdg/turnout/config.toml", "strict = true\n")
+    write(home / "turnout.toml", 'default_device = "above"\n')
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", refusing)
+        assert (config.get("strict"), config.get("default_device")) == (False, "above")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a working directory cannot be deleted")
+def test_a_working_directory_that_was_deleted_is_as_if_it_had_no_file(home):
+    write(home / "xdg/turnout/config.toml", "strict = true\n")
+    Path.cwd().rmdir()
+    assert config.get("strict") is True
+    config.reload()
+    assert config.get("strict") is True
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there permissions are others")
+def test_turnout_starts_where_a_user_may_search_neither_home_nor_the_working_directory(tmp_path):
+    closed = tmp_path / "closed"
+    (closed / "deep").mkdir(parents=True)
+    program = "import os; os.chmod(os.environ['CLOSED'], 0); from turnout import config; print(config.get('strict'))"
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=closed / "deep",
+        env={**os.environ, "HOME": str(closed / "home"), "CLOSED": str(closed)},
+        capture_output=True,
+        text=True,
+    )
+    closed.chmod(0o700)
+    assert (found.stdout, found.stderr) == ("False\n", "")
+
+
+def test_a_file_that_is_there_and_cannot_be_read_is_an_error(home, monkeypatch):
+    file = write(home / "project/turnout.toml", "strict = true\n")
+    real = io.open
+
+    def refusing(path, *args, **named):
+        if path == file:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **named)
+
+    monkeypatch.setattr(io, "open", refusing)
+    assert error_of(config.reload) == f"{file}: the configuration cannot be read\n  why  Permission denied"
+    file.unlink()
+    file = write(home / "project/pyproject.toml", "[tool.turnout]\nstrict = true\n")
+    config.reload()  # nobody can say whose it is
+    assert config.get("strict") is False
+
+
+DEEP = "x = " + "[" * 5000 + "]" * 5000 + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tool = 1 # turnout",
+        'tool = "turnout"',
+        'tool = ["turnout"]',
+        '[[tool]]\nname = "turnout"',
+        "# turnout\n" + DEEP,
+        "# turnout\nx = " + "9" * 5000,
+        '[project]\nname = "turnout-user"\n[tool.other]\nturnout = 1',
+    ],
+    ids=range(7),
+)
+def test_a_pyproject_without_a_table_of_ours_is_a_foreign_one(home, monkeypatch, text):
+    file = write(home / "project/pyproject.toml", text)
+    write(home / "turnout.toml", "strict = true\n")
+    assert config.get("strict") is True
+    if not text.startswith("# "):
+        monkeypatch.setenv("TURNOUT_CONFIG", str(file))
+        config.reload()
+        assert config.get("strict") is True
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (DEEP, "it is nested too deep"),
+        (
+            "\nstrict = " + "9" * 5000,
+            (
+                "Exceeds the limit (4300 digits) for integer string conversion: value has 5000 digits; "
+                "use sys.set_int_max_str_digits() to increase the limit"
+            ),
+        ),
+    ],
+    ids=["deep", "long"],
+)
+def test_a_file_of_ours_that_python_cannot_read_is_named(home, text, why):
+    file = write(home / "project/turnout.toml", text)
+    assert error_of(config.reload) == f"{file}: the configuration cannot be read\n  why  {why}"
+    file.unlink()
+    file = write(home / "project/pyproject.toml", "[tool.turnout]\n" + text)
+    assert error_of(config.reload) == f"{file}: the configuration cannot be read\n  why  {why}"
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("tool.turnout = 5", "1  tool.turnout: expected a table, got 5"),
+        ("[tool]\n\nturnout = [1]", "3  tool.turnout: expected a table, got [1]"),
+        ("[[tool.turnout]]\nstrict = true", "1  tool.turnout: expected a table, got [a table]"),
+    ],
+)
+def test_a_table_of_ours_that_is_none_says_what_was_expected(home, text, row):
+    file = write(home / "project/pyproject.toml", text)
+    assert error_of(config.reload) == rejected(f"{file}:{row}")
+
+
+def test_a_named_file_of_a_user_that_does_not_exist_is_an_error(home, monkeypatch):
+    monkeypatch.setenv("TURNOUT_CONFIG", "~nobody-of-that-name/x.toml")
+    assert error_of(config.reload) == (
+        "~nobody-of-that-name/x.toml: the configuration cannot be read\n"
+        "  named by  TURNOUT_CONFIG\n"
+        "  why       No such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (f"strict = 0x{'f' * 5000}", "1  strict: expected true or false, got an integer of 20000 bits"),
+        (f"plugin.alpha.fraction = 0x{'f' * 5000}", "1  plugin.alpha.fraction: expected a number, got an integer of 20000 bits"),
+        ("strict = [[[1]], 2]", "1  strict: expected true or false, got [[...], 2]"),
+    ],
+    ids=range(3),
+)  # fmt: skip
+def test_values_that_python_cannot_print_or_convert_are_refused_like_others(home, text, row):
+    file = write(home / "project/turnout.toml", text)
+    assert error_of(config.reload) == rejected(f"{file}:{row}")
+
+
+def test_values_of_a_call_that_contain_themselves_are_refused():
+    endless: dict[str, object] = {}
+    endless["keys"] = endless
+    with pytest.raises(ConfigError):
+        config.set(endless)
+    row: list[object] = []
+    row.append(row)
+    with pytest.raises(ConfigError) as caught:
+        config.set(strict=row)
+    assert str(caught.value) == rejected("turnout.config.set  strict: expected true or false, got [[...]]")
+
+
+def test_a_setting_that_one_source_names_by_two_spellings_is_an_error(home, monkeypatch):
+    file = write(home / "project/turnout.toml", '"keys.disable" = ["Autograd"]\n[keys]\ndisable = ["Autograd"]\n')
+    text = f"keys.disable: {file}:1 sets it too, by another spelling"
+    assert error_of(config.reload) == rejected(f"{file}:3  {text}")
+    file.unlink()
+    monkeypatch.setenv("TURNOUT_STRICT", "1")
+    monkeypatch.setenv("TURNOUT_strict", "0")
+    text = "strict: environment TURNOUT_STRICT sets it too, by another spelling"
+    assert error_of(config.reload) == rejected(f"environment TURNOUT_strict  {text}")
+    text = "keys.disable: one call names it twice, by two spellings"
+    assert error_of(config.set, {"keys": {"disable": []}, "keys.disable": []}) == text
+    assert error_of(config.set, {"keys.disable": []}, keys__disable=[]) == text

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from turnout.config.lock import LOCK as LOCK
 from turnout.config.lock import OVERRIDES as OVERRIDES
+from turnout.errors import ConfigError
 from turnout.keys.rows import STANDARD
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from turnout.config.sources import Origin
     from turnout.config.store import Callback, Store, Value
-    from turnout.errors import ConfigError
 
 _store: Store | None = None
 
@@ -133,8 +133,6 @@ def on_change(callback: Callback) -> Callable[[], None]:
 
 def problem() -> ConfigError | None:
     """The error that reading the configuration raises now, or None: for commands that work with a wrong one."""
-    from turnout.errors import ConfigError
-
     try:
         current_store().snapshot  # noqa: B018
     except ConfigError as error:
@@ -143,15 +141,20 @@ def problem() -> ConfigError | None:
 
 
 def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    given = {**(values or {}), **{name.replace("__", "."): value for name, value in named.items()}}
-    return dict(_entries(given, ""))
+    given: dict[str, Any] = {}
+    dotted = {name.replace("__", "."): value for name, value in named.items()}
+    for name, value in (*_entries(values or {}, ""), *_entries(dotted, "")):
+        if name in given:
+            raise ConfigError(f"{name}: one call names it twice, by two spellings")
+        given[name] = value
+    return given
 
 
 def _entries(values: Mapping[str, Any], table: str) -> Iterator[tuple[str, Any]]:
     """Settings by their full names, without the quotes that a key has in a file."""
     for name, value in values.items():
         whole = _unquoted(table + str(name))
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict) and value and table.count(".") < 3:
             yield from _entries(value, whole + ".")
         else:
             yield whole, value

@@ -31,11 +31,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Raw:
-    """A value as found. A `text` value comes from the environment and is not converted to its type yet."""
+    """A value as found. A `text` of the environment is not converted yet; `before` is the same setting, spelled otherwise."""
 
     value: Any
     origin: Origin
     text: bool = False
+    before: Raw | None = None
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,17 @@ SET = Origin("turnout.config.set")
 OVERRIDE = Origin("turnout.config.override")
 
 
-def layers(environ: Mapping[str, str], directory: Path) -> list[Layer]:
+def layers(environ: Mapping[str, str]) -> list[Layer]:
     """All sources below `turnout.config.set`, highest first. Raises ConfigError for files that cannot be read."""
     found = [environment(environ)]
     named = environ.get(FILE_VARIABLE)
     if named:
-        found.append(_file(Path(named).expanduser(), named_by_variable=True))
-    project = project_file(directory)
+        found.append(_file(Path(os.path.expanduser(named)), named_by_variable=True))
+    project = project_file()
     if project is not None:
         found.append(_file(project))
     user = user_file(environ)
-    if user is not None and user.is_file():
+    if os.path.isfile(user):
         found.append(Layer(_file(user).entries, shared=True))
     return found
 
@@ -73,65 +74,61 @@ def variable_of(name: str) -> str:
 
 def environment(environ: Mapping[str, str]) -> Layer:
     """The TURNOUT_* variables."""
-    entries = {}
+    entries: dict[str, Raw] = {}
     for variable, value in sorted(environ.items()):
         if variable.startswith(PREFIX) and variable != FILE_VARIABLE:
             name = variable[len(PREFIX) :].lower().replace("__", ".")
-            entries[name] = Raw(value, Origin(f"environment {variable}"), text=True)
+            entries[name] = Raw(value, Origin(f"environment {variable}"), text=True, before=entries.get(name))
     return Layer(entries)
 
 
-def project_file(directory: Path) -> Path | None:
-    """The nearest `turnout.toml`, or `pyproject.toml` with a table [tool.turnout], from `directory` upward."""
+def project_file() -> Path | None:
+    """The nearest `turnout.toml`, or `pyproject.toml` with a table [tool.turnout], from the working directory upward."""
+    try:
+        directory = Path.cwd()
+    except OSError:  # it was deleted
+        return None
     for folder in (directory, *directory.parents):
-        own = folder / "turnout.toml"
-        if own.is_file():
+        # isfile is false, and Path.is_file an error, in a folder that this user may not search.
+        if os.path.isfile(own := folder / "turnout.toml"):
             return own
-        shared = folder / "pyproject.toml"
-        if shared.is_file() and _has_table(shared):
+        if os.path.isfile(shared := folder / "pyproject.toml") and _has_table(shared):
             return shared
     return None
 
 
 def _has_table(path: Path) -> bool:
+    text = ""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False  # the file of another tool
-    if "turnout" not in text:
-        return False
-    try:
-        return "turnout" in tomllib.loads(text).get("tool", {})
-    except tomllib.TOMLDecodeError:
+        tool = tomllib.loads(text).get("tool") if "turnout" in text else None
+        return isinstance(tool, dict) and "turnout" in tool
+    except (OSError, ValueError, RecursionError):  # not TOML, or the file of another tool
         return "[tool.turnout" in text
 
 
-def user_file(environ: Mapping[str, str]) -> Path | None:
-    """`turnout/config.toml` in $XDG_CONFIG_HOME or ~/.config; None without a home folder."""
-    base = environ.get("XDG_CONFIG_HOME")
-    if base and os.path.isabs(base):
-        return Path(base) / "turnout" / "config.toml"
-    try:
-        return Path.home() / ".config" / "turnout" / "config.toml"
-    except RuntimeError:
-        return None
+def user_file(environ: Mapping[str, str]) -> Path:
+    """`turnout/config.toml` in $XDG_CONFIG_HOME or ~/.config."""
+    base = environ.get("XDG_CONFIG_HOME", "")
+    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.config"), "turnout", "config.toml")
 
 
 def _file(path: Path, *, named_by_variable: bool = False) -> Layer:
     try:
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise errors.unreadable(path, FILE_VARIABLE if named_by_variable else "", error) from error
     lines = Lines(text)
     root: tuple[str, ...] = ()
     if path.name == "pyproject.toml":
         root = ("tool", "turnout")
-        document = document.get("tool", {}).get("turnout", {})
-    entries = {}
+        tool = document.get("tool")
+        document = tool.get("turnout", {}) if isinstance(tool, dict) else {}
+    entries: dict[str, Raw] = {}
     for names, value in _flatten(document, ()):
-        origin = Origin("file", str(path), lines.of((*root, *names)))
-        entries[".".join(names)] = Raw(value, origin)
+        origin, name = Origin("file", str(path), lines.of((*root, *names))), ".".join(names or root)
+        entries[name] = Raw(value, origin, before=entries.get(name))
     return Layer(entries)
 
 

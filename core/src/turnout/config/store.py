@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from turnout.config import settings
@@ -64,18 +63,18 @@ class Store:
             with LOCK:
                 found = self._snapshot
                 if found is None:
-                    read = layers(os.environ, Path.cwd())
+                    read = layers(os.environ)
                     found = self._check([Layer(self._set), *read])
                     self._layers, self._snapshot = read, found
         return found
 
     def value(self, name: str) -> Value:
         """One value with its origin. Raises ConfigError for a setting that does not exist."""
+        found = self.snapshot.get(name) or self._default(name)
         overridden = OVERRIDES.get()
         if overridden is not None and name in overridden:
-            return Value(name, overridden[name], OVERRIDE, -1)
-        found = self.snapshot.get(name)
-        return found if found is not None else self._default(name)
+            return replace(found, value=overridden[name], origin=OVERRIDE, rank=-1)
+        return found
 
     def _default(self, name: str) -> Value:
         if name.startswith("plugins.choose."):
@@ -91,11 +90,7 @@ class Store:
     def describe(self) -> list[Value]:
         """Every setting of core and every option of every installed plugin, with the present values."""
         names = dict.fromkeys([*SETTINGS, *self.snapshot, *self._option_names()])
-        return [replace(self.value(name), help=self._help(name)) for name in names]
-
-    def _help(self, name: str) -> str:
-        setting = SETTINGS.get(name)
-        return setting.help if setting is not None else self.value(name).help
+        return [self.value(name) for name in names]
 
     def _option_names(self) -> list[str]:
         catalog = self._catalog()
@@ -122,7 +117,7 @@ class Store:
         """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
         with LOCK:
             before = self._snapshot or {}
-            self._install(before, self._set, layers(os.environ, Path.cwd()))
+            self._install(before, self._set, layers(os.environ))
 
     def _install(self, before: Snapshot, entries: dict[str, Raw], read: list[Layer]) -> None:
         after = self._check([Layer(entries), *read])
@@ -164,7 +159,17 @@ class Store:
 
 
 _LOWEST = 99
-_TABLES = ("plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names", "names.choose")
+_TABLES = (
+    "tool.turnout",
+    "plugins",
+    "plugins.choose",
+    "plugin",
+    "keys",
+    "kernels",
+    "kernels.choose",
+    "names",
+    "names.choose",
+)
 
 
 def _plain(value: Value | None) -> Any:
@@ -200,6 +205,8 @@ class _Checker:
 
     def read(self, name: str, raw: Raw, rank: int, *, shared: bool) -> None:
         """Check one value of one source. The value of a weaker source is checked and not kept."""
+        if raw.before is not None:
+            self.problem(raw.origin, f"{name}: {raw.before.origin} sets it too, by another spelling")
         try:
             checked = self._checked(name, raw, shared)
         except UnexpectedValueError as error:
@@ -230,7 +237,8 @@ class _Checker:
             return self._option(name, *option, raw, shared)
         if name in _TABLES or name.startswith("plugin."):
             raise UnexpectedValueError(f"expected a table, got {show(raw.value)}")
-        raise UnexpectedValueError(f"there is no such setting{_near_setting(name, raw)}")
+        spell = variable_of if raw.text else str
+        raise UnexpectedValueError(f"there is no such setting{near(name, SETTINGS, spell=spell)}")
 
     def _core_value(self, setting: Setting, value: Any, raw: Raw, shared: bool) -> None:
         if setting.pattern and not re.fullmatch(setting.pattern, value):
@@ -293,9 +301,3 @@ class _Checker:
 def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = ()) -> Any:
     value = from_text(type_name, raw.value) if raw.text else raw.value
     return check(type_name, value, choices)
-
-
-def _near_setting(name: str, raw: Raw) -> str:
-    if raw.text:
-        return near(variable_of(name), map(variable_of, SETTINGS))
-    return near(name, SETTINGS)

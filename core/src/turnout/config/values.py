@@ -17,6 +17,10 @@ EXPECTED = {
 }
 
 
+_CLASSES: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
+_BOOLS = {"true": True, "1": True, "false": False, "0": False}
+
+
 class UnexpectedValueError(ValueError):
     """A value that does not fit. The text says what was expected and what was found."""
 
@@ -37,17 +41,16 @@ def check(type_name: str, value: Any, choices: tuple[Any, ...] = ()) -> Any:
 
 def _typed(type_name: str, value: Any) -> Any:
     """The value if it is of the type, else None."""
-    if type_name == "bool":
-        return value if isinstance(value, bool) else None
-    if type_name == "str":
-        return value if isinstance(value, str) else None
     if type_name == "strings":
-        if isinstance(value, list | tuple) and all(isinstance(element, str) for element in value):
-            return tuple(value)
+        fits = isinstance(value, list | tuple) and all(isinstance(element, str) for element in value)
+        return tuple(value) if fits else None
+    wanted = int | float if type_name == "float" else _CLASSES[type_name]
+    if not isinstance(value, wanted) or isinstance(value, bool) != (type_name == "bool"):
         return None
-    if isinstance(value, bool) or not isinstance(value, int if type_name == "int" else int | float):
+    try:
+        return float(value) if type_name == "float" else value
+    except OverflowError:
         return None
-    return value if type_name == "int" else float(value)
 
 
 def from_text(type_name: str, text: str) -> Any:
@@ -55,18 +58,13 @@ def from_text(type_name: str, text: str) -> Any:
 
     A boolean is `true`, `false`, `1` or `0`. The elements of a list are separated by commas; an empty text is an empty list.
     """
-    if type_name == "bool":
-        if text in ("true", "1", "false", "0"):
-            return text in ("true", "1")
-        raise UnexpectedValueError(f"expected true, false, 1 or 0, got {show(text)}")
     if type_name == "strings":
         return tuple(part.strip() for part in text.split(",") if part.strip())
-    if type_name in ("int", "float"):
-        try:
-            return int(text) if type_name == "int" else float(text)
-        except ValueError:
-            raise UnexpectedValueError(f"expected {EXPECTED[type_name]}, got {show(text)}") from None
-    return text
+    try:
+        return _BOOLS[text] if type_name == "bool" else _CLASSES[type_name](text)
+    except (KeyError, ValueError):
+        expected = "true, false, 1 or 0" if type_name == "bool" else EXPECTED[type_name]
+        raise UnexpectedValueError(f"expected {expected}, got {show(text)}") from None
 
 
 def show(value: Any) -> str:
@@ -74,9 +72,11 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(show(element) for element in value) + "]"
+        return "[" + ", ".join("[...]" if isinstance(e, list | tuple) else show(e) for e in value) + "]"
     if isinstance(value, str):
         return repr(value)
     if isinstance(value, dict):
         return "a table"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
     return str(value)

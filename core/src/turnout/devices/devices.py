@@ -70,7 +70,7 @@ def device(type: str | Device, index: int | None = None) -> Device:
         raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
     if index is None and ":" in type:
         type, _, digits = type.partition(":")
-        if not digits.isdecimal():
+        if not digits.isdecimal() or len(digits) > 9:
             raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
         index = int(digits)
     if not type.isidentifier():

@@ -11,12 +11,11 @@ from turnout.errors.layout import report
 
 def unreadable(path: Path, variable: str, error: Exception) -> ConfigError:
     """A configuration file that is missing, not text or not TOML."""
-    if isinstance(error, OSError):
-        why = error.strerror or str(error)
-    elif isinstance(error, UnicodeDecodeError):
+    why = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, UnicodeDecodeError):
         why = f"it is not UTF-8 text (byte {error.start})"
-    else:
-        why = str(error)
+    elif isinstance(error, RecursionError):
+        why = "it is nested too deep"
     return ConfigError(report(f"{path}: the configuration cannot be read", ("named by", variable), ("why", why)))
 
 

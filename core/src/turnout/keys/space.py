@@ -9,14 +9,7 @@ from operator import or_
 from turnout.errors import UniverseError
 from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
-from turnout.keys.universe import (
-    EXPLICIT,
-    IMPLICIT,
-    NON_FUNCTIONAL,
-    OLD_NAMES,
-    TRACKED,
-    Universe,
-)
+from turnout.keys.universe import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, TRACKED, Universe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -97,6 +97,9 @@ class Packet:
     def __dir__(self) -> list[str]:
         return [overload or "default" for overload in self.overloads]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (self.registry.restore, (self.namespace, self.name))
+
     def __repr__(self) -> str:
         return f"<Packet {self.namespace}::{self.name}: {', '.join(dir(self))}>"
 

@@ -31,6 +31,9 @@ class Namespace:
     def __dir__(self) -> list[str]:
         return sorted(REGISTRY.namespace(self._name))
 
+    def __reduce__(self) -> tuple[object, tuple[object, str]]:
+        return (getattr, (ops, self._name))
+
     def __repr__(self) -> str:
         return f"<namespace {self._name}: {len(dir(self))} operators>"
 
@@ -49,9 +52,10 @@ class Ops:
         return Namespace(namespace)
 
     def __dir__(self) -> list[str]:
-        return sorted(
-            {*installed().catalog().namespaces(), *(name for name, packets in REGISTRY.packets.items() if packets)}
-        )
+        return sorted({*installed().catalog().namespaces(), *[name for name, held in REGISTRY.packets.items() if held]})
+
+    def __reduce__(self) -> str:
+        return "ops"
 
 
 ops = Ops()

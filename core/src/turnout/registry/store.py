@@ -63,9 +63,12 @@ class Registry:
         self.context_notes: list[Callable[[], str]] = []  # each returns a line about the context for `explain`, or ""
 
     @staticmethod
-    def restore(qualified_name: str) -> Operator:
-        """Load a pickled operator: find it by name in the process's registry."""
-        return REGISTRY.find(qualified_name)
+    def restore(qualified_name: str, *packet: str) -> Operator | Packet:
+        """Load a pickled operator, or the packet of a namespace: find it by name in the process's registry."""
+        if not packet:
+            return REGISTRY.find(qualified_name)
+        installed().require_namespace(qualified_name)
+        return REGISTRY.packet(qualified_name, *packet) or REGISTRY.find(f"{qualified_name}::{packet[0]}")
 
     # ---- looking up
 

@@ -1,48 +1,37 @@
-"""A graph as JSON: operators by name, arguments as data, constants as their bytes. Reading a file runs none of it.
+"""A graph as JSON, written: operators by name, arguments as data, constants as their bytes. `reading` reads it.
 
-A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"dtype": "float32"},
-{"device": "cpu"}, {"tuple": [...]}, {"float": "inf"}, {"complex": ["0.0", "1.0"]}, {"generator": 0}.
+A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"generator": 0}, {"tuple": [...]},
+and those of `turnout_aten.plain_data`.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import os
-from base64 import b64decode, b64encode
-from pathlib import Path
+from base64 import b64encode
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from turnout import plugins
-from turnout.devices import Device
-from turnout.dtypes import DType, dtype_named
-from turnout.errors import FileFormatError, TurnoutError
-from turnout.operators import Operator
-from turnout.registry import REGISTRY
+from turnout_aten import plain_data
+from turnout_aten.files import write_text
 from turnout_aten.functions import return_types
-from turnout_aten.tensor.devices import device
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN
 from turnout_aten.tensor.random import Generator
-from turnout_aten.tensor.tensor import Tensor, wrap
-from turnout_aten.trees import LEAF, Structure
+from turnout_aten.trees import LEAF
 from turnout_tracer import errors
-from turnout_tracer.nodes import Constant, Node, Ref
+from turnout_tracer.nodes import Constant, Ref
 from turnout_tracer.structures import VALUE, Nested
 
 if TYPE_CHECKING:
+    from turnout_aten.files import FilePath
     from turnout_tracer.graph import Graph
 
-Parts = tuple[str, tuple[str, ...], Nested, list[Node], list[Constant], Nested, list[Ref]]  # what a Graph is made of
-
 FORMAT, VERSION = "turnout.graph", 1
+KINDS: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "OrderedDict": OrderedDict}
 
 
-# ---- writing
-
-
-def save(graph: Graph, path: str | os.PathLike[str]) -> None:
+def save(graph: Graph, path: FilePath) -> None:
     """Write a graph into a file; nothing is written when one of its values cannot be saved."""
-    text = json.dumps(to_data(graph), indent=1, allow_nan=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+    write_text(path, json.dumps(to_data(graph), indent=1, allow_nan=False) + "\n")
 
 
 def to_data(graph: Graph) -> dict[str, Any]:
@@ -70,18 +59,8 @@ def to_data(graph: Graph) -> dict[str, Any]:
 
 
 def _encode(value: Any, generators: list[Generator]) -> Any:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": str(value)}
-    if isinstance(value, complex):
-        return {"complex": [str(value.real), str(value.imag)]}
     if isinstance(value, Ref):
         return {"ref": value.index}
-    if isinstance(value, DType):
-        return {"dtype": value.name}
-    if isinstance(value, Device):
-        return {"device": str(value)}
     if isinstance(value, list):
         return [_encode(each, generators) for each in value]
     if isinstance(value, tuple):
@@ -90,25 +69,37 @@ def _encode(value: Any, generators: list[Generator]) -> Any:
         if not any(each is value for each in generators):
             generators.append(value)
         return {"generator": next(i for i, each in enumerate(generators) if each is value)}
-    raise errors.TraceError(errors.not_saved("an argument", value))
+    made = plain_data.encode(_without_subclass(value))
+    if made is NOT_PLAIN:
+        raise errors.TraceError(errors.not_saved("an argument", value))
+    return made
+
+
+def _without_subclass(value: Any) -> Any:
+    """A number or string of a class that NumPy or an enum derives, as what it is; another value as it is."""
+    kinds: tuple[Any, ...] = (bool, int, float, complex, str)
+    return next((kind(value) for kind in kinds if isinstance(value, kind)), value)
 
 
 def _nested(nested: Nested) -> dict[str, Any]:
     leaves = ["value" if leaf is VALUE else {"constant": _encode(leaf, [])} for leaf in nested.leaves]
-    return {"structure": _structure(nested.structure), "leaves": leaves}
+    return {"structure": _structure(nested.structure, 0), "leaves": leaves}
 
 
-def _structure(structure: Any) -> Any:
+def _structure(structure: Any, depth: int) -> Any:
     if structure is LEAF:
         return None
-    if return_types.is_standard(structure.kind):
-        return {"result": [_structure(branch) for branch in structure.branches], "type": structure.kind.__name__}
-    if structure.kind not in _KINDS.values():
-        raise errors.TraceError(errors.not_saved("an argument or result", structure.kind))
-    branches = [_structure(branch) for branch in structure.branches]
-    if structure.kind is dict:
-        return {"dict": branches, "keys": [_encode(key, []) for key in structure.keys]}
-    return {structure.kind.__name__: branches}
+    if depth == DEEPEST:
+        raise errors.TraceError(errors.nested_too_deep(DEEPEST))
+    branches = [_structure(branch, depth + 1) for branch in structure.branches]
+    kind = structure.kind
+    if return_types.is_standard(kind):
+        return {"result": branches, "type": kind.__name__}
+    if kind not in KINDS.values():
+        raise errors.TraceError(errors.not_saved("an argument or result", kind))
+    if issubclass(kind, dict):
+        return {kind.__name__: branches, "keys": [_encode(key, []) for key in structure.keys]}
+    return {kind.__name__: branches}
 
 
 def _constant(constant: Constant) -> dict[str, Any]:
@@ -118,98 +109,3 @@ def _constant(constant: Constant) -> dict[str, Any]:
         "ref": constant.ref.index, "dtype": tensor.dtype.name, "shape": list(tensor.shape), "device": str(tensor.device),
         "written": constant.written, "data": data,
     }  # fmt: skip
-
-
-# ---- reading
-
-
-def load(path: str | os.PathLike[str], where: str | Device | None = None) -> Parts:
-    """What a file that `save` wrote holds."""
-    name = os.fspath(path)
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FileFormatError(errors.not_a_graph(name, str(error))) from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise FileFormatError(errors.not_a_graph(name, f"it does not say format {FORMAT!r}"))
-    if not isinstance(data.get("version"), int) or data["version"] > VERSION:
-        raise FileFormatError(errors.newer(name, data.get("version"), VERSION))
-    try:
-        return from_data(data, where, name)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        if isinstance(error, TurnoutError):
-            raise
-        raise FileFormatError(errors.not_a_graph(name, f"{type(error).__name__}: {error}")) from None
-
-
-def from_data(data: dict[str, Any], where: str | Device | None = None, name: str = "the data") -> Parts:
-    """The parts of the graph that `to_data` was given."""
-    target = None if where is None else device(where)
-    generators = [
-        Generator(g["device"] if target is None else target).set_state(tuple(g["state"])) for g in data["generators"]
-    ]
-    nodes = []
-    for row in data["nodes"]:
-        args = tuple([_decode(a, generators, target) for a in row["args"]])
-        op = _operator(row["op"])
-        if len(args) != len(op.schema.arguments):
-            raise FileFormatError(errors.other_arguments(name, row["op"], len(args), len(op.schema.arguments)))
-        nodes.append(Node(op, args, _decode(row["out"], [], None), bool(row.get("no_grad"))))
-    constants = [_read_constant(c, target) for c in data["constants"]]
-    return (
-        str(data["name"]), tuple(data["inputs"]), _read_nested(data["signature"]), nodes, constants,
-        _read_nested(data["output"]), [Ref(i) for i in data["results"]],
-    )  # fmt: skip
-
-
-def _operator(qualified_name: str) -> Operator:
-    namespace = qualified_name.partition("::")[0]
-    if namespace != "aten":
-        plugins.require_namespace(namespace)
-    return REGISTRY.find(qualified_name)
-
-
-def _decode(value: Any, generators: list[Generator], target: Device | None) -> Any:
-    if isinstance(value, list):
-        return [_decode(each, generators, target) for each in value]
-    if not isinstance(value, dict):
-        return value
-    ((kind, inner),) = value.items()
-    if kind == "tuple":
-        return tuple([_decode(each, generators, target) for each in inner])
-    if kind == "device":
-        return device(inner) if target is None else target
-    return _READ[kind](inner) if kind != "generator" else generators[inner]
-
-
-_READ: dict[str, Any] = {
-    "ref": Ref,
-    "dtype": dtype_named,
-    "float": float,
-    "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
-}
-
-
-_KINDS: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict}
-
-
-def _read_nested(data: dict[str, Any]) -> Nested:
-    leaves = [VALUE if leaf == "value" else _decode(leaf["constant"], [], None) for leaf in data["leaves"]]
-    return Nested(_read_structure(data["structure"]), leaves)
-
-
-def _read_structure(data: Any) -> Any:
-    if data is None:
-        return LEAF
-    kind = next(iter(data))
-    branches = tuple([_read_structure(branch) for branch in data[kind]])
-    keys = tuple([_decode(key, [], None) for key in data["keys"]]) if kind == "dict" else tuple(range(len(branches)))
-    return Structure(return_types.standard(data["type"]) if kind == "result" else _KINDS[kind], keys, branches)
-
-
-def _read_constant(data: dict[str, Any], target: Device | None) -> Constant:
-    at = device(data["device"] if target is None else target)
-    at = at.backend.resolve_device(at)
-    array = at.backend.from_host(b64decode(data["data"]), tuple(data["shape"]), dtype_named(data["dtype"]), at)
-    tensor: Tensor = wrap(array, at)
-    return Constant(Ref(data["ref"]), tensor, data["written"])

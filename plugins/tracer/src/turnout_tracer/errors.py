@@ -86,11 +86,26 @@ def not_a_graph(path: str, why: str) -> str:
     return f"load: {path} is not a saved graph: {why}"
 
 
-def other_arguments(path: str, op: str, found: int, expected: int) -> str:
+def nested_too_deep(most: int) -> str:
+    """An argument or result with more containers inside each other than a file may hold."""
+    return f"save: an argument or result is nested too deep; a file holds at most {most} containers inside each other"
+
+
+def other_arguments(op: str, found: int, expected: int) -> str:
     """A file with a call that the installed operator does not accept."""
-    return f"load: {path} calls {op} with {found} arguments, but the installed operator takes {expected}"
+    return f"it calls {op} with {found} arguments, but the installed operator takes {expected}"
 
 
-def newer(path: str, version: object, known: int) -> str:
+def other_argument(op: str, argument: str, expected: str) -> str:
+    """A file with a call in which an argument is of another type."""
+    return f"it calls {op} with an argument {argument!r} that is not of type {expected}"
+
+
+def other_results(op: str, found: int, expected: int) -> str:
+    """A call of a graph that returned more or fewer tensors than when it was traced."""
+    return f"{op} returned {found} results; when the graph was traced or saved it returned {expected}"
+
+
+def newer(path: str, version: str, known: int) -> str:
     """A file of a later format."""
     return f"load: {path} has version {version} of the format; this turnout-tracer reads versions up to {known}"

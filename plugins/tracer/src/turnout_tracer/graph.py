@@ -6,15 +6,18 @@ tensor; a node in whose place gradients were off says so, and its operator is ca
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, device
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.random import Generator
-from turnout_tracer import data, source
+from turnout_tracer import data, errors, reading, source
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
 from turnout_tracer.structures import Nested
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+    from turnout_aten.files import FilePath
 
 
 class Graph:
@@ -58,7 +61,7 @@ class Graph:
                     result = node.op.call_boxed(arguments)
             else:
                 result = node.op.call_boxed(arguments)
-            _store(node.outputs, result, values)
+            _store(node.op, node.outputs, result, values)
             for index in dead:
                 values[index] = None
         return self.output.build([values[ref.index] for ref in self.results])
@@ -100,17 +103,21 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph {self.name}({', '.join(self.inputs)}): {len(self.nodes)} calls>"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a JSON file, constants included. Raises TraceError for a value that cannot be saved."""
+    def save(self, path: FilePath) -> None:
+        """Write it into a JSON file, constants included; a file that exists is replaced at once, when everything is written.
+
+        Raises TraceError for a value that cannot be saved.
+        """
         data.save(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], device: str | Device | None = None) -> Graph:
+    def load(path: FilePath, device: str | Device | None = None) -> Graph:
         """Read such a file, in any process; runs nothing. `device` is where its constants go, by default where they were.
 
-        Raises FileFormatError for another file, UnknownOperatorError when an operator of it is not installed.
+        Raises FileFormatError for another file or a damaged one, UnknownOperatorError when an operator of it is not installed,
+        DeviceError when a device is not there.
         """
-        return Graph(*data.load(path, device))
+        return Graph(*reading.load(path, device))
 
 
 def _filled(value: Any, values: list[Any]) -> Any:
@@ -123,12 +130,14 @@ def _filled(value: Any, values: list[Any]) -> Any:
     return value
 
 
-def _store(outputs: Any, result: Any, values: list[Any]) -> None:
+def _store(op: Operator, outputs: Any, result: Any, values: list[Any]) -> None:
     if isinstance(outputs, Ref):
         values[outputs.index] = result
     elif isinstance(outputs, (list, tuple)):
+        if len(outputs) != len(result):
+            raise errors.TraceError(errors.other_results(op.qualified_name, len(result), len(outputs)))
         for each, one in zip(outputs, result, strict=True):
-            _store(each, one, values)
+            _store(op, each, one, values)
 
 
 def _moved(value: Any, target: Device) -> Any:

@@ -257,10 +257,8 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
         output = take_apart(returned, lambda value: results.append(recording.ref(value)))
         _check_output(output)
         name = getattr(function, "__name__", "graph")
-        return Graph(
-            name if name.isidentifier() else "graph", tuple(names), signature, recording.nodes, recording.constants,
-            output, results,
-        )  # fmt: skip
+        name = name if name.isidentifier() and not iskeyword(name) else "graph"
+        return Graph(name, tuple(names), signature, recording.nodes, recording.constants, output, results)
 
     return traced
 

@@ -19,6 +19,9 @@ class _Value:
     def __repr__(self) -> str:
         return "VALUE"
 
+    def __reduce__(self) -> str:
+        return "VALUE"  # there is one in each process
+
 
 VALUE: Any = _Value()
 

@@ -59,7 +59,9 @@ def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | 
     if missing:
         matrix = {name: row for name, row in matrix.items() if any(key not in row for key in keys)}
     if page is not None:
-        page.write_text(_page(matrix, keys), encoding="utf-8")
+        from turnout_aten.files import write_text
+
+        write_text(page, _page(matrix, keys))
         note(f"{len(matrix)} operators, {len(keys)} keys: {page}")
     if as_json:
         rows = {n: {k: entry_facts(k, e) for k, e in row.items() if k in keys} for n, row in matrix.items()}

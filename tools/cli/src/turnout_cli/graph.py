@@ -55,6 +55,7 @@ def graph(target: str, format_: str | None, output: Path | None, limit: int | No
     path, name = _parts(target)
     # Asked for before the program runs: where it is missing or broken, that is what is wrong.
     from turnout import autograd
+    from turnout_aten.files import write_text
 
     draw = autograd.graph.draw
     format_ = format_ or ("dot" if output is None else SUFFIXES.get(output.suffix.lower(), "dot"))
@@ -67,7 +68,7 @@ def graph(target: str, format_: str | None, output: Path | None, limit: int | No
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
+        write_text(output, text)
 
 
 def _parts(target: str) -> tuple[Path, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from turnout_aten.files import replacing
+
 
 def draw(path: Path, losses: list[float], confusion: list[list[int]]) -> None:
     """Write the picture in the format of the path's suffix. Raises ValueError for one that matplotlib cannot write."""
@@ -25,4 +27,6 @@ def draw(path: Path, losses: list[float], confusion: list[list[int]]) -> None:
             if count:
                 color = "white" if count > half else "black"
                 matrix.text(predicted, true, str(count), ha="center", va="center", color=color, fontsize=8)
-    figure.savefig(path, dpi=120)
+    # A path without a suffix gets the format that is matplotlib's own choice.
+    with replacing(path) as file:
+        figure.savefig(file, dpi=120, format=path.suffix.removeprefix(".") or None)

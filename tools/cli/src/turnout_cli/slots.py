@@ -76,7 +76,9 @@ def lock(output: Path | None, as_json: bool) -> None:
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
+        from turnout_aten.files import write_text
+
+        write_text(output, text)
         print_lines(f"wrote {output}")
 
 
@@ -90,7 +92,7 @@ def read(path: Path) -> dict[str, Any]:
     """A lock file. Raises WrongFile with the reason for any other file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WrongFile(f"{path} cannot be read as a lock file: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise WrongFile(f"{path} is not a lock file of format {FORMAT}; `turnout lock -o FILE` writes one")

@@ -18,6 +18,7 @@ from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import SPECIAL, method_source, operator_method
 from turnout_aten.generation.packets import Packet
 from turnout_aten.generation.parameters import LateSignature, of_packet
+from turnout_aten.tensor.late_methods import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,22 +51,20 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
 
 
 def make_method(table: Table, name: str) -> Any:
-    """The method of that name: from a packet, or for one of Python's operators. The stub itself if the method adds nothing."""
+    """The method of that name: from a packet, or for one of Python's operators. It is the stub if it adds nothing to that."""
     packet = None if name in SPECIAL else method_packet(table, name)
     if packet is None:
         lines = operator_method(name, lambda packet: _written(table, packet))
     else:
         lines = method_source(packet)
-    made = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
-    own = "::" not in made.__qualname__ or hasattr(made, "__wrapped__")  # not a stub
-    if own:
-        made.__module__ = "turnout"
-        made.__qualname__ = f"Tensor.{name}"
-        made.operator_name = f"aten::{name}"
-        if packet is not None:  # a stub has the right one
-            made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=True))
+    found = _run(lines[1:], name, f"<turnout.Tensor.{name}>", table, "turnout")
+    made = named(found, name)
+    made.operator_name = found.__qualname__ if "::" in found.__qualname__ else f"aten::{name}"
+    is_stub = "::" in found.__qualname__ and not hasattr(found, "__wrapped__")
+    if packet is not None and not is_stub:  # a stub has the right signature
+        made.__signature__ = LateSignature(make=lambda: of_packet(packet, method=True))
     # A stub has one docstring, though it may be `neg` and `__neg__`.
-    documented = name if own else made.__qualname__.partition("::")[2].partition(".")[0]
+    documented = found.__qualname__.partition("::")[2].partition(".")[0] if is_stub else name
     made.__doc__ = docstrings.of(f"turnout.Tensor.{documented}")
     return made
 

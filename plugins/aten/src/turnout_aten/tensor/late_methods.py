@@ -6,7 +6,26 @@ So `Tensor` can be defined below indexing, printing and saving, which import it,
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
+
+
+def named(function: Any, name: str) -> Any:
+    """A function as the method of `Tensor` of that name. pickle finds a method by its name, and the function has its own.
+
+    It has the code and the defaults of the function, so that a call costs the same. A property is returned as it is.
+    """
+    if not isinstance(function, FunctionType):
+        return function
+    made = FunctionType(
+        function.__code__, function.__globals__, name, function.__defaults__, function.__closure__
+    )  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__annotations__ = function.__annotations__
+    made.__doc__ = function.__doc__
+    made.__dict__.update(function.__dict__)
+    made.__module__, made.__qualname__ = "turnout", f"Tensor.{name}"
+    return made
 
 
 class Late:
@@ -25,7 +44,7 @@ class Late:
         from importlib import import_module
 
         module, _, name = self._path.partition(":")
-        found = getattr(import_module(module), name)
+        found = named(getattr(import_module(module), name), self._name)
         if vars(self._owner).get(self._name) is self:  # user code may have replaced it
             setattr(self._owner, self._name, found)
         return found

@@ -1,223 +1,57 @@
-"""Copies that outlive a tensor: deepcopy, pickle, and files.
+"""Files of tensors: `save` and `load`.
 
-All three record a tensor as a storage (dtype, device, bytes) and its place in the storage. Tensors that share a storage share the
-copy, and a tensor that occurs twice is one tensor in the copy. deepcopy and pickle keep the class and the attributes of a
-subclass instance. Files hold only data: a zip archive of one JSON document and the bytes. Reading a file never runs code from it.
+A file holds only data: a zip archive of one JSON document and the bytes of the storages, as they are. Reading it never runs code
+from it, and everything in it is checked, because it may come from anywhere. docs/files.md says what users can rely on.
 """
 
 from __future__ import annotations
 
-import copy
 import json
-import math
-import os
-import zipfile
 from collections import OrderedDict
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 from turnout.devices import Device
-from turnout.dtypes import DType, dtype_named
-from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
+from turnout.dtypes import FLOAT, DType
+from turnout.errors import CallError, FileFormatError, NoDataError
+from turnout_aten import archives, plain_data
+from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, elements, fields, index, only, row, shown, size
+from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
 from turnout_aten.tensor.devices import device
-from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.storage import Storage
-from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from turnout_aten.files import FilePath
     from turnout_aten.tensor.devices import TensorDevice
 
-    Place = tuple[int, tuple[int, ...], tuple[int, ...]]
     MapLocation = str | Device | Mapping[str, str] | Callable[[str], str | Device | None] | None
 
 FORMAT, VERSION = "turnout", 1
+DOCUMENT = "data.json"
 
 
-def _place(tensor: Tensor) -> Place:
-    """The place of a tensor in its storage: offset, shape, strides, in elements."""
-    offset = tensor.offset if tensor.storage is not None else 0
-    return offset, tensor.shape, tensor.stride()
-
-
-def _root(tensor: Tensor) -> Any:
-    return tensor.array if tensor.storage is None else tensor.storage.array
-
-
-def _flat(tensor: Tensor) -> Any:
-    """All of the storage's memory as one array of one dim."""
-    backend, root = tensor.device.backend, _root(tensor)
-    return backend.strided(root, (backend.storage_size(root),), (1,), 0)
-
-
-def _at(flat: Any, place: Place, where: TensorDevice, storage: Storage | None) -> Tensor:
-    """A tensor at a place of a flat array."""
-    offset, shape, strides = place
-    made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), offset), where)
-    made.storage = storage
-    made.offset = offset
-    return made
-
-
-# ---- instances of subclasses
-
-
-def _state(tensor: Tensor) -> Any:
-    """The state that a subclass adds to an instance, from its `__getstate__`; by default the attributes. None if empty."""
-    state: Any = tensor.__getstate__()
-    if type(tensor).__getstate__ is not object.__getstate__:
-        return state
-    attributes, slots = state
-    own = {name: value for name, value in slots.items() if name not in Tensor.__slots__}
-    return (attributes, own) if attributes or own else None
-
-
-def _restore(tensor: Tensor, state: Any) -> None:
-    """Restore the state that `_state` returned."""
-    if state is None:
-        return
-    if hasattr(tensor, "__setstate__"):
-        tensor.__setstate__(state)
-        return
-    attributes, slots = state
-    for name, value in {**(attributes or {}), **slots}.items():
-        setattr(tensor, name, value)
-
-
-def shallow_copy(tensor: Tensor) -> Tensor:
-    """Another tensor over the same memory, of the same class, with the same history and the same attributes."""
-    made = _in_class(tensor.new_alias(tensor.array, tensor.storage_offset()), type(tensor))
-    made.set_gmask(tensor.gmask)
-    if tensor.gmask:
-        made.node = tensor.node
-    if type(tensor) is not Tensor:
-        _restore(made, _state(tensor))
-    return made
-
-
-def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
-    if cls is Tensor:
-        return plain
-    from turnout_aten.tensor.subclasses import as_subclass
-
-    made: Tensor = as_subclass(plain, cls)
-    return made
-
-
-# ---- deepcopy
-
-
-def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf with the same values, gradient included; tensors that share memory share it in the copy.
-
-    Raises AliasError for a tensor with history, or one that a functional transform tracks, because the graph is not copied.
-    """
-    found = memo.get(id(tensor))
-    if found is not None:
-        return found  # type: ignore[no-any-return]
-    if not tensor.is_leaf or tracked_levels(tensor) & ~1:
-        raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
-    key = id(tensor if tensor.storage is None else tensor.storage)
-    copied = memo.get(("storage", key))  # type: ignore[call-overload]
-    if copied is None:
-        backend, flat = tensor.device.backend, _flat(tensor)
-        target = backend.empty(flat.shape, tensor.dtype, tensor.device)
-        backend.copy(target, flat)
-        copied = memo[("storage", key)] = Storage(target, CLOCK.epoch)  # type: ignore[index]
-    made = _in_class(_at(copied.array, _place(tensor), tensor.device, copied), type(tensor))
-    memo[id(tensor)] = made
-    made.set_gmask(tensor.gmask & 1)
-    if type(tensor) is not Tensor:
-        _restore(made, copy.deepcopy(_state(tensor), memo))
-    if tensor.grad is not None:
-        made.grad = deepcopy(tensor.grad, memo)
-    return made
-
-
-# ---- pickle
-
-
-class Memory:
-    """A storage as pickle sees it: one object for all tensors that share it, so that pickle's memo keeps them together.
-
-    It holds a reference to the storage, so that the id is not reused while the record lives.
-    """
-
-    __slots__ = ("__weakref__", "device", "dtype", "flat", "owner")
-
-    def __init__(self, flat: Any, dtype: DType, where: TensorDevice, owner: Storage | None) -> None:
-        self.flat = flat
-        self.dtype = dtype
-        self.device = where
-        self.owner = owner
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        backend = self.device.backend
-        try:
-            data = bytes(backend.to_host(self.flat))
-        except NoDataError:
-            data = None
-        return (_read_memory, (str(self.device), self.dtype.name, self.flat.shape[0], data))
-
-
-_MEMORIES: WeakValueDictionary[int, Memory] = WeakValueDictionary()
-
-
-def _memory(tensor: Tensor) -> Memory:
-    storage = tensor.storage
-    found = None if storage is None else _MEMORIES.get(id(storage))
-    if found is None:
-        found = Memory(_flat(tensor), tensor.dtype, tensor.device, storage)
-        if storage is not None:
-            _MEMORIES[id(storage)] = found
-    return found
-
-
-def reduce(tensor: Tensor, protocol: Any = None) -> tuple[Any, ...]:
-    """The parts that pickle stores. A tensor with history comes back as a leaf that requires a gradient, without `.grad`."""
-    made = (_memory(tensor), _place(tensor), bool(tensor.gmask & 1))
-    cls = type(tensor)
-    return (_read_tensor, made) if cls is Tensor else (_read_tensor, (*made, cls), _state(tensor))
-
-
-def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memory:
-    where, kind = device(place), dtype_named(dtype)
-    backend = where.backend
-    flat = backend.empty((size,), kind, where) if data is None else backend.from_host(data, (size,), kind, where)
-    return Memory(flat, kind, where, Storage(flat, CLOCK.epoch))
-
-
-def _read_tensor(memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor) -> Tensor:
-    made = _in_class(_at(memory.flat, place, memory.device, memory.owner), cls)
-    return made.requires_grad_() if requires_grad else made
-
-
-# ---- files
-
-
-def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
+def save(obj: Any, path: FilePath | IO[bytes]) -> None:
     """Write tensors in dicts, lists and tuples, with numbers, strings and None, to a file.
 
-    An existing file is replaced only when everything has been written. Raises CallError, naming the place, for any other
-    object, including instances of subclasses of Tensor. Then no file is left behind.
+    path  a str, bytes or path object, or a file object that is open for writing in binary mode
+
+    A file that exists is replaced when everything has been written, and never seen half-written: docs/files.md has the details.
+    Raises CallError, naming the place, for any other object, including instances of subclasses of Tensor, and OSError where
+    the file cannot be written. Then what stood at the path is as it was, and no file is left behind.
     """
+    require_file("save", path, "write")
     writer = _Writer()
     tree = writer.tree(obj, "obj")
-    if not isinstance(path, (str, os.PathLike)):
-        writer.write(tree, path)
+    if not is_path(path):
+        writer.write(tree, path)  # type: ignore[arg-type]
         return
-    target = Path(path)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            writer.write(tree, file)
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as file:  # type: ignore[arg-type]
+        writer.write(tree, file)
 
 
 class _Writer:
@@ -232,25 +66,24 @@ class _Writer:
         self.open: set[int] = set()
 
     def tree(self, obj: Any, where: str) -> Any:
-        if obj is None or type(obj) in (bool, int, str):
-            return obj
-        if type(obj) is float:
-            return obj if math.isfinite(obj) else {"float": repr(obj)}
-        if type(obj) is complex:
-            return {"complex": [repr(obj.real), repr(obj.imag)]}
         if isinstance(obj, Tensor):
             return self.tensor_or_again(obj, where)
         if type(obj) in (list, tuple, dict, OrderedDict) or return_types.is_standard(type(obj)):
             return self.container(obj, where)
-        if isinstance(obj, DType):
-            return {"dtype": obj.name}
-        raise CallError(
-            f"save: {where} is a {type(obj).__name__}; files hold tensors, numbers, strings, None, dicts, lists, tuples"
-        )
+        made = NOT_PLAIN if isinstance(obj, Device) else plain_data.encode(obj)
+        if made is NOT_PLAIN:
+            raise CallError(
+                f"save: {where} is a {type(obj).__name__}; files hold tensors, numbers, strings, None, dicts, lists, tuples"
+            )
+        return made
 
     def container(self, obj: Any, where: str) -> Any:
         if id(obj) in self.open:
             raise CallError(f"save: {where} contains itself")
+        if len(self.open) == DEEPEST:
+            raise CallError(
+                f"save: {where} is nested too deep; a file holds at most {DEEPEST} containers inside each other"
+            )
         self.open.add(id(obj))
         if type(obj) is list:
             made: Any = [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]
@@ -259,8 +92,8 @@ class _Writer:
             if return_types.is_standard(type(obj)):
                 made = {"result": [type(obj).__name__, made]}
         else:
-            items = [[self.tree(k, f"a key of {where}"), self.tree(v, f"{where}[{k!r}]")] for k, v in obj.items()]
-            made = {"dict": items}
+            items = [[self.tree(k, f"a key of {where}"), self.tree(v, f"{where}[{_key(k)}]")] for k, v in obj.items()]
+            made = {"dict" if type(obj) is dict else "ordered": items}
         self.open.discard(id(obj))
         return made
 
@@ -282,145 +115,186 @@ class _Writer:
         number = self.known.get(id(owner))
         if number is None:
             number = self.known[id(owner)] = len(self.storages)
-            flat = _flat(tensor)
+            flat = flat_memory(tensor)
             try:
                 self.blobs.append(tensor.device.backend.to_host(flat))
             except NoDataError:
                 self.blobs.append(None)
             self.storages.append({"dtype": tensor.dtype.name, "device": str(tensor.device), "size": flat.shape[0]})
             self.kept.append(owner)
-        offset, shape, strides = _place(tensor)
+        offset, shape, strides = place_of(tensor)
         place = {"storage": number, "offset": offset, "shape": list(shape), "strides": list(strides)}
         return place | {"requires_grad": bool(tensor.gmask & 1)}
 
     def write(self, tree: Any, file: IO[bytes]) -> None:
         head = {"format": FORMAT, "version": VERSION, "storages": self.storages, "object": tree}
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            archive.writestr("data.json", json.dumps(head, allow_nan=False))
-            for number, blob in enumerate(self.blobs):
-                if blob is not None:
-                    with archive.open(f"storages/{number}", "w", force_zip64=True) as entry:
-                        entry.write(blob)
+        archives.write(file, self.entries(json.dumps(head, allow_nan=False)))
+
+    def entries(self, document: str) -> Iterator[tuple[str, Any]]:
+        yield DOCUMENT, document.encode("ascii")
+        for number, blob in enumerate(self.blobs):
+            if blob is not None:
+                yield f"storages/{number}", blob
 
 
-def load(path: str | os.PathLike[str] | IO[bytes], *, map_location: MapLocation = None) -> Any:
+def _key(key: Any) -> str:
+    """A key in an error's text. Python may refuse to print a long int."""
+    return shown(key) if type(key) is int else repr(key)
+
+
+def load(path: FilePath | IO[bytes], *, map_location: MapLocation = None) -> Any:
     """Read an object that `save` wrote.
 
+    path          a str, bytes or path object, or a file object that is open for reading in binary mode
     map_location  None: the saved devices. A device: that device for everything. A mapping or function: from a saved device
                   string to a device; None keeps the saved one
 
-    Raises FileFormatError for a file that `save` did not write or that is damaged, OSError for a file that cannot be read.
+    Raises FileFormatError for a file that `save` did not write or that is damaged, OSError for a file that cannot be read,
+    DeviceError for a device that is not there. Reads no byte twice, and takes no more memory than the file says and holds.
     """
-    name = str(path) if isinstance(path, (str, os.PathLike)) else getattr(path, "name", "the file")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _Reader(archive, name, map_location).read()
-    except (zipfile.BadZipFile, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FileFormatError(f"load: {name} was not written by turnout.save: {error}") from error
+    require_file("load", path, "read")
+    name = name_of(path)
+    with reading(path) as file:
+        try:
+            return _Reader(archives.Archive(file), name, map_location).read()
+        except Damaged as error:
+            text = f"load: {name} was not written by turnout.save, or is damaged: {error}"
+            raise FileFormatError(text) from None
+
+
+_TENSOR = frozenset({"storage", "offset", "shape", "strides", "requires_grad"})
+_STORAGE = frozenset({"dtype", "device", "size"})
 
 
 class _Reader:
-    """Turns the document back into objects. Everything in it is checked because the file may come from anywhere."""
+    """Turns the document back into objects. Raises Damaged for anything that `_Writer` does not write."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, map_location: MapLocation) -> None:
+    def __init__(self, archive: archives.Archive, name: str, map_location: MapLocation) -> None:
         self.archive = archive
         self.name = name
         self.map_location = map_location
         self.loaded: dict[int, tuple[Any, TensorDevice, Storage]] = {}
         self.tensors: list[Tensor] = []
         self.storages: list[Any] = []
-
-    def wrong(self, what: str) -> FileFormatError:
-        return FileFormatError(f"load: {self.name} was not written by turnout.save, or is damaged: {what}")
+        self.depth = 0
 
     def read(self) -> Any:
-        try:
-            head = json.loads(self.archive.read("data.json"))
-        except KeyError:
-            raise self.wrong("it has no data.json") from None
-        if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise self.wrong("its data.json names another format")
-        if head.get("version") != VERSION:
-            found = head.get("version")
-            raise FileFormatError(f"load: {self.name} has format version {found}, this Turnout reads version {VERSION}")
-        self.storages = head.get("storages", [])
-        try:
-            return self.object(head.get("object"))
-        except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
-            if isinstance(error, FileFormatError):
-                raise
-            raise self.wrong(f"{type(error).__name__}: {error}") from error
+        need(DOCUMENT in self.archive.entries, f"it has no {DOCUMENT}")
+        head = plain_data.parse(self.archive.read(DOCUMENT))
+        need(isinstance(head, dict) and head.get("format") == FORMAT, f"its {DOCUMENT} names another format")
+        found = head.get("version")
+        if type(found) is not int or found != VERSION:
+            raise FileFormatError(
+                f"load: {self.name} has format version {shown(found)}, this Turnout reads version {VERSION}"
+            )
+        self.storages = elements(head.get("storages"), "the list of storages")
+        known = {DOCUMENT, *[f"storages/{i}" for i in range(len(self.storages))]}
+        strange = next((name for name in self.archive.entries if name not in known), None)
+        need(strange is None, f"it holds {strange!r}, which belongs to nothing in it")
+        need("object" in head, f"its {DOCUMENT} has no object")
+        return self.object(head["object"])
 
     def object(self, tree: Any) -> Any:
-        if isinstance(tree, list):
-            return [self.object(v) for v in tree]
-        if not isinstance(tree, dict):
+        if not isinstance(tree, (list, dict)):
             return tree
-        ((kind, value),) = tree.items()
-        if kind == "tuple":
-            return tuple(self.object(v) for v in value)
-        if kind == "result":
-            return return_types.standard(value[0])(self.object(value[1]))
-        if kind == "dict":
-            return {self.object(k): self.object(v) for k, v in value}
-        if kind == "float":
-            return float(value)
-        if kind == "complex":
-            return complex(float(value[0]), float(value[1]))
-        if kind == "dtype":
-            return dtype_named(value)
+        if isinstance(tree, list):
+            return self.inside(tree)
+        kind, value = only(tree)
         if kind == "tensor":
-            self.tensors.append(self.tensor(value))
+            self.tensors.append(self.tensor(row(value, _TENSOR, "a tensor")))
             return self.tensors[-1]
         if kind == "again":
-            return self.tensors[value]
-        raise self.wrong(f"it holds an object of kind {kind!r}")
+            return self.tensors[index(value, len(self.tensors), "tensor")]
+        if kind == "tuple":
+            return tuple(self.inside(elements(value, "a tuple")))
+        if kind == "dict" or kind == "ordered":
+            return self.mapping(dict if kind == "dict" else OrderedDict, elements(value, "a dict"))
+        if kind == "result":
+            return self.result(*fields(value, 2, "a result"))
+        made = NOT_PLAIN if kind == "device" else plain_data.decode(kind, value)
+        need(made is not NOT_PLAIN, f"it holds an object of kind {shown(kind)}")
+        return made
+
+    def inside(self, trees: list[Any]) -> list[Any]:
+        """The elements of a container."""
+        self.depth += 1
+        need(self.depth <= DEEPEST, f"it holds more than {DEEPEST} containers inside each other")
+        made = [self.object(each) for each in trees]
+        self.depth -= 1
+        return made
+
+    def mapping(self, kind: type[dict[Any, Any]], items: list[Any]) -> dict[Any, Any]:
+        both = iter(self.inside([each for item in items for each in fields(item, 2, "an item of a dict")]))
+        made = kind()
+        for key, value in zip(both, both, strict=True):
+            try:
+                made[key] = value
+            except TypeError:
+                raise Damaged(f"a key of a dict is a {type(key).__name__}") from None
+        need(len(made) == len(items), "a dict has a key twice")
+        return made
+
+    def result(self, name: Any, tree: Any) -> Any:
+        try:
+            kind = return_types.standard(name if isinstance(name, str) else "__")
+        except AttributeError:
+            raise Damaged(f"{shown(name)} is not the name of a result") from None
+        values = self.object(tree)
+        need(type(values) is tuple and len(values) == len(kind._fields), f"a result of {name} has other values")
+        return kind(values)
 
     def tensor(self, row: dict[str, Any]) -> Tensor:
-        flat, where, storage = self.storage(row["storage"])
-        offset, shape, strides = row["offset"], tuple(row["shape"]), tuple(row["strides"])
-        if not all(type(n) is int and n >= 0 for n in (offset, *shape, *strides)) or len(shape) != len(strides):
-            raise self.wrong("a tensor's shape, strides or offset are not sizes")
+        flat, where, storage = self.storage(index(row["storage"], len(self.storages), "storage"))
+        offset = size(row["offset"], "the offset of a tensor")
+        shape = [size(n, "a size of a tensor") for n in elements(row["shape"], "the shape of a tensor")]
+        strides = [size(n, "a stride of a tensor") for n in elements(row["strides"], "a tensor's strides")]
+        need(len(shape) == len(strides), "a tensor has not as many sizes as strides")
         reach = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-        if reach > flat.shape[0]:
-            raise self.wrong("a tensor reaches beyond its storage")
-        made = _at(flat, (offset, shape, strides), where, storage)
-        return made.requires_grad_() if row["requires_grad"] else made
+        need(reach <= flat.shape[0], "a tensor reaches beyond its storage")
+        tracked, kind = row["requires_grad"], where.backend.dtype_of(flat)
+        fits = tracked is False or (tracked is True and kind.category >= FLOAT)
+        need(fits, f"a tensor of {kind.name} is said to require a gradient")
+        try:
+            made = tensor_at(flat, (offset, tuple(shape), tuple(strides)), where, storage)
+        except (TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
+            raise Damaged(f"a tensor cannot have the shape {shown(str(shape))}: {error}") from None
+        return made.requires_grad_() if tracked else made
 
     def storage(self, number: int) -> tuple[Any, TensorDevice, Storage]:
         found = self.loaded.get(number)
         if found is None:
-            row = self.storages[number]
-            kind, size = dtype_named(row["dtype"]), row["size"]
-            where = self.location(row["device"])
-            backend = where.backend
-            where = backend.resolve_device(where)
-            entry = f"storages/{number}"
-            if entry in self.archive.namelist():
-                data = self.archive.read(entry)
-                if len(data) != size * kind.itemsize:
-                    raise self.wrong(f"{entry} has {len(data)} bytes, expected {size * kind.itemsize}")
-                flat = backend.from_host(data, (size,), kind, where)
+            saved = row(self.storages[number], _STORAGE, "a storage")
+            kind, count = plain_data.dtype(saved["dtype"]), size(saved["size"], "the size of a storage")
+            entry, place = f"storages/{number}", plain_data.place(saved["device"])
+            if entry in self.archive.entries:
+                held, expected = self.archive.entries[entry].size, count * kind.itemsize
+                need(held == expected, f"{entry} has {held} bytes, expected {expected}")
+                where = self.location(place)
+                where = where.backend.resolve_device(where)
+                flat = where.backend.from_host(self.archive.read(entry), (count,), kind, where)
             else:
-                flat = self.without_data(row["device"], size, kind)
-                where = device(row["device"])
+                where, flat = place, self.without_data(place, count, kind)
             found = self.loaded[number] = (flat, where, Storage(flat, CLOCK.epoch))
         return found
 
-    def without_data(self, place: str, size: int, kind: DType) -> Any:
+    def without_data(self, where: TensorDevice, count: int, kind: DType) -> Any:
         """A storage on a device without data, such as meta. On any other device the file is incomplete."""
-        where = device(place)
         flat = where.backend.empty((0,), kind, where)
         try:
             where.backend.to_host(flat)
         except NoDataError:
-            return where.backend.empty((size,), kind, where)
-        raise self.wrong(f"the data of a storage on {place} is missing")
+            return where.backend.empty((count,), kind, where)
+        raise Damaged(f"the data of a storage on {where} is missing")
 
-    def location(self, saved: str) -> TensorDevice:
+    def location(self, saved: TensorDevice) -> TensorDevice:
+        """The device on which a storage goes. What a function of the user's raises is the user's."""
         wanted: Any = self.map_location
         if callable(wanted):
-            wanted = wanted(saved)
+            wanted = wanted(str(saved))
         elif wanted is not None and not isinstance(wanted, (str, Device)):
-            wanted = wanted.get(saved)
-        return device(saved if wanted is None else wanted)
+            wanted = wanted.get(str(saved))
+        if wanted is not None and not isinstance(wanted, (str, Device)):
+            raise CallError(
+                f"load: map_location gave a {type(wanted).__name__} for {saved}; expected a device, or None"
+            )
+        return saved if wanted is None else device(wanted)

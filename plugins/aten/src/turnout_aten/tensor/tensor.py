@@ -423,9 +423,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __getitem__ = Late("turnout_aten.tensor.indexing:get")
         __setitem__ = Late("turnout_aten.tensor.indexing:set")
         __repr__ = Late("turnout_aten.tensor.printing:tensor_text")
-        __copy__ = Late("turnout_aten.tensor.saving:shallow_copy")
-        __deepcopy__ = Late("turnout_aten.tensor.saving:deepcopy")
-        __reduce_ex__ = Late("turnout_aten.tensor.saving:reduce")
+        __copy__ = Late("turnout_aten.tensor.copying:shallow_copy")
+        __deepcopy__ = Late("turnout_aten.tensor.copying:deepcopy")
+        __reduce_ex__ = Late("turnout_aten.tensor.copying:reduce")
 
     # ---- Python's sequence and number protocols
 

@@ -1,0 +1,160 @@
+"""Files that are replaced whole or not at all, and files that are read.
+
+A file is written under another name in the folder of its target, brought to the disk, and renamed. So whoever opens the target
+finds what stood there before or what stands there now, and a failure leaves what stood there before.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from turnout.errors import CallError
+
+if TYPE_CHECKING:
+    FilePath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+class Damaged(ValueError):
+    """What a file holds is not what was written there. Whoever reads the file makes a FileFormatError of it."""
+
+
+def need(condition: bool, what: str) -> None:
+    """Raise Damaged, saying what is wrong, unless the condition holds."""
+    if not condition:
+        raise Damaged(what)
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value names a file: a str, bytes, or path object."""
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def require_file(caller: str, value: Any, method: str) -> None:
+    """Raise CallError unless a value is a path, or a file object with this method that is not open as text."""
+    if not is_path(value) and (isinstance(value, io.TextIOBase) or not hasattr(value, method)):
+        kind = type(value).__name__
+        raise CallError(f"{caller}: expected a path, or a file that is open in binary mode, got {kind}")
+
+
+def name_of(file: Any) -> str:
+    """A file's name for messages."""
+    return os.fsdecode(file) if is_path(file) else str(getattr(file, "name", "the file"))
+
+
+# ---- writing
+
+
+@contextmanager
+def replacing(path: FilePath) -> Iterator[IO[bytes]]:
+    """A file to write, which takes the place of what stands at the path when the block ends without an error.
+
+    A symbolic link stays, and the file it leads to is replaced. A file keeps its mode and, where the system permits that, its
+    owner; one that may not be written is not replaced. A device or a pipe is written through. Raises OSError, which names the
+    path. Then nothing is left of the new file.
+    """
+    given = os.fsdecode(path)
+    target = os.path.realpath(given)
+    before = _state(given)
+    if before is not None and not _is_file(before, target):
+        with open(given, "wb") as through:
+            yield through
+        return
+    if before is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), given)
+    # The name is short, whatever the target's is, and no other thread or process has it.
+    unfinished = os.path.join(os.path.dirname(target), f".{os.urandom(16).hex()}.part")
+    try:
+        with _named(given):
+            new = open(unfinished, "xb", opener=_private if before is not None else None)  # noqa: SIM115 - closed below
+        with new:
+            yield new
+            with _named(given):
+                new.flush()
+                if before is not None:
+                    _keep(before, unfinished)
+                os.fsync(new.fileno())
+        with _named(given):
+            os.replace(unfinished, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(unfinished)
+        raise
+
+
+def _state(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _is_file(state: os.stat_result, target: str) -> bool:
+    """Whether it is a file that has a name: one behind /dev/stdout may have none any more."""
+    found = _state(target) if stat.S_ISREG(state.st_mode) else None
+    return found is not None and os.path.samestat(found, state)
+
+
+def _private(path: str, flags: int) -> int:
+    """Until the new file has the mode of the old one, nobody else may read it."""
+    return os.open(path, flags, 0o600)
+
+
+def _keep(before: os.stat_result, path: str) -> None:
+    if hasattr(os, "chown"):
+        with suppress(OSError):  # another's file stays readable to those to whom its mode opens it
+            os.chown(path, before.st_uid, before.st_gid)
+    os.chmod(path, stat.S_IMODE(before.st_mode))
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors name the path that the caller knows."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+def write_text(path: FilePath, text: str) -> None:
+    """Write a text as UTF-8 in the way of `replacing`."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+# ---- reading
+
+
+@contextmanager
+def reading(file: Any) -> Iterator[IO[bytes]]:
+    """A file to read and to seek in: a path, or a file object that gives bytes. A pipe is read to its end first."""
+    if is_path(file):
+        with open(os.fsdecode(file), "rb") as opened, reading(opened) as found:
+            yield found
+        return
+    seekable: Callable[[], bool] | None = getattr(file, "seekable", None)
+    if seekable is not None and seekable() and hasattr(file, "seek"):
+        yield file
+    else:
+        yield io.BytesIO(exactly(file, None))
+
+
+def exactly(file: IO[bytes], size: int | None) -> bytes:
+    """The next bytes of a file, or all that follow: a read may give fewer than were asked for. Damaged when it ends before."""
+    parts: list[bytes] = []
+    left = size
+    while left is None or left > 0:
+        part = file.read() if left is None else file.read(left)
+        if not isinstance(part, (bytes, bytearray, memoryview)):
+            raise CallError(f"load: expected a file that is open in binary mode, got {type(part).__name__} from it")
+        if not part:
+            break
+        parts.append(bytes(part))
+        left = None if left is None else left - len(part)
+    need(not left, "it is cut off")
+    return parts[0] if len(parts) == 1 else b"".join(parts)

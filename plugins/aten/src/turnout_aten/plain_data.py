@@ -1,0 +1,147 @@
+"""Plain values in JSON: numbers, strings, None, dtypes and devices, as files of tensors and of graphs hold them.
+
+A value that JSON cannot express is an object with one key that says what it is: {"float": "inf"}, {"complex": ["0.0", "1.0"]},
+{"int": "0x1f"} for a long int, {"dtype": "float32"}, {"device": "cpu"}.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device
+from turnout.dtypes import DTYPES, DType
+from turnout.errors import DeviceError
+from turnout_aten.files import Damaged, need
+from turnout_aten.tensor.devices import device
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.devices import TensorDevice
+
+DEEPEST = (
+    100  # containers inside each other that a file may hold; each level costs stack, of which a program has little
+)
+_LONG = 2000  # bits from which an int is written as hex: Python may refuse to read it from decimal digits
+NOT_PLAIN: Any = object()
+
+
+def encode(value: Any) -> Any:
+    """The JSON of a plain value; NOT_PLAIN for another one."""
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
+        return value
+    if kind is int:
+        return value if value.bit_length() < _LONG else {"int": hex(value)}
+    if kind is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if kind is complex:
+        return {"complex": [repr(value.real), repr(value.imag)]}
+    if isinstance(value, DType):
+        return {"dtype": value.name}
+    if isinstance(value, Device):
+        return {"device": str(value)}
+    return NOT_PLAIN
+
+
+def only(tree: dict[str, Any]) -> tuple[str, Any]:
+    """The kind of an object with one key, and what it holds."""
+    need(len(tree) == 1, "an object has several kinds, or none")
+    return next(iter(tree.items()))
+
+
+def decode(kind: str, inner: Any) -> Any:
+    """The value of an object with this key; NOT_PLAIN for another kind. Raises Damaged for a value that is not of its kind."""
+    if kind == "dtype":
+        return dtype(inner)
+    if kind == "device":
+        return place(inner)
+    if kind == "float":
+        return _read(float, inner, "a float")
+    if kind == "int":
+        return _read(lambda text: int(text, 16), inner, "an int")
+    if kind == "complex":
+        parts = fields(inner, 2, "a complex number")
+        return complex(*[_read(float, part, "a complex number") for part in parts])
+    return NOT_PLAIN
+
+
+def _read(kind: Any, text: Any, what: str) -> Any:
+    try:
+        return kind(text if isinstance(text, str) else "")
+    except ValueError:
+        raise Damaged(f"{shown(text)} is not {what}") from None
+
+
+def dtype(name: Any) -> DType:
+    """The dtype of a name."""
+    found = DTYPES.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise Damaged(f"{shown(name)} is not the name of a dtype")
+    return found
+
+
+def place(name: Any) -> TensorDevice:
+    """The device of a name. Whether it is there is found when it is used."""
+    try:
+        return device(name if isinstance(name, str) else "")
+    except DeviceError:
+        raise Damaged(f"{shown(name)} is not the name of a device") from None
+
+
+def fields(value: Any, count: int, what: str) -> list[Any]:
+    """A list of so many elements."""
+    need(isinstance(value, list) and len(value) == count, f"{what} is not a list of {count}")
+    return value  # type: ignore[no-any-return]
+
+
+def row(value: Any, names: frozenset[str], what: str) -> dict[str, Any]:
+    """An object that has at least these keys."""
+    need(isinstance(value, dict) and names <= value.keys(), f"{what} has not the fields {', '.join(sorted(names))}")
+    return value  # type: ignore[no-any-return]
+
+
+def elements(value: Any, what: str) -> list[Any]:
+    """A list."""
+    need(isinstance(value, list), f"{what} is not a list")
+    return value  # type: ignore[no-any-return]
+
+
+def size(value: Any, what: str) -> int:
+    """A number of elements or bytes, or a place among them."""
+    need(type(value) is int and 0 <= value < 1 << 63, f"{what} is {shown(value)}, not a size")
+    return value  # type: ignore[no-any-return]
+
+
+def index(value: Any, count: int, what: str) -> int:
+    """The place of one of so many."""
+    need(type(value) is int and 0 <= value < count, f"{what} {shown(value)} is not one of {count}")
+    return value  # type: ignore[no-any-return]
+
+
+def shown(value: Any) -> str:
+    """A value from a file in a message: cut where it is long, because nobody knows what it is."""
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "an object"
+    if type(value) is int and value.bit_length() > 64:
+        return f"an int of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def parse(text: bytes) -> Any:
+    """The values of a JSON text. Raises Damaged for another text, and for one that is nested too deep."""
+    try:
+        return json.loads(text.decode("utf-8"), parse_constant=_no_constant)
+    except RecursionError:
+        raise Damaged("it is nested too deep") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Damaged(f"it is not JSON: {error}") from None
+    except Damaged:
+        raise
+    except ValueError:
+        raise Damaged("an int in it has too many digits") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise Damaged(f"it is not JSON: {name}")

@@ -1,0 +1,183 @@
+"""Copies of a tensor: copy, deepcopy, pickle.
+
+deepcopy, pickle and files (`saving`) record a tensor as a storage (dtype, device, bytes) and its place in the storage. Tensors
+that share a storage share the copy, and a tensor that occurs twice is one tensor in the copy. The first two keep the class and
+the attributes of a subclass instance.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from turnout.dtypes import DType, dtype_named
+from turnout.errors import AliasError, NoDataError
+from turnout_aten.tensor.devices import device
+from turnout_aten.tensor.grad_mode import tracked_levels
+from turnout_aten.tensor.levels import CLOCK
+from turnout_aten.tensor.storage import Storage
+from turnout_aten.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.devices import TensorDevice
+
+    Place = tuple[int, tuple[int, ...], tuple[int, ...]]
+
+
+def place_of(tensor: Tensor) -> Place:
+    """The place of a tensor in its storage: offset, shape, strides, in elements."""
+    offset = tensor.offset if tensor.storage is not None else 0
+    return offset, tensor.shape, tensor.stride()
+
+
+def _root(tensor: Tensor) -> Any:
+    return tensor.array if tensor.storage is None else tensor.storage.array
+
+
+def flat_memory(tensor: Tensor) -> Any:
+    """All of the storage's memory as one array of one dim."""
+    backend, root = tensor.device.backend, _root(tensor)
+    return backend.strided(root, (backend.storage_size(root),), (1,), 0)
+
+
+def tensor_at(flat: Any, place: Place, where: TensorDevice, storage: Storage | None) -> Tensor:
+    """A tensor at a place of a flat array."""
+    offset, shape, strides = place
+    made = wrap(where.backend.strided(flat, tuple(shape), tuple(strides), offset), where)
+    made.storage = storage
+    made.offset = offset
+    return made
+
+
+# ---- instances of subclasses
+
+
+def _state(tensor: Tensor) -> Any:
+    """The state that a subclass adds to an instance, from its `__getstate__`; by default the attributes. None if empty."""
+    state: Any = tensor.__getstate__()
+    if type(tensor).__getstate__ is not object.__getstate__:
+        return state
+    attributes, slots = state
+    own = {name: value for name, value in slots.items() if name not in Tensor.__slots__}
+    return (attributes, own) if attributes or own else None
+
+
+def _restore(tensor: Tensor, state: Any) -> None:
+    """Restore the state that `_state` returned."""
+    if state is None:
+        return
+    if hasattr(tensor, "__setstate__"):
+        tensor.__setstate__(state)
+        return
+    attributes, slots = state
+    for name, value in {**(attributes or {}), **slots}.items():
+        setattr(tensor, name, value)
+
+
+def shallow_copy(tensor: Tensor) -> Tensor:
+    """Another tensor over the same memory, of the same class, with the same history and the same attributes."""
+    made = _in_class(tensor.new_alias(tensor.array, tensor.storage_offset()), type(tensor))
+    made.set_gmask(tensor.gmask)
+    if tensor.gmask:
+        made.node = tensor.node
+    if type(tensor) is not Tensor:
+        _restore(made, _state(tensor))
+    return made
+
+
+def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
+    if cls is Tensor:
+        return plain
+    from turnout_aten.tensor.subclasses import as_subclass
+
+    made: Tensor = as_subclass(plain, cls)
+    return made
+
+
+# ---- deepcopy
+
+
+def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with the same values, gradient included; tensors that share memory share it in the copy.
+
+    Raises AliasError for a tensor with history, or one that a functional transform tracks, because the graph is not copied.
+    """
+    found = memo.get(id(tensor))
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    if not tensor.is_leaf or tracked_levels(tensor) & ~1:
+        raise AliasError("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
+    key = id(tensor if tensor.storage is None else tensor.storage)
+    copied = memo.get(("storage", key))  # type: ignore[call-overload]
+    if copied is None:
+        backend, flat = tensor.device.backend, flat_memory(tensor)
+        target = backend.empty(flat.shape, tensor.dtype, tensor.device)
+        backend.copy(target, flat)
+        copied = memo[("storage", key)] = Storage(target, CLOCK.epoch)  # type: ignore[index]
+    made = _in_class(tensor_at(copied.array, place_of(tensor), tensor.device, copied), type(tensor))
+    memo[id(tensor)] = made
+    made.set_gmask(tensor.gmask & 1)
+    if type(tensor) is not Tensor:
+        _restore(made, copy.deepcopy(_state(tensor), memo))
+    if tensor.grad is not None:
+        made.grad = deepcopy(tensor.grad, memo)
+    return made
+
+
+# ---- pickle
+
+
+class Memory:
+    """A storage as pickle sees it: one object for all tensors that share it, so that pickle's memo keeps them together.
+
+    It holds a reference to the storage, so that the id is not reused while the record lives.
+    """
+
+    __slots__ = ("__weakref__", "device", "dtype", "flat", "owner")
+
+    def __init__(self, flat: Any, dtype: DType, where: TensorDevice, owner: Storage | None) -> None:
+        self.flat = flat
+        self.dtype = dtype
+        self.device = where
+        self.owner = owner
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        backend = self.device.backend
+        try:
+            data = bytes(backend.to_host(self.flat))
+        except NoDataError:
+            data = None
+        return (_read_memory, (str(self.device), self.dtype.name, self.flat.shape[0], data))
+
+
+_MEMORIES: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+
+
+def _memory(tensor: Tensor) -> Memory:
+    storage = tensor.storage
+    found = None if storage is None else _MEMORIES.get(id(storage))
+    if found is None:
+        found = Memory(flat_memory(tensor), tensor.dtype, tensor.device, storage)
+        if storage is not None:
+            _MEMORIES[id(storage)] = found
+    return found
+
+
+def reduce(tensor: Tensor, protocol: Any = None) -> tuple[Any, ...]:
+    """The parts that pickle stores. A tensor with history comes back as a leaf that requires a gradient, without `.grad`."""
+    made = (_memory(tensor), place_of(tensor), bool(tensor.gmask & 1))
+    cls = type(tensor)
+    return (_read_tensor, made) if cls is Tensor else (_read_tensor, (*made, cls), _state(tensor))
+
+
+def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memory:
+    where, kind = device(place), dtype_named(dtype)
+    backend = where.backend
+    flat = backend.empty((size,), kind, where) if data is None else backend.from_host(data, (size,), kind, where)
+    return Memory(flat, kind, where, Storage(flat, CLOCK.epoch))
+
+
+def _read_tensor(memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor) -> Tensor:
+    made = _in_class(tensor_at(memory.flat, place, memory.device, memory.owner), cls)
+    return made.requires_grad_() if requires_grad else made

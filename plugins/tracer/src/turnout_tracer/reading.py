@@ -1,0 +1,304 @@
+"""A graph read from its JSON. Everything in it is checked before a graph is made, because a file may come from anywhere.
+
+That is: each call has the arguments and results that its operator's schema declares, each value is made before it is used, and
+only names that Python takes for names are names. What depends on the tensors that a graph is called with, such as how many parts
+`split` returns, is found when it is called. Reading a file runs none of it.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from keyword import iskeyword
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from turnout import plugins
+from turnout.devices import Device
+from turnout.dtypes import DType
+from turnout.errors import CallError, FileFormatError
+from turnout.operators import Operator
+from turnout.registry import REGISTRY
+from turnout.schema.types import ListType, OptionalType, TupleType
+from turnout_aten import plain_data
+from turnout_aten.files import Damaged, exactly, is_path, name_of, need, reading
+from turnout_aten.functions import return_types
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, elements, fields, index, only, row, shown, size
+from turnout_aten.tensor.devices import device
+from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.trees import LEAF, Structure
+from turnout_tracer import errors
+from turnout_tracer.data import FORMAT, KINDS, VERSION
+from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.structures import VALUE, Nested
+
+if TYPE_CHECKING:
+    from turnout.schema import Argument
+    from turnout_aten.files import FilePath
+    from turnout_aten.tensor.devices import TensorDevice
+
+Parts = tuple[str, tuple[str, ...], Nested, list[Node], list[Constant], Nested, list[Ref]]  # what a Graph is made of
+
+_WHOLE = frozenset({"name", "inputs", "signature", "constants", "nodes", "generators", "output", "results"})
+_NODE = frozenset({"op", "args", "out"})
+_CONSTANT = frozenset({"ref", "dtype", "shape", "device", "written", "data"})
+_OPERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(\.\w+)?", re.ASCII)
+
+
+def load(path: FilePath, where: str | Device | None = None) -> Parts:
+    """What a file that `data.save` wrote holds."""
+    if not is_path(path):
+        raise CallError(f"load: expected a path, got {type(path).__name__}")
+    name, target = name_of(path), None if where is None else device(where)
+    with reading(path) as file:
+        file.seek(0, 2)
+        length = file.tell()
+        file.seek(0)
+        text = exactly(file, length)
+    try:
+        data = plain_data.parse(text)
+        need(isinstance(data, dict) and data.get("format") == FORMAT, f"it does not say format {FORMAT!r}")
+        version = data.get("version")
+        need(type(version) is int and version > 0, "it does not say its version")
+        if version > VERSION:
+            raise FileFormatError(errors.newer(name, shown(version), VERSION))
+        return _Reader(row(data, _WHOLE, "the graph"), target, length).parts()
+    except Damaged as error:
+        raise FileFormatError(errors.not_a_graph(name, str(error))) from None
+
+
+class _Reader:
+    """Reads one graph. Raises Damaged for what no graph holds."""
+
+    def __init__(self, data: dict[str, Any], target: TensorDevice | None, most: int) -> None:
+        self.data = data
+        self.target = target
+        self.generators = [self.generator(each) for each in elements(data["generators"], "the list of generators")]
+        self.kinds: dict[
+            int, str
+        ] = {}  # of the values made so far: "Tensor", "Generator", "" for an input not yet used
+        self.most = most  # values: a file of so many bytes has fewer, and a call of the graph makes a list of them
+
+    def parts(self) -> Parts:
+        data = self.data
+        inputs = tuple(elements(data["inputs"], "the list of inputs"))
+        need(len(set(map(str, inputs))) == len(inputs), "two inputs have one name")
+        for name in (data["name"], *inputs):
+            need(isinstance(name, str) and name.isidentifier() and not iskeyword(name), f"{shown(name)} is not a name")
+        rows = elements(data["nodes"], "the list of calls")
+        held = elements(data["constants"], "the list of constants")
+        self.kinds = dict.fromkeys(range(len(inputs)), "")
+        constants = [self.constant(each) for each in held]
+        nodes = [self.node(each) for each in rows]
+        signature, output = self.nested(data["signature"]), self.nested(data["output"])
+        _check_signature(signature, len(inputs))
+        results = [self.known(Ref(n)) for n in elements(data["results"], "the list of results")]
+        need(
+            sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results"
+        )
+        return data["name"], inputs, signature, nodes, constants, output, results
+
+    # ---- values
+
+    def new(self, number: Any, kind: str) -> Ref:
+        """The value of a number that no other has."""
+        need(index(number, self.most, "value") not in self.kinds, f"value {shown(number)} is made twice")
+        self.kinds[number] = kind
+        return Ref(number)
+
+    def known(self, ref: Ref, kind: str = "") -> Ref:
+        """A value that has been made, of this kind."""
+        number = ref.index
+        need(type(number) is int and number in self.kinds, f"value {shown(number)} is used before it is made")
+        found = self.kinds[number] = self.kinds[number] or kind
+        need(not kind or found == kind, f"value {number} is used as a tensor and as a generator")
+        return ref
+
+    def generator(self, data: Any) -> Generator:
+        found = row(data, frozenset({"device", "state"}), "a generator")
+        at = plain_data.place(found["device"])
+        state = fields(found["state"], 2, "the state of a generator")
+        need(
+            all(type(n) is int and 0 <= n < 1 << 64 for n in state),
+            "the state of a generator is not two ints of 64 bits",
+        )
+        return Generator(at if self.target is None else self.target).set_state((state[0], state[1]))
+
+    def constant(self, data: Any) -> Constant:
+        found = row(data, _CONSTANT, "a constant")
+        at, kind = plain_data.place(found["device"]), plain_data.dtype(found["dtype"])
+        shape = tuple([size(n, "a size of a constant") for n in elements(found["shape"], "the shape of a constant")])
+        try:
+            held = b64decode(found["data"] if isinstance(found["data"], str) else "-", validate=True)
+        except (Base64Error, ValueError):
+            raise Damaged("the bytes of a constant are not base64") from None
+        expected = prod(shape) * kind.itemsize
+        need(len(held) == expected, f"a constant has {len(held)} bytes, expected {shown(expected)}")
+        need(type(found["written"]) is bool, "a constant does not say whether it is written")
+        at = at if self.target is None else self.target
+        at = at.backend.resolve_device(at)
+        try:
+            array = at.backend.from_host(held, shape, kind, at)
+        except (TypeError, ValueError, OverflowError) as error:  # more dims than the backend can count
+            raise Damaged(f"a constant cannot have the shape {shown(str(shape))}: {error}") from None
+        tensor: Tensor = wrap(array, at)
+        return Constant(self.new(found["ref"], "Tensor"), tensor, found["written"])
+
+    # ---- calls
+
+    def node(self, data: Any) -> Node:
+        found = row(data, _NODE, "a call")
+        op = _operator(found["op"])
+        args = tuple([self.decode(each, 0) for each in elements(found["args"], "the arguments of a call")])
+        declared = op.schema.arguments
+        if len(args) != len(declared):
+            raise Damaged(errors.other_arguments(op.qualified_name, len(args), len(declared)))
+        for argument, value in zip(declared, args, strict=True):
+            if not self.fits(argument, value):
+                raise Damaged(errors.other_argument(op.qualified_name, argument.name, str(argument.type)))
+        outputs = self.decode(found["out"], 0)
+        types = [each.type for each in op.schema.returns]
+        wanted: Any = TupleType(tuple(types)) if len(types) != 1 else types[0]
+        fits = _is_output(wanted, outputs) or (not types and outputs is None)
+        need(fits, f"{op.qualified_name} has other results than the file says")
+        for ref in refs_in(outputs):
+            self.new(ref.index, "Tensor")
+        no_grad = found.get("no_grad", False)
+        need(type(no_grad) is bool, "a call does not say whether gradients are off")
+        return Node(op, args, outputs, no_grad)
+
+    def decode(self, value: Any, depth: int) -> Any:
+        need(depth < DEEPEST, "it is nested too deep")
+        if isinstance(value, list):
+            return [self.decode(each, depth + 1) for each in value]
+        if not isinstance(value, dict):
+            return value
+        kind, inner = only(value)
+        if kind == "tuple":
+            return tuple([self.decode(each, depth + 1) for each in elements(inner, "a tuple")])
+        if kind == "ref":
+            return Ref(size(inner, "the number of a value"))
+        if kind == "generator":
+            return self.generators[index(inner, len(self.generators), "generator")]
+        made = _plain(value)
+        return self.target if isinstance(made, Device) and self.target is not None else made
+
+    def fits(self, argument: Argument, value: Any) -> bool:
+        """Whether a value is one that an operator's kernels get for an argument."""
+        if value is None and argument.has_default and argument.default is None:
+            return True
+        return self.is_of(argument.type, value)
+
+    def is_of(self, type: Any, value: Any) -> bool:
+        if isinstance(type, OptionalType):
+            return value is None or self.is_of(type.elem, value)
+        if isinstance(type, ListType):
+            if isinstance(value, (list, tuple)):
+                return all(self.is_of(type.elem, each) for each in value)
+            return type.size is not None and self.is_of(type.elem, value)
+        name = type.canonical
+        if isinstance(value, Ref):
+            return name in ("Tensor", "Generator") and bool(self.known(value, name))
+        return name in _KINDS and isinstance(value, _KINDS[name]) and _is_number_of(name, value)
+
+    # ---- what it takes and returns
+
+    def nested(self, data: Any) -> Nested:
+        found = row(data, frozenset({"structure", "leaves"}), "a structure")
+        structure = _structure(found["structure"], 0)
+        leaves = [
+            VALUE if leaf == "value" else _plain(row(leaf, frozenset({"constant"}), "a leaf")["constant"])
+            for leaf in elements(found["leaves"], "the leaves of a structure")
+        ]
+        need(len(leaves) == _leaves_of(structure), "a structure has not as many places as leaves")
+        return Nested(structure, leaves)
+
+
+_INTS = ("int", "SymInt", "DeviceIndex")
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(_INTS, int), "bool": bool, "SymBool": bool, "float": (int, float), "SymFloat": (int, float),
+    "complex": (int, float, complex), "Scalar": (bool, int, float, complex), "str": str, "Layout": str,
+    "MemoryFormat": str, "ScalarType": DType, "Device": Device, "Generator": Generator,
+}  # fmt: skip
+
+
+def _is_number_of(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return name in ("bool", "SymBool", "Scalar")
+    return name not in _INTS or -(1 << 63) <= value < 1 << 63
+
+
+def _is_output(type: Any, outputs: Any) -> bool:
+    """Whether numbers of values stand where a return of this type has tensors; None stands for what was written or is none."""
+    if outputs is None:
+        return not isinstance(type, TupleType)
+    if isinstance(type, TupleType):
+        good = isinstance(outputs, tuple) and len(outputs) == len(type.elems)
+        return good and all(_is_output(*each) for each in zip(type.elems, outputs, strict=True))
+    if type.is_list:
+        return isinstance(outputs, (list, tuple)) and all(each is None or isinstance(each, Ref) for each in outputs)
+    return isinstance(outputs, Ref) and type.is_tensor_like
+
+
+def _operator(name: Any) -> Operator:
+    need(
+        isinstance(name, str) and _OPERATOR.fullmatch(name) is not None, f"{shown(name)} is not the name of an operator"
+    )
+    namespace = name.partition("::")[0]
+    if namespace != "aten":
+        plugins.require_namespace(namespace)
+    return REGISTRY.find(name)
+
+
+def _plain(value: Any) -> Any:
+    """A value without tensors."""
+    need(not isinstance(value, list), "a list stands in the place of a value")
+    if not isinstance(value, dict):
+        return value
+    kind, inner = only(value)
+    if kind == "tuple":  # the keys of a dict may be tuples
+        return tuple([_plain(each) for each in elements(inner, "a tuple")])
+    made = plain_data.decode(kind, inner)
+    need(made is not NOT_PLAIN, f"it holds an object of kind {shown(kind)}")
+    return made
+
+
+def _structure(data: Any, depth: int) -> Any:
+    if data is None:
+        return LEAF
+    need(depth < DEEPEST, "it is nested too deep")
+    need(isinstance(data, dict) and bool(data), "a structure has no kind")
+    name = next(iter(data))
+    kind: Any = _result(data.get("type")) if name == "result" else KINDS.get(name)
+    if kind is None:
+        raise Damaged(f"a structure is of kind {shown(name)}")
+    branches = tuple([_structure(each, depth + 1) for each in elements(data[name], "a structure")])
+    keys: tuple[Any, ...] = tuple(range(len(branches)))
+    if issubclass(kind, dict):
+        keys = tuple([_plain(key) for key in elements(data.get("keys"), "the keys of a dict")])
+        need(len(set(keys)) == len(keys) == len(branches), "a dict has not as many keys as values")
+    elif name == "result":
+        need(len(branches) == len(kind._fields), f"a result of {kind.__name__} has other values")
+    return Structure(kind, keys, branches)
+
+
+def _result(name: Any) -> type[return_types.ReturnType]:
+    try:
+        return return_types.standard(name if isinstance(name, str) else "__")
+    except AttributeError:
+        raise Damaged(f"{shown(name)} is not the name of a result") from None
+
+
+def _leaves_of(structure: Any) -> int:
+    return 1 if structure is LEAF else sum([_leaves_of(branch) for branch in structure.branches])
+
+
+def _check_signature(signature: Nested, inputs: int) -> None:
+    """What a graph is called with is a list of positional arguments and a dict of those by name."""
+    call = signature.structure
+    both = call is not LEAF and call.kind is list and len(call.branches) == 2 and LEAF not in call.branches
+    need(both and [b.kind for b in call.branches] == [tuple, dict], "its signature is not that of a function")
+    need(all(isinstance(key, str) for key in call.branches[1].keys), "its signature is not that of a function")
+    need(sum(leaf is VALUE for leaf in signature.leaves) == inputs, "its signature has not as many tensors as inputs")
