@@ -7,12 +7,7 @@ cached. Any change to the registry clears the caches that it can affect under th
 from __future__ import annotations
 
 from turnout.config.installed import installed
-from turnout.errors import (
-    ArgumentError,
-    CallError,
-    NoKernelError,
-    StaleOperatorError,
-)
+from turnout.errors import ArgumentError, CallError, NoKernelError, StaleOperatorError
 from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
 from turnout.operators.kernels import Kernel, bind

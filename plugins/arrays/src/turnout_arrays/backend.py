@@ -16,6 +16,7 @@ from turnout.dtypes import DTYPES, DType
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.errors.failures import no_room
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -101,16 +102,18 @@ class ArrayBackend(TensorBackend):
     def _memory(self, shape: Ints | int, native: Any) -> Any:
         try:
             return self.xp.empty(shape, native)
-        except ValueError as error:  # too many dims, or more bytes than addresses
-            said = list(shape) if isinstance(shape, tuple) else [shape]
-            raise ShapeError(f"no memory on {self.device_type} can have shape {said}: {error}") from None
+        except (ValueError, OverflowError, MemoryError) as error:
+            said = shape if isinstance(shape, tuple) else (shape,)
+            if len(said) > DIMS:
+                raise ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(said)}") from None
+            raise no_room(self.device_type, said, self._dtypes[native]) from error
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.itemsize
         steps = tuple([s * itemsize for s in strides])
         try:  # succeeds nearly always; reading root's flags first would cost 100 ns of 600
             return self.xp.ndarray(shape, root.dtype, root, offset * itemsize, steps)
-        except (BufferError, TypeError, ValueError):
+        except (BufferError, OverflowError, TypeError, ValueError):
             return self._strided_otherwise(root, shape, strides, offset)
 
     def _strided_otherwise(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
@@ -165,6 +168,9 @@ class ArrayBackend(TensorBackend):
         except self.xp.exceptions.TooHardError:
             return False
 
+    def is_read_only(self, array: Any) -> bool:
+        return not getattr(array.flags, "writeable", True)
+
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
@@ -180,6 +186,8 @@ class ArrayBackend(TensorBackend):
         try:
             target.fill(value)
         except (OverflowError, ValueError):  # an integer that does not fit wraps around
+            if self.is_read_only(target):
+                raise
             if isinstance(value, float):
                 raise ArgumentError(f"fill_: {value} cannot be converted to {self.dtype_of(target).name}") from None
             target.fill(self.xp.asarray(value).astype(target.dtype))

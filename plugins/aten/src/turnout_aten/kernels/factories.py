@@ -12,6 +12,7 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
+from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
@@ -206,7 +207,11 @@ def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
     if self.array.shape:
         check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
-    return _filled(self, value)
+    try:
+        return _filled(self, value)
+    except Exception as error:
+        retell(find_operator("aten::fill_.Scalar"), error, (self, value))
+        raise
 
 
 def zero_(ks: int, self: Tensor) -> Tensor:

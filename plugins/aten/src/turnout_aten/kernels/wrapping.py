@@ -15,6 +15,7 @@ from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
+from turnout_aten.errors.failures import retell
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -147,11 +148,15 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     empty = backend.empty
 
     def general(ks: int, *args: Any) -> Any:
-        result = as_result(s.shape(*args))
-        device = args[0].device if args[0].__class__ is Tensor else first_device(args)
-        arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
-        with backend.kernel_context():
-            fn(*s.kernel_arguments(backend, args, result), *arrays)
+        try:
+            result = as_result(s.shape(*args))
+            device = args[0].device if args[0].__class__ is Tensor else first_device(args)
+            arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+            with backend.kernel_context():
+                fn(*s.kernel_arguments(backend, args, result), *arrays)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
         if len(arrays) == 1:
             return wrap(arrays[0], device)
         return tuple([wrap(array, device) for array in arrays])
@@ -261,28 +266,32 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
-        result = as_result(s.shape(*args))
-        out = result.outs[0]
-        if out.shape != target.shape:
-            raise ShapeError(
-                f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+        try:
+            result = as_result(s.shape(*args))
+            out = result.outs[0]
+            if out.shape != target.shape:
+                raise ShapeError(
+                    f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+                )
+            check_result_dtype(s.op, out, target)
+            if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
+                raise DTypeError(
+                    f"{s.op.qualified_name}: the result is real, but self is complex and cannot become real in place; "
+                    "call the variant that returns a new tensor"
+                )
+            check_writable(s.op, backend, target, args[1:])
+            array = target.array
+            direct = (
+                row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             )
-        check_result_dtype(s.op, out, target)
-        if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
-            raise DTypeError(
-                f"{s.op.qualified_name}: the result is real, but self is complex and cannot become real in place; "
-                "call the variant that returns a new tensor"
-            )
-        check_writable(s.op, backend, target, args[1:])
-        array = target.array
-        direct = (
-            row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
-        )
-        written = array if direct else backend.empty(out.shape, out.dtype, target.device)
-        with backend.kernel_context():
-            fn(*s.kernel_arguments(backend, args, result), written)
-            if written is not array:
-                backend.copy(array, written)
+            written = array if direct else backend.empty(out.shape, out.dtype, target.device)
+            with backend.kernel_context():
+                fn(*s.kernel_arguments(backend, args, result), written)
+                if written is not array:
+                    backend.copy(array, written)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
         return target
 
     if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
@@ -324,7 +333,10 @@ def wrapped({", ".join(["ks", *arguments])}):
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
         return general(ks, {", ".join(arguments)})
-    {first}_a[...] = array
+    try:
+        {first}_a[...] = array
+    except Exception as raised:  # the memory of self is read-only
+        return after(raised, general, ks, {", ".join(arguments)})
     return {first}
 """
     namespace = {
@@ -343,8 +355,11 @@ def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: l
     given = ", ".join([f"{a}_a" if a in tensors else a for a in arguments])
     return f"""\
         elif {" and ".join(alike)}:
-            with context():
-                kernel({given}, {first}_a)
+            try:
+                with context():
+                    kernel({given}, {first}_a)
+            except Exception as raised:  # the memory of self is read-only
+                return after(raised, general, ks, {", ".join(arguments)})
             return {first}"""
 
 
@@ -356,23 +371,29 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
     def wrapped(ks: int, *args: Any) -> Any:
         inputs, targets = args[: len(args) - count], args[len(args) - count :]
-        result = as_result(s.shape(*inputs))
-        written = []
-        for spec, target in zip(result.outs, targets, strict=True):
-            check_result_dtype(s.op, spec, target)
-            check_writable(s.op, backend, target, ())
-            resize_output(s.op, backend, target, spec.shape)
-            check_writable(s.op, backend, target, inputs)
-            direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
-            direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
-            written.append(
-                target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
-            )
-        with backend.kernel_context():
-            fn(*s.kernel_arguments(backend, inputs, result), *written)
-            for array, target in zip(written, targets, strict=True):
-                if array is not target.array:
-                    backend.copy(target.array, array)
+        try:
+            result = as_result(s.shape(*inputs))
+            written = []
+            for spec, target in zip(result.outs, targets, strict=True):
+                check_result_dtype(s.op, spec, target)
+                check_writable(s.op, backend, target, ())
+                resize_output(s.op, backend, target, spec.shape)
+                check_writable(s.op, backend, target, inputs)
+                direct = (
+                    backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
+                )
+                direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
+                written.append(
+                    target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
+                )
+            with backend.kernel_context():
+                fn(*s.kernel_arguments(backend, inputs, result), *written)
+                for array, target in zip(written, targets, strict=True):
+                    if array is not target.array:
+                        backend.copy(target.array, array)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
         return targets[0] if count == 1 else targets
 
     return wrapped
@@ -441,11 +462,15 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
 
     def wrapped(ks: int, *args: Any) -> Any:
-        for i in mutated:
-            if isinstance(args[i], Tensor):
-                check_writable(op, backend, args[i], ())
-        with backend.kernel_context():
-            made = fn(*[to_array(backend, value) for value in args])
+        try:
+            for i in mutated:
+                if isinstance(args[i], Tensor):
+                    check_writable(op, backend, args[i], ())
+            with backend.kernel_context():
+                made = fn(*[to_array(backend, value) for value in args])
+        except Exception as error:
+            retell(op, error, args)
+            raise
         if mutated:
             targets = tuple(args[i] for i in mutated)
             return targets[0] if len(schema.returns) == 1 else targets if schema.returns else None

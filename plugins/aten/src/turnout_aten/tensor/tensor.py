@@ -329,13 +329,13 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __len__(self) -> int:
         if not self.array.shape:
-            raise TypeError("len() of a 0-dim tensor")
+            raise CallError("len() of a 0-dim tensor")
         length: int = self.array.shape[0]
         return length
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.array.shape:
-            raise TypeError("iteration over a 0-dim tensor")
+            raise CallError("iteration over a 0-dim tensor")
         return iter([self[i] for i in range(self.array.shape[0])])
 
     def __bool__(self) -> bool:
@@ -356,7 +356,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __index__(self) -> int:
         if self.shape != () or self.dtype.category >= FLOAT:
-            raise TypeError("only 0-dim integer tensors can be used as an index")
+            raise CallError("only 0-dim integer tensors can be used as an index")
         return int(self.item())
 
     def __hash__(self) -> int:
