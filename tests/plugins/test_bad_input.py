@@ -65,9 +65,7 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("x.gather(0, i)", DimError, "gather: index 9 is out of bounds for a dimension of size 3"),
     ("x.scatter(0, i, 1.0)", DimError, "scatter: index 9 is out of bounds for a dimension of size 3"),
     ("x.index_select(0, i[0])", DimError, "index_select: index 9 is out of bounds for a dimension of size 3"),
-    ("x[i]", DimError, "aten::index.Tensor: index 9 is out of bounds for axis 0 with size 3\n"
-     "  arguments  self: Tensor float32 [3, 4] on cpu, indices[0]: Tensor int64 [1, 2] on cpu\n"
-     "  to fix     check the values and shapes of these arguments"),
+    ("x[i]", DimError, "aten::index.Tensor: index 9 is out of bounds for axis 0 with size 3\n  arguments  self: Tensor float32 [3, 4] on cpu, indices[0]: Tensor int64 [1, 2] on cpu\n  to fix     check the values and shapes of these arguments"),
     ("F.one_hot(-i)", ShapeError, "one_hot: a class index is negative"),
     ("turnout.bincount(-i[0])", ArgumentError, "bincount: values must not be negative, got -9"),
     # values

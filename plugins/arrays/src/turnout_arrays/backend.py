@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType
+from turnout.dtypes import DTYPES, DType, bfloat16
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.failures import no_room
@@ -242,7 +243,12 @@ class ArrayBackend(TensorBackend):
 
     def dlpack(self, array: Any, options: dict[str, Any]) -> Any:
         """The array's DLPack capsule. `options` are those of `__dlpack__` that the caller gave."""
-        return array.__dlpack__(**options)
+        if array.dtype.kind != "V":
+            return array.__dlpack__(**options)
+        # Array modules do not export bfloat16: export integers of the same size, then name the type.
+        capsule = array.view("u2").__dlpack__(**options)
+        dlpack_type(capsule).code = BFLOAT
+        return capsule
 
     def dlpack_device(self, array: Any) -> tuple[int, int]:
         """The array's DLPack device."""
@@ -251,7 +257,9 @@ class ArrayBackend(TensorBackend):
 
     def from_dlpack(self, value: Any) -> Any:
         """An array over the memory of a DLPack exporter."""
-        return self.xp.from_dlpack(value)
+        exporter = Exporter(value)
+        array = self.xp.from_dlpack(exporter)
+        return array.view(self.native_dtype(bfloat16)) if exporter.is_bfloat16 else array
 
     # ---- random numbers
 

@@ -6,7 +6,7 @@ length of their selection depends on values, so their indices are computed here,
 
 from __future__ import annotations
 
-from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.shapes.extents import broadcast, expands_to, layout, wrap_dim
@@ -87,13 +87,18 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
 
 def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
     """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
-    plain, _ = _plain_indices(self, indices)
-    if values.dtype is not self.dtype:
+    plain, masks = _plain_indices(self, indices)
+    # One number written by one mask is converted, like that of masked_fill.
+    one = masks and values.numel() == 1 and not accumulate and sum([i is not None for i in indices]) == 1
+    if values.dtype is not self.dtype and not (
+        one and (values.dtype.category != COMPLEX or self.dtype.category == COMPLEX)
+    ):
         raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
     selected = _indexed_shape(self, plain)
     if not expands_to(values.array.shape, selected):
         raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
-    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), None, {"indices": plain})
+    casts = {"values": self.dtype} if values.dtype is not self.dtype else None
+    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), casts, {"indices": plain})
 
 
 # ---- along one dim

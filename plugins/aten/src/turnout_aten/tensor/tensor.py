@@ -369,7 +369,13 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return bool(found.any().item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.shape == () and spec else repr(self)
+        if self.shape == () and not self.is_meta and (spec or self.__class__ is Tensor):
+            return format(self.item(), spec)
+        if spec:
+            raise CallError(
+                f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()"
+            )
+        return repr(self)
 
 
 def wrapping_lines(
