@@ -115,6 +115,8 @@ def index_put(
     """self with values at self[indices]."""
     if out is not self:
         copy(out, self)
+    if not out.size or any(index is not None and not index.size for index in indices):
+        return  # nothing is written, so no index is wrong
     picks = Indexed(out, indices)
     whole, picked = picks.parts(broadcast_strides(values, picks.shape))
     nowhere, still = (0,) * len(picks.whole), (0,) * len(picks.picked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import COMPLEX, DType, get_default_dtype
+from turnout.dtypes import COMPLEX, DType, bool_, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.errors.failures import retell
@@ -75,6 +75,8 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
 
 def _filled(made: Tensor, value: Any) -> Tensor:
     """Fill `made` with one value; returns it."""
+    if made.dtype is bool_:
+        value = bool(value)
     if value.__class__ is complex and made.dtype.category != COMPLEX:
         raise DTypeError(f"a complex number cannot be written into a {made.dtype.name} tensor")
     made.device.backend.fill(made.array, value)

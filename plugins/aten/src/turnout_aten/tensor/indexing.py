@@ -40,10 +40,13 @@ def get(tensor: Tensor, index: Any) -> Tensor:
 def set(tensor: Tensor, index: Any, value: Any) -> None:
     """`tensor[index] = value`, in place. `value` is a number, or a tensor that expands to the shape of `tensor[index]`.
 
-    Raises as `get` does, ShapeError for a value that does not fit, CallError for one that is neither a number nor a tensor.
+    x[True] = value writes everything, and x[False] = value nothing, whatever the value. Raises as `get` does, ShapeError for a
+    value that does not fit, CallError for one that is neither a number nor a tensor.
     """
-    if index is True or index is False:
-        index = None if index else slice(0, 0)  # x[True] is all of x with one more dim, x[False] nothing
+    if index is False:
+        return
+    if index is True:
+        index = None
     viewed, tensors = _apply(tensor, index)
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float, complex)):
