@@ -111,18 +111,17 @@ def select(shape: Shape, items: tuple[Any, ...]) -> Selection:
 
 def _gathered(axes: list[list[int]], arrays: dict[int, tuple[Shape, list[int]]], offset: int) -> Selection:
     chosen = broadcast(*[shape for shape, _ in arrays.values()])
-    for axis, (_, values) in arrays.items():
-        if 0 not in chosen and any(not -len(axes[axis]) <= v < len(axes[axis]) for v in values):
-            raise WrongIndexError("out of range")
-        if not axes[axis] and 0 not in chosen:
-            raise WrongIndexError("nothing to select from")
+    if 0 not in chosen and any(not axes[axis] for axis in arrays):
+        raise WrongIndexError("nothing to select from")
     first, last = min(arrays), max(arrays)
     lead = first if len(arrays) == last - first + 1 else 0
     kept = [axis for axis in range(len(axes)) if axis not in arrays]
     lengths = [len(axes[axis]) for axis in kept]
     shape = (*lengths[:lead], *chosen, *lengths[lead:])
-    if 0 in shape:
+    if 0 in shape:  # nothing is selected, so no index is wrong
         return Selection([], shape, False)
+    if any(not -len(axes[axis]) <= v < len(axes[axis]) for axis, (_, values) in arrays.items() for v in values):
+        raise WrongIndexError("out of range")
     places = []
     for at in row_major(shape):
         inner = at[lead : lead + len(chosen)]
