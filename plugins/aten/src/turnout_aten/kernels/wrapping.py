@@ -74,7 +74,7 @@ class Structured:
     precomputed argument name -> the names that replace it for the kernel; "" -> additional names
     """
 
-    __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
+    __slots__ = ("dtype_at", "names", "op", "outs", "precomputed", "shape", "tensors")
 
     def __init__(self, op: Operator, shape: ShapeFunction, precomputed: Mapping[str, tuple[str, ...]]) -> None:
         self.op = op
@@ -85,6 +85,14 @@ class Structured:
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
         self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
+        self.dtype_at = (
+            self.names.index("dtype") if getattr(shape, "dtype_of_out", False) and "dtype" in self.names else None
+        )
+
+    def inputs_for(self, target: Tensor, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, with the dtype of the tensor that is written where this decides."""
+        at = self.dtype_at
+        return args if at is None or args[at] is not None else (*args[:at], target.dtype, *args[at + 1 :])
 
     def kernel_arguments(self, backend: TensorBackend, args: Sequence[Any], result: Result) -> list[Any]:
         """The kernel's positional arguments before the outputs: arrays, converted if the shape function says so."""
@@ -267,6 +275,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
         try:
+            args = s.inputs_for(target, args)
             result = as_result(s.shape(*args))
             out = result.outs[0]
             if out.shape != target.shape:
@@ -372,11 +381,20 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     def wrapped(ks: int, *args: Any) -> Any:
         inputs, targets = args[: len(args) - count], args[len(args) - count :]
         try:
+            inputs = s.inputs_for(targets[0], inputs)
             result = as_result(s.shape(*inputs))
-            written = []
             for spec, target in zip(result.outs, targets, strict=True):
                 check_result_dtype(s.op, spec, target)
                 check_writable(s.op, backend, target, ())
+                if row.pointwise and target.shape != spec.shape and any(target is value for value in inputs):
+                    raise ShapeError(
+                        f"{s.op.qualified_name}: an output of shape {list(target.shape)} that is an input too cannot hold the "
+                        f"result of shape {list(spec.shape)}"
+                    )
+            # Before outputs are resized, for one of them may be an input.
+            arguments = s.kernel_arguments(backend, inputs, result)
+            written = []
+            for spec, target in zip(result.outs, targets, strict=True):
                 resize_output(s.op, backend, target, spec.shape)
                 check_writable(s.op, backend, target, inputs)
                 direct = (
@@ -387,7 +405,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                     target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
                 )
             with backend.kernel_context():
-                fn(*s.kernel_arguments(backend, inputs, result), *written)
+                fn(*arguments, *written)
                 for array, target in zip(written, targets, strict=True):
                     if array is not target.array:
                         backend.copy(target.array, array)

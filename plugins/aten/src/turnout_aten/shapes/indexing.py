@@ -142,6 +142,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     if len(picked) > 1:
         raise DimError(f"index_select: 'index' must have one dimension, got shape {list(picked)}")
     if not shape:
+        if picked and picked[0] != 1:
+            raise DimError(f"index_select: 'index' must have one element for a 0-dim tensor, got shape {list(picked)}")
         return Out((), self.dtype, exact=True)
     return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype, exact=True)
 
