@@ -93,7 +93,7 @@ def partly_overlap(a: ClArray, b: ClArray) -> bool:
     """Whether two arrays share some but not all of their elements, or the same ones in another order."""
     if a.buffer is not b.buffer or not a.size or not b.size:
         return False
-    if _layout(a) == _layout(b):
+    if a.shape == b.shape and _layout(a) == _layout(b):
         return False
     first, second = _reach(a), _reach(b)
     if first[1] < second[0] or second[1] < first[0]:

@@ -104,6 +104,8 @@ class Indexed:
 
 def index(self: ClArray, indices: Sequence[ClArray | None], out: ClArray) -> None:
     """self[indices]."""
+    if not out.size:
+        return  # nothing is read, so no index is wrong
     picks = Indexed(self, indices)
     found = (*(0,) * picks.before, *picks.found.strides, *(0,) * (len(picks.whole) - picks.before))
     take(self, picks.spread(picks.array_strides), picks.found, found, out)

@@ -395,7 +395,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             arguments = s.kernel_arguments(backend, inputs, result)
             written = []
             for spec, target in zip(result.outs, targets, strict=True):
-                resize_output(s.op, backend, target, spec.shape)
+                resize_output(s.op, backend, target, spec.shape, spec.strides)
                 check_writable(s.op, backend, target, inputs)
                 direct = (
                     backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
@@ -452,8 +452,10 @@ def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs:
                 )
 
 
-def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...]) -> None:
-    """Resize an output to the result's shape. Warns if it had elements of another shape."""
+def resize_output(
+    op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+) -> None:
+    """Resize an output to the result's shape, laid out with its strides. Warns if it had elements of another shape."""
     if target.shape == shape:
         return
     if target.numel():
@@ -466,6 +468,8 @@ def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: t
             stacklevel=2,
         )
     target.resize_(shape)
+    if strides is not None:
+        target.as_strided_(shape, strides)
 
 
 # ---- other array kernels

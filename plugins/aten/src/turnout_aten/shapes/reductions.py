@@ -53,11 +53,13 @@ def prod_dim(self: Tensor, dim: int, keepdim: bool = False, dtype: DType | None 
     return sum_dims(self, (dim,), keepdim, dtype)
 
 
+@in_dtype_of_out
 def mean(self: Tensor, dtype: DType | None = None) -> Out | Result:
     """The mean of everything."""
     return mean_dims(self, None, False, dtype)
 
 
+@in_dtype_of_out
 def mean_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
     """Float and complex tensors, or any with a float `dtype`."""
     given = self.dtype
