@@ -83,6 +83,14 @@ class DimError(TurnoutError, IndexError, RuntimeError):
     """A dimension or index out of range, for which PyTorch raises IndexError or RuntimeError."""
 
 
+class OutOfMemoryError(TurnoutError, MemoryError, RuntimeError):
+    """A device has no room for an array of this `shape` and `dtype`; they are None where it does not say for which."""
+
+    shape: tuple[int, ...] | None = None
+    dtype: object = None
+    operator: str | None = None
+
+
 class AliasError(TurnoutError, RuntimeError):
     """A write that views, overlap or saved tensors forbid."""
 

@@ -82,14 +82,8 @@ def empty_list(op: Operator, argument: str) -> str:
     return f"{op.qualified_name}: argument '{argument}' needs at least one tensor, got an empty list"
 
 
-def _mixing(device_types: list[str]) -> str:
-    listed = " or ".join(device_types)
-    return f"; only 0-dim tensors on {listed} mix with another device" if device_types else ""
-
-
 def two_devices(op: Operator, named: list[tuple[str, Any]], mixing: list[str]) -> str:
     """Tensors of two devices in one call."""
     listed = ", ".join(f"{name} on {device}" for name, device in named)
-    return (
-        f"{op.qualified_name}: tensors on two devices: {listed}\n  to fix  move one with .to(device){_mixing(mixing)}"
-    )
+    mix = f"; only 0-dim tensors on {' or '.join(mixing)} mix with another device" if mixing else ""
+    return f"{op.qualified_name}: tensors on two devices: {listed}\n  to fix  move one with .to(device){mix}"

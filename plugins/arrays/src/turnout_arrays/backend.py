@@ -12,10 +12,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType
+from turnout.dtypes import DTYPES, DType, bfloat16
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_aten.errors.failures import no_room
 
 if TYPE_CHECKING:
     from turnout.registry import Registrations
@@ -101,16 +103,18 @@ class ArrayBackend(TensorBackend):
     def _memory(self, shape: Ints | int, native: Any) -> Any:
         try:
             return self.xp.empty(shape, native)
-        except ValueError as error:  # too many dims, or more bytes than addresses
-            said = list(shape) if isinstance(shape, tuple) else [shape]
-            raise ShapeError(f"no memory on {self.device_type} can have shape {said}: {error}") from None
+        except (ValueError, OverflowError, MemoryError) as error:
+            said = shape if isinstance(shape, tuple) else (shape,)
+            if len(said) > DIMS:
+                raise ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(said)}") from None
+            raise no_room(self.device_type, said, self._dtypes[native]) from error
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.itemsize
         steps = tuple([s * itemsize for s in strides])
         try:  # succeeds nearly always; reading root's flags first would cost 100 ns of 600
             return self.xp.ndarray(shape, root.dtype, root, offset * itemsize, steps)
-        except (BufferError, TypeError, ValueError):
+        except (BufferError, OverflowError, TypeError, ValueError):
             return self._strided_otherwise(root, shape, strides, offset)
 
     def _strided_otherwise(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
@@ -165,6 +169,9 @@ class ArrayBackend(TensorBackend):
         except self.xp.exceptions.TooHardError:
             return False
 
+    def is_read_only(self, array: Any) -> bool:
+        return not getattr(array.flags, "writeable", True)
+
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
@@ -180,6 +187,8 @@ class ArrayBackend(TensorBackend):
         try:
             target.fill(value)
         except (OverflowError, ValueError):  # an integer that does not fit wraps around
+            if self.is_read_only(target):
+                raise
             if isinstance(value, float):
                 raise ArgumentError(f"fill_: {value} cannot be converted to {self.dtype_of(target).name}") from None
             target.fill(self.xp.asarray(value).astype(target.dtype))
@@ -234,7 +243,12 @@ class ArrayBackend(TensorBackend):
 
     def dlpack(self, array: Any, options: dict[str, Any]) -> Any:
         """The array's DLPack capsule. `options` are those of `__dlpack__` that the caller gave."""
-        return array.__dlpack__(**options)
+        if array.dtype.kind != "V":
+            return array.__dlpack__(**options)
+        # Array modules do not export bfloat16: export integers of the same size, then name the type.
+        capsule = array.view("u2").__dlpack__(**options)
+        dlpack_type(capsule).code = BFLOAT
+        return capsule
 
     def dlpack_device(self, array: Any) -> tuple[int, int]:
         """The array's DLPack device."""
@@ -243,7 +257,9 @@ class ArrayBackend(TensorBackend):
 
     def from_dlpack(self, value: Any) -> Any:
         """An array over the memory of a DLPack exporter."""
-        return self.xp.from_dlpack(value)
+        exporter = Exporter(value)
+        array = self.xp.from_dlpack(exporter)
+        return array.view(self.native_dtype(bfloat16)) if exporter.is_bfloat16 else array
 
     # ---- random numbers
 

@@ -29,12 +29,12 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
 
 
 def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The optional index tensors of `index`; None is a whole dim. Raises IndexError where the array module would wrap around."""
+    """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
     if getattr(xp, "wraps_indices", False):
         for index, length in zip(indices, shape, strict=False):
             if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
                 wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
-                raise IndexError(f"index {wrong} is out of bounds for a dimension of size {length}")
+                raise DimError(f"index: index {wrong} is out of bounds for a dimension of size {length}")
     return tuple(slice(None) if index is None else index for index in indices)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.errors import DimError
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.wrapping import SAME, Row
@@ -98,7 +99,7 @@ def likelihood(xp: Any) -> Table:
         counts = target != ignore_index
         wrong = counts & ((target < 0) | (target >= rows.shape[1]))
         if target.size and bool(xp.any(wrong)):
-            raise IndexError(f"nll_loss: target {int(target[wrong][0])} is out of bounds for {rows.shape[1]} classes")
+            raise DimError(f"nll_loss: target {int(target[wrong][0])} is out of bounds for {rows.shape[1]} classes")
         safe = xp.where(counts, target, 0).astype(xp.int64)
         weights = xp.ones(safe.shape, rows.dtype) if weight is None else weight[safe]
         places = along(xp, (rows.shape[0], 1), 1, safe.reshape(-1, 1))

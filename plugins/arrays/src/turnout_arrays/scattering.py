@@ -31,9 +31,11 @@ def kernels(xp: Any) -> Table:
     """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
 
     def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
-        places = tuple_of(xp, indices, self.shape)
         if out is not self:
             store(xp, out, self)
+        if not out.size or any(index is not None and not index.size for index in indices):
+            return out  # nothing is written, so no index is wrong
+        places = tuple_of(xp, indices, self.shape)
         if accumulate:
             xp.add.at(out, places, values)
         else:

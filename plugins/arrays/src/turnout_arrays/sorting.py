@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.wrapping import Row
 
@@ -65,7 +66,7 @@ def searching(xp: Any) -> Table:
         if sorter is not None:
             bounds = sorted_sequence.shape[-1]
             if sorter.size and (int(sorter.min()) < 0 or int(sorter.max()) >= bounds):
-                raise IndexError(f"searchsorted: sorter has an index out of bounds for {bounds} elements")
+                raise DimError(f"searchsorted: sorter has an index out of bounds for {bounds} elements")
             sorted_sequence = xp.take_along_axis(sorted_sequence, sorter, -1)
         sequence = widen(xp, sorted_sequence)
         values = widen(xp, xp.asarray(self))
@@ -116,7 +117,7 @@ def counting(xp: Any) -> Table:
         for n in first.shape[1:]:
             size *= n
         if not size and self.shape[dim]:
-            raise ValueError("unique: slices of an empty array cannot be compared")
+            raise ShapeError("unique: slices of an empty array cannot be compared")
         return first, first.reshape(first.shape[0], size)
 
     def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
@@ -155,13 +156,15 @@ def counting(xp: Any) -> Table:
 
     def bincount(self: Any, weights: Any, minlength: int) -> Any:
         if len(self.shape) != 1 or self.dtype.kind not in "iu":
-            raise ValueError(f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}")
+            raise ArgumentError(
+                f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}"
+            )
         if minlength < 0:
-            raise ValueError(f"bincount: minlength must not be negative, got {minlength}")
+            raise ArgumentError(f"bincount: minlength must not be negative, got {minlength}")
         if self.size and int(self.min()) < 0:
-            raise ValueError(f"bincount: values must not be negative, got {int(self.min())}")
+            raise ArgumentError(f"bincount: values must not be negative, got {int(self.min())}")
         if weights is not None and weights.shape != self.shape:
-            raise ValueError(f"bincount: weights must have shape {list(self.shape)}, got {list(weights.shape)}")
+            raise ArgumentError(f"bincount: weights must have shape {list(self.shape)}, got {list(weights.shape)}")
         made = xp.bincount(self.astype(xp.int64), None if weights is None else widen(xp, weights), minlength)
         single = weights is not None and weights.dtype == xp.float32
         return made.astype(xp.float32 if single else xp.int64 if weights is None else xp.float64)

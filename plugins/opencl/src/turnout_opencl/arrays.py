@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from turnout_aten.errors.failures import no_room
+
 if TYPE_CHECKING:
     from turnout.dtypes import DType
     from turnout_opencl.devices import ClDevice
@@ -80,14 +82,18 @@ def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None =
     if strides is None:
         strides = row_major(shape)
     reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    return ClArray(place, place.allocate(reach * dtype.itemsize), shape, dtype, strides)
+    try:
+        buffer = place.allocate(reach * dtype.itemsize)
+    except MemoryError as error:
+        raise no_room("opencl", shape, dtype) from error
+    return ClArray(place, buffer, shape, dtype, strides)
 
 
 def partly_overlap(a: ClArray, b: ClArray) -> bool:
     """Whether two arrays share some but not all of their elements, or the same ones in another order."""
     if a.buffer is not b.buffer or not a.size or not b.size:
         return False
-    if _layout(a) == _layout(b):
+    if a.shape == b.shape and _layout(a) == _layout(b):
         return False
     first, second = _reach(a), _reach(b)
     if first[1] < second[0] or second[1] < first[0]:

@@ -9,10 +9,11 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, FLOAT, DType
-from turnout.errors import DeviceError, ShapeError
+from turnout.errors import DeviceError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import host_bytes as elements
 from turnout_opencl import arrays
@@ -100,6 +101,12 @@ class OpenCLBackend(TensorBackend):
 
     def partly_overlap(self, a: ClArray, b: ClArray) -> bool:
         return arrays.partly_overlap(a, b)
+
+    def error_kind(self, error: Exception) -> type[TurnoutError] | None:
+        """A driver finds out that memory is short when a kernel starts, too."""
+        if isinstance(error, cl.MemoryError):
+            return OutOfMemoryError
+        return DeviceError if isinstance(error, cl.Error) else None
 
     # ---- values
 

@@ -45,12 +45,15 @@ class ClDevice:
         return TYPES[dtype].kind != "moved" and (self.double or dtype.name != "float64")
 
     def allocate(self, size: int) -> cl.Buffer:
-        """A new buffer of that many bytes, at least one. Raises DeviceError in a forked process."""
+        """A new buffer of that many bytes, at least one. Raises MemoryError without room, DeviceError in a forked process."""
         if _FORKED[0]:
             raise DeviceError(
                 "opencl cannot be used in a forked process: its driver's threads stayed behind; start it with the 'spawn' method"
             )
-        return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(size, 1))
+        try:
+            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(size, 1))
+        except (cl.Error, TypeError) as error:  # TypeError: more bytes than a size_t counts
+            raise MemoryError(f"{size} bytes: {error}") from error
 
     def kernel(self, template: str, dtype: DType, name: str) -> cl.Kernel:
         """A compiled kernel; the program is built when it is first needed. Needs the lock."""

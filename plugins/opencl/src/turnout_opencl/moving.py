@@ -104,6 +104,8 @@ class Indexed:
 
 def index(self: ClArray, indices: Sequence[ClArray | None], out: ClArray) -> None:
     """self[indices]."""
+    if not out.size:
+        return  # nothing is read, so no index is wrong
     picks = Indexed(self, indices)
     found = (*(0,) * picks.before, *picks.found.strides, *(0,) * (len(picks.whole) - picks.before))
     take(self, picks.spread(picks.array_strides), picks.found, found, out)
@@ -115,6 +117,8 @@ def index_put(
     """self with values at self[indices]."""
     if out is not self:
         copy(out, self)
+    if not out.size or any(index is not None and not index.size for index in indices):
+        return  # nothing is written, so no index is wrong
     picks = Indexed(out, indices)
     whole, picked = picks.parts(broadcast_strides(values, picks.shape))
     nowhere, still = (0,) * len(picks.whole), (0,) * len(picks.picked)

@@ -103,7 +103,9 @@ def divided(name: str) -> Kernel:
         if out.dtype.category == FLOAT:
             run_map(name, out, self, other)
             return
-        with_flag(out, lambda flag: run_map(name, out, self, other, flag=flag), _no_zero)
+        made = new_array(out.place, out.shape, out.dtype)  # a refused call leaves `out` as it was
+        with_flag(made, lambda flag: run_map(name, made, self, other, flag=flag), _no_zero)
+        copy(out, made)
 
     return kernel
 

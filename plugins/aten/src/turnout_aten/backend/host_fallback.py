@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.devices import Device
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY
+from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import preserved_strides
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
@@ -123,6 +124,9 @@ class _Trip:
                 f"{op.qualified_name}: no kernel for {self.home.backend.name}\n"
                 f"  a view cannot be made on {self.where} and copied back; the backend must have a kernel for this operator"
             )
+        for argument, value in zip(op.schema.arguments, self.args, strict=True):
+            if argument.is_write and isinstance(value, Tensor):
+                check_writable(op, value.device.backend, value, ())
         there = tuple(self._sent(a) for a in self.args)
         with _LOCK:
             _CALLS[op.qualified_name, self.home.type, self.where.type] += 1

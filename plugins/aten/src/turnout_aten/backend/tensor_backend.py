@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from turnout.dtypes import DType
+    from turnout.errors import TurnoutError
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout_aten.tensor.devices import TensorDevice
@@ -90,6 +91,14 @@ class TensorBackend(Backend):
     def partly_overlap(self, a: Any, b: Any) -> bool:
         """Whether two arrays share some but not all of their elements, or share all in another order."""
         return False
+
+    def is_read_only(self, array: Any) -> bool:
+        """Whether the array's memory must not be written. It is asked after a write has failed."""
+        return False
+
+    def error_kind(self, error: Exception) -> type[TurnoutError] | None:
+        """The class of Turnout's error for an exception of the backend's own library; None for Python's exceptions."""
+        return None
 
     # ---- values
 

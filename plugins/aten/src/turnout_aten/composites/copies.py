@@ -12,6 +12,8 @@ from turnout_aten import operators as aten
 from turnout_aten.kernels.factories import check_layout, place, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
+from turnout_aten.tensor.inference import mark
+from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -229,7 +231,11 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
-    """Change the shape in place: row-major from the same first element. Memory grows if needed; new elements are unspecified."""
+    """Change the shape in place: row-major from the same first element. New elements are unspecified.
+
+    # differs from torch: a tensor that outgrows its memory moves to a new one, and its views keep the old one. PyTorch's views
+    # follow it; here each tensor has an array of its own, and not all that share a memory are known.
+    """
     shape = tuple(size)
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
@@ -245,7 +251,10 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
             backend.copy(backend.strided(grown, (kept,), (1,), 0), backend.strided(root, (kept,), (1,), 0))
         root = grown
         if self.storage is not None:
-            self.storage.array = root
+            inference = self.is_inference()
+            self.storage, self.view_of = Storage(root, 0 if inference else self.storage.ver), None
+            if inference:
+                mark(self)
     self.array = backend.strided(root, shape, strides, offset)
     return self
 

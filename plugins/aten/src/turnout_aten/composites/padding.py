@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
     if mode in _MODES and 1 <= ndim <= 3 and self.ndim in (ndim + 1, ndim + 2):
         made = getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
         return made
-    raise NotImplementedError(
+    raise ArgumentError(
         f"pad: mode {mode!r} pads the last 1 to 3 dims of tensors with one or two more, got 'pad' {list(pad)} for "
         f"{self.ndim} dimensions"
     )

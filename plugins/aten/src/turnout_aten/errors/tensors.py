@@ -12,6 +12,14 @@ def fast_kernel_failed(name: str, device_type: str, error: Exception) -> str:
     )
 
 
+def list_as_tuple() -> str:
+    """An index that is a list of several indices."""
+    return (
+        "x[[...]] with lists, slices, None or tensors in the list is read as a tuple, an index for each dim\n"
+        "  to fix  write x[i, j] for a tuple, x[turnout.tensor(index)] for one index"
+    )
+
+
 def inference_saved() -> str:
     """A recorded call would save an inference tensor for its gradient."""
     return (

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import COMPLEX, DType, get_default_dtype
+from turnout.dtypes import COMPLEX, DType, bool_, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
+from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
@@ -74,6 +75,8 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
 
 def _filled(made: Tensor, value: Any) -> Tensor:
     """Fill `made` with one value; returns it."""
+    if made.dtype is bool_:
+        value = bool(value)
     if value.__class__ is complex and made.dtype.category != COMPLEX:
         raise DTypeError(f"a complex number cannot be written into a {made.dtype.name} tensor")
     made.device.backend.fill(made.array, value)
@@ -206,7 +209,11 @@ def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
     if self.array.shape:
         check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
-    return _filled(self, value)
+    try:
+        return _filled(self, value)
+    except Exception as error:
+        retell(find_operator("aten::fill_.Scalar"), error, (self, value))
+        raise
 
 
 def zero_(ks: int, self: Tensor) -> Tensor:

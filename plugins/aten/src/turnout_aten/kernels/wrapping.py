@@ -15,6 +15,7 @@ from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
+from turnout_aten.errors.failures import retell
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -73,7 +74,7 @@ class Structured:
     precomputed argument name -> the names that replace it for the kernel; "" -> additional names
     """
 
-    __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
+    __slots__ = ("dtype_at", "names", "op", "outs", "precomputed", "shape", "tensors")
 
     def __init__(self, op: Operator, shape: ShapeFunction, precomputed: Mapping[str, tuple[str, ...]]) -> None:
         self.op = op
@@ -84,6 +85,14 @@ class Structured:
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
         self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
+        self.dtype_at = (
+            self.names.index("dtype") if getattr(shape, "dtype_of_out", False) and "dtype" in self.names else None
+        )
+
+    def inputs_for(self, target: Tensor, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, with the dtype of the tensor that is written where this decides."""
+        at = self.dtype_at
+        return args if at is None or args[at] is not None else (*args[:at], target.dtype, *args[at + 1 :])
 
     def kernel_arguments(self, backend: TensorBackend, args: Sequence[Any], result: Result) -> list[Any]:
         """The kernel's positional arguments before the outputs: arrays, converted if the shape function says so."""
@@ -147,11 +156,15 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     empty = backend.empty
 
     def general(ks: int, *args: Any) -> Any:
-        result = as_result(s.shape(*args))
-        device = args[0].device if args[0].__class__ is Tensor else first_device(args)
-        arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
-        with backend.kernel_context():
-            fn(*s.kernel_arguments(backend, args, result), *arrays)
+        try:
+            result = as_result(s.shape(*args))
+            device = args[0].device if args[0].__class__ is Tensor else first_device(args)
+            arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+            with backend.kernel_context():
+                fn(*s.kernel_arguments(backend, args, result), *arrays)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
         if len(arrays) == 1:
             return wrap(arrays[0], device)
         return tuple([wrap(array, device) for array in arrays])
@@ -261,28 +274,33 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
-        result = as_result(s.shape(*args))
-        out = result.outs[0]
-        if out.shape != target.shape:
-            raise ShapeError(
-                f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+        try:
+            args = s.inputs_for(target, args)
+            result = as_result(s.shape(*args))
+            out = result.outs[0]
+            if out.shape != target.shape:
+                raise ShapeError(
+                    f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+                )
+            check_result_dtype(s.op, out, target)
+            if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
+                raise DTypeError(
+                    f"{s.op.qualified_name}: the result is real, but self is complex and cannot become real in place; "
+                    "call the variant that returns a new tensor"
+                )
+            check_writable(s.op, backend, target, args[1:])
+            array = target.array
+            direct = (
+                row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             )
-        check_result_dtype(s.op, out, target)
-        if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
-            raise DTypeError(
-                f"{s.op.qualified_name}: the result is real, but self is complex and cannot become real in place; "
-                "call the variant that returns a new tensor"
-            )
-        check_writable(s.op, backend, target, args[1:])
-        array = target.array
-        direct = (
-            row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
-        )
-        written = array if direct else backend.empty(out.shape, out.dtype, target.device)
-        with backend.kernel_context():
-            fn(*s.kernel_arguments(backend, args, result), written)
-            if written is not array:
-                backend.copy(array, written)
+            written = array if direct else backend.empty(out.shape, out.dtype, target.device)
+            with backend.kernel_context():
+                fn(*s.kernel_arguments(backend, args, result), written)
+                if written is not array:
+                    backend.copy(array, written)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
         return target
 
     if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
@@ -324,7 +342,10 @@ def wrapped({", ".join(["ks", *arguments])}):
         if failure is not None:
             return after(failure, general, ks, {", ".join(arguments)})
         return general(ks, {", ".join(arguments)})
-    {first}_a[...] = array
+    try:
+        {first}_a[...] = array
+    except Exception as raised:  # the memory of self is read-only
+        return after(raised, general, ks, {", ".join(arguments)})
     return {first}
 """
     namespace = {
@@ -343,8 +364,11 @@ def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: l
     given = ", ".join([f"{a}_a" if a in tensors else a for a in arguments])
     return f"""\
         elif {" and ".join(alike)}:
-            with context():
-                kernel({given}, {first}_a)
+            try:
+                with context():
+                    kernel({given}, {first}_a)
+            except Exception as raised:  # the memory of self is read-only
+                return after(raised, general, ks, {", ".join(arguments)})
             return {first}"""
 
 
@@ -356,23 +380,38 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
     def wrapped(ks: int, *args: Any) -> Any:
         inputs, targets = args[: len(args) - count], args[len(args) - count :]
-        result = as_result(s.shape(*inputs))
-        written = []
-        for spec, target in zip(result.outs, targets, strict=True):
-            check_result_dtype(s.op, spec, target)
-            check_writable(s.op, backend, target, ())
-            resize_output(s.op, backend, target, spec.shape)
-            check_writable(s.op, backend, target, inputs)
-            direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
-            direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
-            written.append(
-                target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
-            )
-        with backend.kernel_context():
-            fn(*s.kernel_arguments(backend, inputs, result), *written)
-            for array, target in zip(written, targets, strict=True):
-                if array is not target.array:
-                    backend.copy(target.array, array)
+        try:
+            inputs = s.inputs_for(targets[0], inputs)
+            result = as_result(s.shape(*inputs))
+            for spec, target in zip(result.outs, targets, strict=True):
+                check_result_dtype(s.op, spec, target)
+                check_writable(s.op, backend, target, ())
+                if row.pointwise and target.shape != spec.shape and any(target is value for value in inputs):
+                    raise ShapeError(
+                        f"{s.op.qualified_name}: an output of shape {list(target.shape)} that is an input too cannot hold the "
+                        f"result of shape {list(spec.shape)}"
+                    )
+            # Before outputs are resized, for one of them may be an input.
+            arguments = s.kernel_arguments(backend, inputs, result)
+            written = []
+            for spec, target in zip(result.outs, targets, strict=True):
+                resize_output(s.op, backend, target, spec.shape, spec.strides)
+                check_writable(s.op, backend, target, inputs)
+                direct = (
+                    backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
+                )
+                direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
+                written.append(
+                    target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
+                )
+            with backend.kernel_context():
+                fn(*arguments, *written)
+                for array, target in zip(written, targets, strict=True):
+                    if array is not target.array:
+                        backend.copy(target.array, array)
+        except Exception as error:
+            retell(s.op, error, args)
+            raise
         return targets[0] if count == 1 else targets
 
     return wrapped
@@ -413,8 +452,10 @@ def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs:
                 )
 
 
-def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...]) -> None:
-    """Resize an output to the result's shape. Warns if it had elements of another shape."""
+def resize_output(
+    op: Operator, backend: TensorBackend, target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+) -> None:
+    """Resize an output to the result's shape, laid out with its strides. Warns if it had elements of another shape."""
     if target.shape == shape:
         return
     if target.numel():
@@ -427,6 +468,8 @@ def resize_output(op: Operator, backend: TensorBackend, target: Tensor, shape: t
             stacklevel=2,
         )
     target.resize_(shape)
+    if strides is not None:
+        target.as_strided_(shape, strides)
 
 
 # ---- other array kernels
@@ -441,11 +484,15 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
 
     def wrapped(ks: int, *args: Any) -> Any:
-        for i in mutated:
-            if isinstance(args[i], Tensor):
-                check_writable(op, backend, args[i], ())
-        with backend.kernel_context():
-            made = fn(*[to_array(backend, value) for value in args])
+        try:
+            for i in mutated:
+                if isinstance(args[i], Tensor):
+                    check_writable(op, backend, args[i], ())
+            with backend.kernel_context():
+                made = fn(*[to_array(backend, value) for value in args])
+        except Exception as error:
+            retell(op, error, args)
+            raise
         if mutated:
             targets = tuple(args[i] for i in mutated)
             return targets[0] if len(schema.returns) == 1 else targets if schema.returns else None

@@ -82,8 +82,8 @@ def interpolate(
     name = (_SMOOTH if antialias else _MIXING).get((mode, ndim))
     if name is None:
         if mode not in _MODES:
-            raise NotImplementedError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
-        raise NotImplementedError(f"interpolate: mode {mode!r} does not resize {input.ndim} dimensions")
+            raise ArgumentError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+        raise ArgumentError(f"interpolate: mode {mode!r} does not resize {input.ndim} dimensions")
     return _upsampled(name, input, size, align, scales)
 
 

@@ -237,7 +237,7 @@ def embedding_bag(
             f"{list(per_sample_weights.shape)}"
         )
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}")
+        raise ArgumentError(f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}")
     if input.ndim == 2:
         if offsets is not None:
             raise ArgumentError("embedding_bag: a 2-dim input has one bag per row; omit offsets")

@@ -133,6 +133,43 @@ def _packed(shape: Ints, strides: Ints) -> Ints:
     return tuple(packed)
 
 
+def iterated_strides(shape: Ints, operands: Iterable[Ints]) -> Ints | None:
+    """The dense strides of a result in the order in which an iteration over its operands visits dims; None for row-major.
+
+    `operands` are strides over the dims of the result, 0 where an operand is repeated. The first operand that has a stride in
+    two dims decides their order.
+    """
+    given = tuple(operands)
+    order = list(reversed(range(len(shape))))
+    for i in range(1, len(order)):
+        moving = i
+        for other in reversed(range(i)):
+            verdict = _comes_later(shape, given, order[other], order[moving])
+            if verdict < 0:
+                break
+            if verdict > 0:
+                order[other], order[moving] = order[moving], order[other]
+                moving = other
+    strides = [1] * len(shape)
+    step = 1
+    for d in order:
+        strides[d] = step
+        step *= max(shape[d], 1)
+    made = tuple(strides)
+    return None if made == contiguous_strides(shape) else made
+
+
+def _comes_later(shape: Ints, operands: tuple[Ints, ...], a: int, b: int) -> int:
+    """1 if dim `a` has the larger stride, -1 if `b` has it, 0 if no operand tells."""
+    for strides in operands:
+        if strides[a] and strides[b]:
+            if strides[a] != strides[b]:
+                return 1 if strides[a] > strides[b] else -1
+            if shape[a] > shape[b]:
+                return 1
+    return 0
+
+
 def preserved_strides(tensor: Any) -> Ints | None:
     """The strides of a copy that keeps a tensor's layout: its own where dense, else None for row-major."""
     # Uses the tensor's method, not its backend's: an example inside vmap has strides, but no memory.

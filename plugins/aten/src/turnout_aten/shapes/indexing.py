@@ -6,10 +6,10 @@ length of their selection depends on values, so their indices are computed here,
 
 from __future__ import annotations
 
-from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
-from turnout_aten.shapes.extents import broadcast, expands_to, layout, wrap_dim
+from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, layout, wrap_dim
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -52,48 +52,76 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
     return found, masks
 
 
-def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, ...]:
-    """The shape of self[indices]: the broadcast shape of the index tensors replaces the indexed dims. If these are not adjacent,
-    it comes first."""
+def _selected(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """The shape of self[indices], and where the broadcast shape of the index tensors stands in it.
+
+    It replaces the indexed dims. If these are not adjacent, it comes first.
+    """
     shape: tuple[int, ...] = self.array.shape
     at = [d for d, index in enumerate(indices) if index is not None]
-    selected: tuple[int, ...] = ()
-    for d in at:
-        tensor = indices[d]
-        assert tensor is not None
-        try:
-            selected = broadcast(selected, tensor.array.shape)
-        except ShapeError:
-            raise DimError(
-                f"index: index tensors of shapes {', '.join(str(list(i.array.shape)) for i in indices if i is not None)} "
-                "do not broadcast"
-            ) from None
-        if shape[d] == 0 and 0 not in tensor.array.shape:
-            raise DimError(f"index: cannot select from dim {d} of shape {list(shape)}, which has length 0")
-    kept = tuple([n for d, n in enumerate(shape) if d not in at])
     if not at:
-        return shape
-    adjacent = at == list(range(at[0], at[-1] + 1))
-    lead = at[0] if adjacent else 0
-    return kept[:lead] + selected + kept[lead:]
+        return shape, 0, ()
+    chosen: tuple[int, ...] = ()
+    try:
+        for index in indices:
+            chosen = chosen if index is None else broadcast(chosen, index.array.shape)
+    except ShapeError:
+        raise DimError(
+            f"index: index tensors of shapes {', '.join(str(list(i.array.shape)) for i in indices if i is not None)} "
+            "do not broadcast"
+        ) from None
+    if 0 not in chosen:
+        for d in at:
+            if shape[d] == 0:
+                raise DimError(f"index: cannot select from dim {d} of shape {list(shape)}, which has length 0")
+    kept = tuple([n for d, n in enumerate(shape) if d not in at])
+    lead = at[0] if at[-1] - at[0] == len(at) - 1 else 0
+    return kept[:lead] + chosen + kept[lead:], lead, chosen
+
+
+def _selected_strides(
+    self: Tensor, indices: Sequence[Tensor | None], shape: tuple[int, ...], lead: int, chosen: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The strides of self[indices], which follow those of self and of the index tensors."""
+    strides = self.stride()
+    if len(chosen) < 2 and strides == contiguous_strides(self.array.shape):
+        return None
+    kept = tuple([s for d, s in enumerate(strides) if d >= len(indices) or indices[d] is None])
+    operands = [kept[:lead] + (0,) * len(chosen) + kept[lead:]]
+    for index in indices:
+        if index is not None:
+            own = (0,) * (len(chosen) - len(index.array.shape)) + index.stride()
+            lengths = (1,) * (len(chosen) - len(index.array.shape)) + index.array.shape
+            repeated = [0 if n == 1 != m else s for n, m, s in zip(lengths, chosen, own, strict=True)]
+            # An index tensor has dims of length 1 for those that it does not select.
+            before = [index.numel() if n == 1 else 0 for n in shape[:lead]]
+            after = [1 if n == 1 else 0 for n in shape[lead + len(chosen) :]]
+            operands.append((*before, *repeated, *after))
+    return iterated_strides(shape, operands)
 
 
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Out | Result:
     """self[indices]; None keeps a dim. The kernel gets integer index tensors only."""
     plain, masks = _plain_indices(self, indices)
-    out = Out(_indexed_shape(self, plain), self.dtype)
+    shape, lead, chosen = _selected(self, plain)
+    out = Out(shape, self.dtype, _selected_strides(self, plain, shape, lead, chosen))
     return Result(out, None, {"indices": plain}) if masks else out
 
 
 def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Result:
     """self with `values` written at the indices, expanded to the shape of self[indices]. The kernel gets integer indices only."""
-    plain, _ = _plain_indices(self, indices)
-    if values.dtype is not self.dtype:
+    plain, masks = _plain_indices(self, indices)
+    # One number written by one mask is converted, like that of masked_fill.
+    one = masks and values.numel() == 1 and not accumulate and sum([i is not None for i in indices]) == 1
+    if values.dtype is not self.dtype and not (
+        one and (values.dtype.category != COMPLEX or self.dtype.category in (BOOL, COMPLEX))
+    ):
         raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
-    selected = _indexed_shape(self, plain)
+    selected, _, _ = _selected(self, plain)
     if not expands_to(values.array.shape, selected):
         raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
-    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), None, {"indices": plain})
+    casts = {"values": self.dtype} if values.dtype is not self.dtype else None
+    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), casts, {"indices": plain})
 
 
 # ---- along one dim
@@ -114,6 +142,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     if len(picked) > 1:
         raise DimError(f"index_select: 'index' must have one dimension, got shape {list(picked)}")
     if not shape:
+        if picked and picked[0] != 1:
+            raise DimError(f"index_select: 'index' must have one element for a 0-dim tensor, got shape {list(picked)}")
         return Out((), self.dtype, exact=True)
     return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype, exact=True)
 

@@ -6,7 +6,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout_aten.dtypes import promote_types
 from turnout_aten.shapes.extents import numel, reduced, wrap_dim, wrap_dims
-from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.shapes.specs import Out, Result, in_dtype_of_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,14 @@ def sum_dtype(given: DType, dtype: DType | None) -> DType:
     return given if given.category >= FLOAT else int64
 
 
+@in_dtype_of_out
 def total(self: Tensor, dtype: DType | None = None) -> Out | Result:
     """sum or prod of everything; integers and bools in int64 unless `dtype` says otherwise."""
     given = self.dtype
     return _answer(self, (), sum_dtype(given, dtype), given)
 
 
+@in_dtype_of_out
 def sum_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
     """total over some dims, all of them for None and []."""
     given = self.dtype
@@ -45,16 +47,19 @@ def sum_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None
     return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), sum_dtype(given, dtype), given)
 
 
+@in_dtype_of_out
 def prod_dim(self: Tensor, dim: int, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
     """The product over one dim."""
     return sum_dims(self, (dim,), keepdim, dtype)
 
 
+@in_dtype_of_out
 def mean(self: Tensor, dtype: DType | None = None) -> Out | Result:
     """The mean of everything."""
     return mean_dims(self, None, False, dtype)
 
 
+@in_dtype_of_out
 def mean_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
     """Float and complex tensors, or any with a float `dtype`."""
     given = self.dtype

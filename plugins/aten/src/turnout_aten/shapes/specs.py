@@ -55,3 +55,9 @@ class Result:
 def as_result(answer: Out | tuple[Out, ...] | Result) -> Result:
     """Any answer of a shape function as a `Result`."""
     return answer if isinstance(answer, Result) else Result(answer)
+
+
+def in_dtype_of_out(shape: Any) -> Any:
+    """Mark a shape function: an output that is given, or self in place, decides the dtype unless `dtype` does."""
+    shape.dtype_of_out = True
+    return shape

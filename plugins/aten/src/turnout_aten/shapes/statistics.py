@@ -6,7 +6,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64
 from turnout.errors import ArgumentError, DimError, DTypeError
 from turnout_aten.shapes.extents import layout, reduced, wrap_dim
 from turnout_aten.shapes.reductions import sum_dtype
-from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.shapes.specs import Out, Result, in_dtype_of_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
+@in_dtype_of_out
 def cumsum(self: Tensor, dim: int, dtype: DType | None = None) -> Out | Result:
     """cumsum and cumprod along one dim, in the dtype of `sum`."""
     shape = self.array.shape

@@ -6,6 +6,7 @@ in one call. So, unlike in NumPy, an integer does not influence where the select
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
+from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -38,8 +40,13 @@ def get(tensor: Tensor, index: Any) -> Tensor:
 def set(tensor: Tensor, index: Any, value: Any) -> None:
     """`tensor[index] = value`, in place. `value` is a number, or a tensor that expands to the shape of `tensor[index]`.
 
-    Raises as `get` does, ShapeError for a value that does not fit, CallError for one that is neither a number nor a tensor.
+    x[True] = value writes everything, and x[False] = value nothing, whatever the value. Raises as `get` does, ShapeError for a
+    value that does not fit, CallError for one that is neither a number nor a tensor.
     """
+    if index is False:
+        return
+    if index is True:
+        index = None
     viewed, tensors = _apply(tensor, index)
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float, complex)):
@@ -65,6 +72,9 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
 def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     """The view that everything but tensors gives, and the index tensor of each of its dims, or None."""
     items = index if isinstance(index, tuple) else (index,)
+    if index.__class__ is list and _stands_for_a_tuple(index):
+        warnings.warn(texts.list_as_tuple(), UserWarning, stacklevel=3)
+        items = tuple(index)
     items = tuple([_item(item, tensor.device) for item in items])
     missing = tensor.ndim - sum([_dims(item) for item in items])
     if missing < 0:
@@ -98,6 +108,16 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
             _put(tensors, dim, item)
             dim += _dims(item)
     return viewed, tensors
+
+
+def _stands_for_a_tuple(index: list[Any]) -> bool:
+    """Whether PyTorch reads a list as a tuple: it holds more than numbers, and fewer than 32 items."""
+    kinds = (list, tuple, range, slice, Tensor, type(None), type(Ellipsis))
+    return len(index) < 32 and any(isinstance(item, kinds) or _is_array(item) for item in index)
+
+
+def _is_array(item: Any) -> bool:
+    return hasattr(item, "tolist") and getattr(item, "shape", ()) != ()
 
 
 def _put(tensors: list[Tensor | None], dim: int, item: Tensor) -> None:
@@ -172,11 +192,6 @@ def _flatten(data: Any, values: list[Any]) -> tuple[int, ...]:
     if hasattr(data, "tolist"):
         data = data.tolist()
     if not isinstance(data, (list, tuple, range)):
-        if data is None or data is Ellipsis or isinstance(data, slice):
-            # differs from torch: a list is one index, as in NumPy and, as a warning announces, in future PyTorch.
-            raise CallError(
-                f"a list used as an index holds {data!r}, but it is one index; write several as a tuple: x[:, [1, 3]]"
-            )
         values.append(data)
         return ()
     shapes = [_flatten(element, values) for element in data]

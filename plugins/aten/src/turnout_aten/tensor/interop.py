@@ -111,7 +111,7 @@ def array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     made = numpy(tensor)
     if dtype is not None and made.dtype != dtype:
         if copy is False:
-            raise ValueError(f"a tensor of dtype {tensor.dtype.name} cannot be an array of {dtype} without a copy")
+            raise ArgumentError(f"a tensor of dtype {tensor.dtype.name} cannot be an array of {dtype} without a copy")
         return made.astype(dtype)
     return made.copy() if copy else made
 

@@ -43,9 +43,12 @@ def _body(tensor: Tensor, indent: int) -> str:
     shape = tensor.shape
     if 0 in shape:
         return "[]"
-    data = tensor.device.backend.to_host(tensor.array)
-    short = tensor.numel() > THRESHOLD
-    tree = _tree(data, tensor, shape, 0, short)
+    shown = shape
+    array = tensor.array
+    if tensor.numel() > THRESHOLD:
+        shown = tuple([min(length, 2 * EDGE) for length in shape])
+        array = _edges(tensor, shown)
+    tree = _tree(tensor.device.backend.to_host(array), tensor, shown, 0, 0)
     formatter = _formatter(_leaves(tree), tensor.dtype.category)
     if not shape:
         return formatter(tree)
@@ -59,18 +62,31 @@ class _Gap:
 _GAP = _Gap()
 
 
-def _tree(data: bytes | memoryview, tensor: Tensor, shape: Sequence[int], start: int, short: bool) -> Any:
+def _edges(tensor: Tensor, shown: Sequence[int]) -> Any:
+    """A view of the elements that a shortened text shows: a long dim becomes two, its ends and the places in each."""
+    storage = tensor.storage
+    root, offset = (tensor.array, 0) if storage is None else (storage.array, tensor.offset)
+    shape: list[int] = []
+    strides: list[int] = []
+    for length, count, stride in zip(tensor.shape, shown, tensor.stride(), strict=True):
+        if length > count:
+            shape += [2, EDGE]
+            strides += [(length - EDGE) * stride, stride]
+        else:
+            shape.append(length)
+            strides.append(stride)
+    return tensor.device.backend.strided(root, tuple(shape), tuple(strides), offset)
+
+
+def _tree(data: bytes | memoryview, tensor: Tensor, shown: Sequence[int], dim: int, start: int) -> Any:
     """The shown elements as nested lists, with `_GAP` for omitted ones. `start` is the index of the first element."""
-    dtype = tensor.dtype
-    if not shape:
-        return elements.decode_at(data, dtype, start)
-    length = shape[0]
-    step = math.prod(shape[1:])
-    if not short or length <= 2 * EDGE:
-        shown: list[int | None] = list(range(length))
-    else:
-        shown = [*range(EDGE), None, *range(length - EDGE, length)]
-    return [_GAP if i is None else _tree(data, tensor, shape[1:], start + i * step, short) for i in shown]
+    if dim == len(shown):
+        return elements.decode_at(data, tensor.dtype, start)
+    step = math.prod(shown[dim + 1 :])
+    tree = [_tree(data, tensor, shown, dim + 1, start + i * step) for i in range(shown[dim])]
+    if shown[dim] < tensor.shape[dim]:
+        tree.insert(EDGE, _GAP)
+    return tree
 
 
 def _leaves(tree: Any) -> list[Any]:

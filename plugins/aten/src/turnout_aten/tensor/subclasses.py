@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from turnout.errors import CallError
 from turnout.registry import REGISTRY
 from turnout.registry.modes import HANDLER, PYTHON, require_python_key
 from turnout.state import DISPATCH
@@ -32,7 +33,7 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
         'Mine'
     """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"as_subclass: cls must be a subclass of turnout.Tensor, got {cls!r}")
+        raise CallError(f"as_subclass: cls must be a subclass of turnout.Tensor, got {cls!r}")
     plain = _plain_alias(tensor)
     if cls is Tensor:
         return plain

@@ -431,13 +431,13 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __len__(self) -> int:
         if not self.array.shape:
-            raise TypeError("len() of a 0-dim tensor")
+            raise CallError("len() of a 0-dim tensor")
         length: int = self.array.shape[0]
         return length
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.array.shape:
-            raise TypeError("iteration over a 0-dim tensor")
+            raise CallError("iteration over a 0-dim tensor")
         return iter([self[i] for i in range(self.array.shape[0])])
 
     def __bool__(self) -> bool:
@@ -458,7 +458,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __index__(self) -> int:
         if self.shape != () or self.dtype.category >= FLOAT:
-            raise TypeError("only 0-dim integer tensors can be used as an index")
+            raise CallError("only 0-dim integer tensors can be used as an index")
         return int(self.item())
 
     def __hash__(self) -> int:
@@ -471,7 +471,13 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return bool(found.any().item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.shape == () and spec else repr(self)
+        if self.shape == () and not self.is_meta and (spec or self.__class__ is Tensor):
+            return format(self.item(), spec)
+        if spec:
+            raise CallError(
+                f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()"
+            )
+        return repr(self)
 
 
 def wrapping_lines(

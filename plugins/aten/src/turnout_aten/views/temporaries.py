@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.values import tensors_in
+from turnout_aten.errors.failures import retell_composite
 from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     if not keywords:
 
         def call_composite(ks: int, *args: Any) -> Any:
-            result = fn(*args)
+            try:
+                result = fn(*args)
+            except Exception as error:
+                retell_composite(op, error, args)
+                raise
             if result.__class__ is Tensor:
                 if result.view_of is not None:
                     _settle(result, args)
@@ -40,7 +45,11 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
         return call_composite
 
     def call_composite_with_keywords(ks: int, *args: Any) -> Any:
-        result = fn(*args[:split], **dict(zip(keywords, args[split:], strict=True)))
+        try:
+            result = fn(*args[:split], **dict(zip(keywords, args[split:], strict=True)))
+        except Exception as error:
+            retell_composite(op, error, args)
+            raise
         _settle_all(result if result.__class__ in _SEQUENCES else (result,), args)
         return result
 

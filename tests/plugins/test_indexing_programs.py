@@ -1,0 +1,142 @@
+"""Random programs that read and write `x[index]`, against what the same index selects in plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+import turnout
+from random_programs.indexing import Array, Program, Read, Selection, Shape, Write, WrongIndexError, row_major, select
+from random_programs.running import check, run, says
+from turnout.errors import TurnoutError
+
+
+class Plain(NamedTuple):
+    """A tensor in plain Python: a memory that views share, and the places of the elements in it."""
+
+    memory: list[int]
+    places: list[int]
+    shape: Shape
+
+    @property
+    def values(self) -> list[int]:
+        return [self.memory[place] for place in self.places]
+
+
+def judge_program(program: Program) -> str:
+    """What differs between Turnout and the reference; "" if nothing does."""
+    scope: dict[str, Any] = {"t": turnout}
+    plain: dict[str, Plain] = {}
+    for name, shape in program.roots.items():
+        count = math.prod(shape)
+        plain[name] = Plain(list(range(count)), list(range(count)), shape)
+    for line in program.first:
+        exec(line, scope)
+    for step in program.steps:
+        found, expected = run(str(step), scope), None
+        if isinstance(found, NameError):
+            return ""  # a step that made this name was left out
+        try:
+            follow(step, plain)
+        except WrongIndexError as error:
+            expected = error
+        if (found is None) != (expected is None) or not isinstance(found, TurnoutError | None):
+            return f"{step}\n  {says(found)}, expected {says(expected)}"
+        for name, tensor in plain.items():
+            ours = scope[name]
+            if ours.shape != tensor.shape or ours.reshape(-1).tolist() != tensor.values:
+                return f"after {step}\n  {name}: {ours}, expected {tensor.values} in shape {list(tensor.shape)}"
+            for other, another in plain.items():
+                if tensor.places and ours.shares_memory_with(scope[other]) != (tensor.memory is another.memory):
+                    return f"after {step}\n  only one of the two says that {name} and {other} share memory"
+    return ""
+
+
+def follow(step: Read | Write, plain: dict[str, Plain]) -> None:
+    """Do a step in plain Python. Raises WrongIndexError, and changes nothing then."""
+    if isinstance(step, Read):
+        source = plain.get(step.source)
+        if source is not None:
+            chosen = select(source.shape, step.index.items)
+            plain[step.name] = picked(source, chosen)
+        return
+    target = plain.get(step.target)
+    if target is None:
+        return
+    if step.sign == "=" and step.index.text == "False":
+        return
+    chosen = select(target.shape, step.index.items)
+    places = [target.places[place] for place in chosen.places]
+    shape = step.shape
+    while step.sign == "=" and shape and shape[0] == 1:
+        shape = shape[1:]
+    values = expanded(step.numbers, shape, chosen.shape)
+    if step.sign != "=":
+        before = [target.memory[place] for place in places]
+        values = [CALCULATES[step.sign](a, b) for a, b in zip(before, values, strict=True)]
+    for place, value in zip(places, values, strict=True):
+        target.memory[place] = value
+
+
+CALCULATES = {"+=": int.__add__, "-=": int.__sub__, "*=": int.__mul__}
+
+
+def picked(source: Plain, chosen: Selection) -> Plain:
+    places = [source.places[place] for place in chosen.places]
+    if chosen.is_view:
+        return Plain(source.memory, places, chosen.shape)
+    return Plain([source.memory[place] for place in places], list(range(len(places))), chosen.shape)
+
+
+def expanded(numbers: list[int], shape: Shape, wanted: Shape) -> list[int]:
+    """Numbers of a shape, repeated to another one. Raises WrongIndexError if the shape does not expand to it."""
+    lead = len(wanted) - len(shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, wanted[lead:], strict=True)):
+        raise WrongIndexError("the value does not fit")
+    strides = [0 if n == 1 else math.prod(shape[d + 1 :]) for d, n in enumerate(shape)]
+    return [numbers[sum(i * s for i, s in zip(at[lead:], strides, strict=True))] for at in row_major(wanted)]
+
+
+def test_indexing_selects_what_plain_python_selects(seeds: Callable[[int], range]) -> None:
+    for seed in seeds(300):
+        program = Program(seed, simple=True)
+        check({seed: program.lines}, lambda lines, program=program: judge_lines(program, lines))
+
+
+def judge_lines(program: Program, lines: Any) -> str:
+    """The verdict on the steps of a program that are among the lines."""
+    kept = Program.__new__(Program)
+    kept.__dict__.update(program.__dict__, steps=[step for step in program.steps if str(step) in lines])
+    return judge_program(kept)
+
+
+@pytest.mark.parametrize(
+    ("items", "places"),
+    [
+        ((1,), [4, 5, 6, 7]),
+        ((slice(None, None, 2), 3), [3, 11]),
+        ((Array([0, 2], (2,)), Array([1, 3], (2,))), [1, 11]),
+        ((Array([True, False, True], (3,), True), -1), [3, 11]),
+        ((Ellipsis, None, 0), [0, 4, 8]),
+        ((False,), []),
+    ],
+)
+def test_the_reference_selects_these_places(items: tuple[Any, ...], places: list[int]) -> None:
+    assert select((3, 4), items).places == places
+
+
+def test_a_wrong_result_is_found_and_made_short() -> None:
+    program = Program(0, simple=True)
+    broken = "x = t.arange(12).reshape([3, 4])"
+    lines = [broken, "r0 = x[0]", "x[1:] = 7", "r1 = x[::2]"]
+
+    def wrong(kept: Any) -> str:
+        return "differs" if broken in kept and "x[1:] = 7" in kept else ""
+
+    with pytest.raises(AssertionError) as caught:
+        check({5: lines}, wrong)
+    assert str(caught.value) == (f"seed 5: differs\n\n{broken}\nx[1:] = 7\n\n--seed 5 --programs 1 runs it again")
+    assert program.lines == Program(0, simple=True).lines
