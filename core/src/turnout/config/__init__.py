@@ -10,6 +10,7 @@ Start in `settings` (the settings), then `store` (how they are merged and checke
 
 from __future__ import annotations
 
+from turnout.config.installed import installed
 from turnout.config.lock import LOCK as LOCK
 from turnout.config.lock import OVERRIDES as OVERRIDES
 from turnout.keys.rows import STANDARD
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnout.config.store import Callback, Store, Value
     from turnout.errors import ConfigError
 
+ENABLED_KEYS = "keys.enable"
 _store: Store | None = None
 
 
@@ -81,7 +83,7 @@ def reload() -> None:
 def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
     """Values for a `with` block. Each thread and task has its own.
 
-    They can be set for `default_device`, `strict` and options of plugins. Entering the block raises ConfigError for other
+    They can be set for `default_device`, `strict`, `keys.enable` and options of plugins. Entering the block raises ConfigError for other
     settings, which hold for the whole process, and for wrong values.
     """
     return Override(_named(values, named))
@@ -92,16 +94,29 @@ class Override:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._tokens: list[Any] = []
+        self._entered: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> None:
-        checked = current_store().overriding(self._values)
-        self._tokens.append(OVERRIDES.set({**(OVERRIDES.get() or {}), **checked}))
+        store = current_store()
+        checked = store.overriding(self._values)
+        before, keys = store.value(ENABLED_KEYS), None
+        token = OVERRIDES.set({**(OVERRIDES.get() or {}), **checked})
+        if ENABLED_KEYS in checked:
+            try:
+                keys = installed().switched_keys(before, store.value(ENABLED_KEYS))
+            except BaseException:
+                OVERRIDES.reset(token)
+                raise
+            keys.__enter__()
+        self._entered.append((token, keys))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        OVERRIDES.reset(self._tokens.pop())
+        token, keys = self._entered.pop()
+        if keys is not None:
+            keys.__exit__()
+        OVERRIDES.reset(token)
 
 
 def key_disabled(key: str, functionality: str) -> bool:

@@ -21,7 +21,7 @@ from turnout.operators.values import keys_of
 from turnout.plugins import provider_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
-from turnout.state import DISPATCH
+from turnout.state import current
 from turnout.table import AMBIGUOUS
 
 
@@ -210,7 +210,7 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
     if not op.is_defined:
         raise UnknownOperatorError(texts.gone(op.qualified_name))
     registry = op.registry
-    include, keep = DISPATCH.get()
+    include, keep = current()
     brought = keys_of(args)
     ks = (brought | include) & keep
     with registry.lock:
@@ -239,8 +239,13 @@ def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
     ]
     wanted = brought | include
     removed = [f for f in reversed(keys.functionalities) if wanted & f.bit and not _takes_part(f, ks)]
+    setting = config.current_store().value("keys.enable")
+
+    def added_by(f: Functionality) -> str:
+        return f" (keys.enable, {setting.origin})" if not {f.name, f.family}.isdisjoint(setting.value) else ""
+
     return State(
-        [f.name + (" (switched on)" if include & f.switch else "") for f in added],
+        [f.name + (added_by(f) or (" (switched on)" if include & f.switch else "")) for f in added],
         [f.name + (" (off until it is switched on)" if ks & f.bit else "") for f in removed],
         [note for note in (describe() for describe in registry.context_notes) if note],
     )

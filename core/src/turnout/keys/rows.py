@@ -30,8 +30,8 @@ class Functionality:
     """
 
     __slots__ = (
-        "after", "backend_key", "before", "bit", "each_backend", "guards_below", "included", "name", "on_tensors",
-        "opt_in", "passes", "prefix", "switch",
+        "after", "backend_key", "before", "bit", "each_backend", "family", "guards_below", "included", "name",
+        "on_tensors", "opt_in", "passes", "prefix", "switch",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +50,7 @@ class Functionality:
         backend_key: bool = False,
     ) -> None:
         self.name = name
+        self.family = name  # the row with `each_backend` that this one was made from: plugins provide that
         self.prefix = prefix
         self.each_backend = each_backend
         self.before = before
@@ -65,7 +66,9 @@ class Functionality:
 
     def of(self, backend: str) -> Functionality:
         """The functionality of one backend, for a row with `each_backend`."""
-        return Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)
+        made = Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)
+        made.family = self.name
+        return made
 
 
 # The standard functionalities, lowest priority first.

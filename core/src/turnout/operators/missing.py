@@ -59,7 +59,11 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
                 and (functionality.prefix is None or plan.key in {k for k, _ in op.registry.keys.active(keys)})
             ):
                 found.append(f"{argument.name}: {_described(element)}")
-    return found or ["the state: the key is included by a context that is active"]
+    if found:
+        return found
+    setting = config.current_store().value("keys.enable")
+    enabled = not {functionality.name, functionality.family}.isdisjoint(setting.value)
+    return [f"the state: {f'keys.enable ({setting.origin})' if enabled else 'a context that is active'} includes the key"]
 
 
 def _described(value: Any) -> str:

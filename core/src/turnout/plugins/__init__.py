@@ -149,6 +149,28 @@ def remedy_for(kind: str, name: str, *, activate: bool) -> str:
     return f"pip install {package}" if package else ""
 
 
+def require_keys(keys: tuple[str, ...]) -> None:
+    """Activate the installed plugins that provide these keys."""
+    if not all(("functionality", key) in ACTIVE for key in keys):
+        from turnout.plugins.enabled import require_keys
+
+        require_keys(current_manager(), keys)
+
+
+def include_enabled() -> int:
+    """Include what the setting `keys.enable` names in every call from now on; returns the bits."""
+    from turnout.plugins.enabled import include_enabled
+
+    return include_enabled(current_manager())
+
+
+def switched_keys(before: Any, after: Any) -> Any:
+    """The guard for a context in which `keys.enable` has another value."""
+    from turnout.plugins.enabled import switched
+
+    return switched(current_manager(), before, after)
+
+
 def default_device_type() -> str:
     """The device string of the backend of lowest rank, installed or else of a known package; "" if there is none."""
     from turnout.plugins import providers

@@ -15,6 +15,7 @@ from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
 from turnout.operators.placement import checked, mixed
+from turnout.state import unsettle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,6 +276,8 @@ class Registry:
             op.cache.clear()
             return
         self._expand_fallbacks()
+        if self.follows_config:
+            unsettle()
         for each in self._operators.values():
             each.forget_specializations()
             each.cache.clear()
