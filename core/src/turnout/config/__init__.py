@@ -119,13 +119,14 @@ class Override:
         OVERRIDES.reset(token)
 
 
-def key_disabled(key: str, functionality: str) -> bool:
-    """Whether `keys.disable` names a runtime key, its functionality, or a functionality with a row for each backend."""
+def key_disabled(key: str, functionality: str) -> str:
+    """The entry of `keys.disable` that disables a runtime key; "" for none.
+
+    It is the key, its functionality, or a functionality with a row for each backend.
+    """
     disabled = get("keys.disable")
-    if not disabled:
-        return False
-    rows = [row.name for row in STANDARD if row.each_backend and key.startswith(row.name)]
-    return not {key, functionality, *rows}.isdisjoint(disabled)
+    names = (key, functionality, *(row.name for row in STANDARD if row.each_backend and key.startswith(row.name)))
+    return next((name for name in names if name in disabled), "")
 
 
 def choices(table: str) -> dict[str, str]:

@@ -60,10 +60,10 @@ def _there(known: Sequence[str], broken: Sequence[str]) -> list[tuple[str, str]]
     return [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
 
 
-def functionality_disabled(name: str, origin: str) -> DisabledError:
-    """A functionality that `keys.disable` switches off."""
+def functionality_disabled(name: str, entry: str, origin: str) -> DisabledError:
+    """A functionality that an entry of `keys.disable` switches off."""
     head = f"{name} was asked for, but keys.disable switches it off"
-    return DisabledError(report(head, ("set in", origin), ("to fix", f"take {name} out of keys.disable")))
+    return DisabledError(report(head, ("set in", origin), ("to fix", f"take {entry} out of keys.disable")))
 
 
 def strict(broken: Sequence[str]) -> PluginError:

@@ -295,7 +295,8 @@ class Catalog:
         for manifest in self.manifests:
             backends += [backend.name for backend in manifest.backends]
             rows.update((key.name, key) for key in manifest.new_keys)
-            names.update(dict.fromkeys([key.name for key in manifest.keys], ""))
+        claimed = (claim.partition(":") for found in self.found for claim in found.claims)  # broken plugins too
+        names.update((name, "") for kind, _, name in claimed if kind == "functionality" and name not in names)
         for known in providers.data().values():
             backends += known["backends"]
             names.update(dict.fromkeys(known["functionalities"], ""))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from turnout import config, state
 from turnout.config import LOCK
 from turnout.config.store import Value
+from turnout.errors import plugins as errors
 from turnout.keys import KEYS
 from turnout.plugins.environment import ACTIVE, catalog
 from turnout.plugins.manager import Manager
@@ -65,6 +66,9 @@ def require_keys(manager: Manager, names: Sequence[str]) -> None:
     """Activate the installed plugins that provide what a guard includes, but not one that is being activated."""
     for name in names:
         family = next((row.family for row in KEYS.rows_of(name)), name)
+        disabled = config.key_disabled(name, family)
+        if disabled:
+            raise errors.functionality_disabled(name, disabled, str(config.origin("keys.disable")))
         if ("functionality", family) in ACTIVE:
             continue
         claiming = catalog().claiming("functionality", family)

@@ -201,9 +201,7 @@ class Manager:
         try:
             return activate(found, self._factory)
         except UnavailableError as error:
-            assert found.manifest is not None
-            remedy = next((need.install for need in found.manifest.needs), "")
-            verdict: Verdict = ("unavailable", str(error), remedy, None)
+            verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             reason = f"{type(error).__name__}: {error}" + _place(error)
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"

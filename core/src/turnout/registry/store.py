@@ -214,7 +214,7 @@ class Registry:
         if self._disabled is None:
             self.follow_config()
             self._disabled = frozenset(config.get("keys.disable"))
-        return bool(self._disabled) and config.key_disabled(key, functionality)
+        return bool(self._disabled and config.key_disabled(key, functionality))
 
     def choice(self, op: Operator, key: str) -> str | None:
         """The library or distribution that configuration chose for a slot, or None."""

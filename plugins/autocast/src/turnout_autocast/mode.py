@@ -70,7 +70,8 @@ def _require_key(backend: str) -> None:
     """Raise DisabledError when configuration disables the key: nothing would be cast."""
     key = AUTOCAST + backend
     if REGISTRY.is_disabled(key, key):
-        error: DisabledError = errors.functionality_disabled(key, str(config.origin("keys.disable")))
+        entry = config.key_disabled(key, key)
+        error: DisabledError = errors.functionality_disabled(key, entry, str(config.origin("keys.disable")))
         raise error
 
 

@@ -162,6 +162,9 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         *lines,
         "",
         "",
+        f"_{name}.__qualname__ = {name!r}",  # errors about its arguments name the public function
+        "",
+        "",
         f"def {name}(*{size}, **kwargs):",
         f"    {_doc(packet)}",
         f"    if {size}:",
