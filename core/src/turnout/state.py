@@ -7,6 +7,7 @@ Keys that the setting `keys.enable` includes in every context are added where th
 
 from __future__ import annotations
 
+import builtins
 from contextvars import ContextVar
 
 from turnout.config.installed import installed
@@ -85,14 +86,14 @@ def _split(keys: Keys) -> tuple[int, int]:
 
 # ---- the state of a call
 
-# What all stubs share as their builtins. They call its DISPATCH to read the state, so one assignment changes it for all of them,
-# in every thread, and costs nothing while configuration enables no key.
-STUB_GLOBALS: dict[str, Any] = {}
+# The builtins of all stubs. They call DISPATCH to read the state: one assignment here changes it for all of them, in every
+# thread, and costs nothing while configuration enables no key.
+STUB_BUILTINS: dict[str, Any] = {**vars(builtins)}
 
 
 def current() -> tuple[int, int]:
     """(include, keep) of a call made now: those of the context, and what `keys.enable` includes for the whole process."""
-    found: tuple[int, int] = STUB_GLOBALS["DISPATCH"]()
+    found: tuple[int, int] = STUB_BUILTINS["DISPATCH"]()
     return found
 
 
@@ -104,12 +105,12 @@ def settle(included: int) -> None:
         include, keep = context()
         return include | included, keep
 
-    STUB_GLOBALS["DISPATCH"] = with_included if included else context
+    STUB_BUILTINS["DISPATCH"] = with_included if included else context
 
 
 def unsettle() -> None:
     """Ask again which keys configuration enables, before the next call."""
-    STUB_GLOBALS["DISPATCH"] = _settled
+    STUB_BUILTINS["DISPATCH"] = _settled
 
 
 def _settled() -> tuple[int, int]:

@@ -463,7 +463,7 @@ def test_an_opt_in_key_is_switched_on_for_tensors_that_bring_it(sell, registerin
 
 def test_what_is_enabled_costs_nothing_where_nothing_is(sell):
     sell(Thing())
-    assert state.STUB_GLOBALS["DISPATCH"] == state.DISPATCH.get
+    assert state.STUB_BUILTINS["DISPATCH"] == state.DISPATCH.get
 
 
 def test_a_plugin_may_call_operators_while_it_is_activated_for_the_setting(sell, registering):

@@ -6,12 +6,11 @@ normalises arguments, computes the key set, and makes one dict look-up.
 
 from __future__ import annotations
 
-import builtins
 from keyword import iskeyword
 
 from turnout.dtypes import DType
 from turnout.operators import arguments
-from turnout.state import STUB_GLOBALS as STUB_GLOBALS
+from turnout.state import STUB_BUILTINS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,21 +182,21 @@ def run_source(source: str, code: CodeType, namespace: dict[str, Any]) -> None:
 
 def compile_stub(op: Operator) -> Callable[..., Any]:
     """The stub of an operator."""
-    namespace = {"__builtins__": STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
+    namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
     function = python_name(op.name + ("_" + op.overload if op.overload else ""))
-    function += "_" * (function in namespace or function in STUB_GLOBALS)  # an operator may be called as_int
+    function += "_" * (function in namespace or function == "DISPATCH")  # an operator may be called as_int
     source = stub_source(op.schema, op.qualified_name, function, "CACHE")
     stub = compile_function(source, function, f"<stub of {op.qualified_name}>", namespace)
     stub.__qualname__ = op.qualified_name
     return stub
 
 
-STUB_GLOBALS.update(vars(builtins))
-STUB_GLOBALS.update(
-    (name, getattr(arguments, name))
+STUB_GLOBALS: dict[str, Any] = {
+    name: getattr(arguments, name)
     for name in (
         "DTYPES", "DType", "Device", "FRESH",
         "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
         "as_ints", "as_scalar", "as_scalars", "as_sequence", "as_str",
     )
-)  # fmt: skip
+}  # fmt: skip
+STUB_GLOBALS["__builtins__"] = STUB_BUILTINS

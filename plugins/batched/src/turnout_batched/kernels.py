@@ -236,7 +236,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
         if lists:
             level = top_level(args)
         elif level not in active():
-            raise errors.VmapError(errors.escaped(level.num))
+            raise errors.VmapError(errors.escaped(level.num) if level is not None else errors.NOT_BATCHED)
         values = list(args)
         dims: list[Any] = no_dims.copy()
         for i in tensors:
