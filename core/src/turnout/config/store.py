@@ -167,7 +167,7 @@ class Store:
 
 _LOWEST = 99
 _ALIASES = [row.name for row in STANDARD if row.each_backend]  # functionalities of one backend each stand behind them
-_TABLES = ("plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names", "names.choose")
+_TABLES = ("debug", "plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names", "names.choose")
 
 
 def _plain(value: Value | None) -> Any:
