@@ -38,14 +38,16 @@ def argument_names(qualified_name: str, precomputed: Mapping[str, tuple[str, ...
     found = standard().find(f"{packet}__{overload}" if overload else packet) if namespace == "aten" else None
     text = found.schema_text if found is not None else REGISTRY.find(qualified_name).schema_text
     names, outputs, required = [], 0, 0
+    keyword_only = False
     for part in _parts(str(text)):
         declared, equals, _ = part.partition("=")
         kind, _, argument = declared.strip().rpartition(" ")
-        if not argument or argument == "*":
+        keyword_only = keyword_only or argument == "*"
+        if argument in ("", "*"):
             continue
         replaced = precomputed.get(argument, (argument,))
         names += replaced
-        is_output = argument == "out" or (kind.endswith("!)") and argument.startswith("out"))
+        is_output = keyword_only and "!" in kind
         outputs += is_output
         required += len(replaced) if not equals and not is_output else 0
     extra = precomputed.get("", ())
