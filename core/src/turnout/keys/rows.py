@@ -6,6 +6,7 @@ functionalities, and all rows of backends, come from the manifests of plugins.
 
 from __future__ import annotations
 
+from turnout.errors import UniverseError
 from turnout.keys.universe import AUTOCAST, AUTOGRAD
 
 NEVER = "never"
@@ -91,6 +92,19 @@ STANDARD: tuple[Functionality, ...] = (
 
 LOWEST, MIDDLE, HIGHEST = "lowest", "", "highest"
 RANKS = (LOWEST, MIDDLE, HIGHEST)
+
+
+KEY_NAME = r"[A-Z][A-Za-z0-9]*"
+DEVICE_NAME = r"[a-z][a-z0-9_]*"
+
+
+def check_names(owner: str, name: str, device: str) -> None:
+    """Raise UniverseError for a backend's name or device string of another form, as a manifest refuses it."""
+    import re  # not loaded by `import turnout`
+
+    for what, pattern, value, such in (("name", KEY_NAME, name, "CUDA"), ("device_type", DEVICE_NAME, device, "cuda")):
+        if not re.fullmatch(pattern, value):
+            raise UniverseError(f"{owner}.{what}: expected a name such as {such!r}, got {value!r}")
 
 
 class BackendRow:
