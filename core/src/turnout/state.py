@@ -2,18 +2,22 @@
 
 `DISPATCH` holds `(include, keep)`: the bits that are added to every call's key set, and the complement of the excluded bits. A
 stub reads nothing else. It is a ContextVar: each thread and asyncio task has its own value. Every guard restores the old one.
+Keys that the setting `keys.enable` includes in every context are added where the state is read: `current`.
 """
 
 from __future__ import annotations
 
+import builtins
 from contextvars import ContextVar
 
+from turnout.config.installed import installed
 from turnout.keys import KEYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextvars import Token
+    from typing import Any
 
     Keys = str | Iterable[str] | int
 
@@ -50,8 +54,13 @@ class Guard:
 def include(keys: Keys) -> Guard:
     """While entered, these functionalities take part in every call, even if no tensor brings them.
 
-    An opt-in functionality (Autocast) is only switched on: it takes part in calls with tensors that bring it.
+    An opt-in functionality (Autocast) is only switched on: it takes part in calls with tensors that bring it. An installed
+    plugin that provides one of them is activated. Raises UniverseError for an unknown name, PluginError when the plugin cannot
+    be used, DisabledError when configuration disables it or the key.
     """
+    if not isinstance(keys, int):
+        keys = (keys,) if isinstance(keys, str) else tuple(keys)
+        installed().require_keys(keys)
     on, switches = _split(keys)
     return Guard(lambda inc, keep: (inc | on | switches, keep | switches))
 
@@ -73,3 +82,41 @@ def _split(keys: Keys) -> tuple[int, int]:
     opted = [f for f in KEYS.functionalities if f.opt_in and bits & f.bit]
     switches = sum(f.switch for f in opted)
     return bits & ~sum(f.bit for f in opted), switches
+
+
+# ---- the state of a call
+
+# The builtins of all stubs. They call DISPATCH to read the state: one assignment here changes it for all of them, in every
+# thread, and costs nothing while configuration enables no key.
+STUB_BUILTINS: dict[str, Any] = {**vars(builtins)}
+
+
+def current() -> tuple[int, int]:
+    """(include, keep) of a call made now: those of the context, and what `keys.enable` includes for the whole process."""
+    found: tuple[int, int] = STUB_BUILTINS["DISPATCH"]()
+    return found
+
+
+def settle(included: int) -> None:
+    """Include these bits in the calls of every context that does not exclude them."""
+    context = DISPATCH.get
+
+    def with_included() -> tuple[int, int]:
+        include, keep = context()
+        return include | included, keep
+
+    STUB_BUILTINS["DISPATCH"] = with_included if included else context
+
+
+def unsettle() -> None:
+    """Ask again which keys configuration enables, before the next call."""
+    STUB_BUILTINS["DISPATCH"] = _settled
+
+
+def _settled() -> tuple[int, int]:
+    included = installed().include_enabled()
+    include, keep = state = DISPATCH.get()
+    return (include | included, keep) if included else state
+
+
+unsettle()

@@ -43,7 +43,7 @@ class Catalog:
         return self.options.get(plugin)
 
     def key_names(self):
-        return ["Autograd", "AutogradCPU", "Autocast"]
+        return {"Autograd": "", "AutogradCPU": "Autograd", "Autocast": "", "AutocastCPU": "Autocast", "Tracer": ""}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from installed_folder import Library, Site
 
 import turnout
-from turnout import config, plugins
+from turnout import config, plugins, state
 from turnout.devices import devices
 from turnout.keys import KEYS
 from turnout.plugins import environment
@@ -40,7 +40,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(plugins, "_facade", None)
     before, active, names = set(sys.modules), set(plugins.ACTIVE), set(vars(turnout))
     plugins.ACTIVE.clear()
+    state.unsettle()
     yield Site(folder)
+    state.unsettle()
     devices.forget_default_device()
     for name in set(vars(turnout)) - names:
         delattr(turnout, name)

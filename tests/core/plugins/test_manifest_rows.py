@@ -208,8 +208,6 @@ def test_a_functionality_of_an_installed_package_wraps_every_operator_until_it_i
         late = other.define("stall::give(Tensor x, int n=1) -> Tensor")
         other.impl("give", "CompositeImplicitAutograd", lambda x, n: shop(x))
         thing = Thing(REGISTRY.backends["Till"].keys)
-        assert late(thing) == "sold"
-        plugins.require_functionality("Counter")
         calls = sys.modules["fake_counter.plugin"].calls
         assert calls == []
         assert late(thing) == "sold"
@@ -319,8 +317,9 @@ def test_a_pickled_operator_activates_the_plugin_of_its_namespace(registering):
 
 
 def test_the_default_device_is_that_of_the_installed_backend_of_lowest_rank(registering):
+    two = 'device_type = "{name}"\n    indexed = True\n    device_count = lambda self: 2'
     for name in ("beta", "alpha"):
-        registering.plugin(name)
+        registering.plugin(name, activation=BACKEND.replace('device_type = "{name}"', two))
         path = registering.folder / f"fake_{name}/plugin.toml"
         path.write_text(path.read_text().replace(f'device = "{name}"', f'device = "{name}"\nrank = "lowest"'))
     assert default_device() is device("alpha")
@@ -328,6 +327,12 @@ def test_the_default_device_is_that_of_the_installed_backend_of_lowest_rank(regi
     assert default_device() is device("beta", 1)
     config.unset("default_device")
     assert default_device() is device("alpha")
+    config.set(default_device="beta:2")
+    with pytest.raises(DeviceError) as caught:
+        default_device()
+    assert str(caught.value) == (
+        "device 'beta:2' (default_device, turnout.config.set): beta:2 does not exist: beta has 2 device(s)"
+    )
 
 
 def test_without_an_installed_backend_the_default_is_the_device_of_a_known_package(site, monkeypatch):

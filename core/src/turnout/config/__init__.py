@@ -10,6 +10,7 @@ Start in `settings` (the settings), then `store` (how they are merged and checke
 
 from __future__ import annotations
 
+from turnout.config.installed import installed
 from turnout.config.lock import LOCK as LOCK
 from turnout.config.lock import OVERRIDES as OVERRIDES
 from turnout.errors import ConfigError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnout.config.sources import Origin
     from turnout.config.store import Callback, Store, Value
 
+ENABLED_KEYS = "keys.enable"
 _store: Store | None = None
 
 
@@ -81,7 +83,7 @@ def reload() -> None:
 def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
     """Values for a `with` block. Each thread and task has its own.
 
-    They can be set for `default_device`, `strict` and options of plugins. Entering the block raises ConfigError for other
+    They can be set for `default_device`, `strict`, `keys.enable` and options of plugins. Entering the block raises ConfigError for other
     settings, which hold for the whole process, and for wrong values.
     """
     return Override(_named(values, named))
@@ -92,25 +94,39 @@ class Override:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._tokens: list[Any] = []
+        self._entered: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> None:
-        checked = current_store().overriding(self._values)
-        self._tokens.append(OVERRIDES.set({**(OVERRIDES.get() or {}), **checked}))
+        store = current_store()
+        checked = store.overriding(self._values)
+        before, keys = store.value(ENABLED_KEYS), None
+        token = OVERRIDES.set({**(OVERRIDES.get() or {}), **checked})
+        if ENABLED_KEYS in checked:
+            try:
+                keys = installed().switched_keys(before, store.value(ENABLED_KEYS))
+            except BaseException:
+                OVERRIDES.reset(token)
+                raise
+            keys.__enter__()
+        self._entered.append((token, keys))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        OVERRIDES.reset(self._tokens.pop())
+        token, keys = self._entered.pop()
+        if keys is not None:
+            keys.__exit__()
+        OVERRIDES.reset(token)
 
 
-def key_disabled(key: str, functionality: str) -> bool:
-    """Whether `keys.disable` names a runtime key, its functionality, or a functionality with a row for each backend."""
+def key_disabled(key: str, functionality: str) -> str:
+    """The entry of `keys.disable` that disables a runtime key; "" for none.
+
+    It is the key, its functionality, or a functionality with a row for each backend.
+    """
     disabled = get("keys.disable")
-    if not disabled:
-        return False
-    rows = [row.name for row in STANDARD if row.each_backend and key.startswith(row.name)]
-    return not {key, functionality, *rows}.isdisjoint(disabled)
+    names = (key, functionality, *(row.name for row in STANDARD if row.each_backend and key.startswith(row.name)))
+    return next((name for name in names if name in disabled), "")
 
 
 def choices(table: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from turnout.config import settings
@@ -22,6 +23,7 @@ from turnout.errors import ConfigError
 from turnout.errors import config as errors
 from turnout.errors.layout import near
 from turnout.errors.plugins import warn
+from turnout.keys.rows import STANDARD
 
 Callback = Callable[[frozenset[str]], None]  # called with the names of changed settings
 
@@ -130,7 +132,7 @@ class Store:
 
     def overriding(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The checked values of an `override`. Raises ConfigError, also for settings that hold for the whole process."""
-        checker = _Checker(self._catalog)
+        checker = _Checker(self._catalog, self.snapshot)
         for name, value in values.items():
             checker.read(name, Raw(value, OVERRIDE), 0, shared=False)
         for name in values:
@@ -159,17 +161,11 @@ class Store:
 
 
 _LOWEST = 99
+_ALIASES = [row.name for row in STANDARD if row.each_backend]  # functionalities of one backend each stand behind them
 _TABLES = (
-    "tool.turnout",
-    "plugins",
-    "plugins.choose",
-    "plugin",
-    "keys",
-    "kernels",
-    "kernels.choose",
-    "names",
+    "tool.turnout", "debug", "plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose", "names",
     "names.choose",
-)
+)  # fmt: skip
 
 
 def _plain(value: Value | None) -> Any:
@@ -180,8 +176,9 @@ def _plain(value: Value | None) -> Any:
 class _Checker:
     """Collects values, highest source first, and their problems."""
 
-    def __init__(self, catalog: Callable[[], Any]) -> None:
+    def __init__(self, catalog: Callable[[], Any], below: Mapping[str, Value] | None = None) -> None:
         self._catalog = catalog
+        self._below = below or {}  # the values that an override stands on
         self._values: dict[str, Value] = {}
         self._problems: list[tuple[str, str]] = []
         self._foreign: list[tuple[str, str]] = []  # plugins that a shared file names and this environment lacks
@@ -243,11 +240,17 @@ class _Checker:
     def _core_value(self, setting: Setting, value: Any, raw: Raw, shared: bool) -> None:
         if setting.pattern and not re.fullmatch(setting.pattern, value):
             raise UnexpectedValueError(f"expected {setting.expected}, got {show(value)}")
-        if setting.name == "keys.disable" and value:
-            known = self._catalog().key_names()
+        if setting.name.startswith("keys.") and value:
+            keys = self._catalog().key_names()
+            known = (
+                {key for key, family in keys.items() if not family or family in _ALIASES} if setting.scoped else keys
+            )
             for key in value:
-                if key not in known:
-                    self.problem(raw.origin, f"keys.disable: there is no key {key!r}{near(key, known)}")
+                if key in keys and key not in known:
+                    text = f"{key} is one key of {keys[key]}, which is enabled as a whole: write {keys[key]!r}"
+                    self.problem(raw.origin, f"{setting.name}: {text}")
+                elif key not in known:
+                    self.problem(raw.origin, f"{setting.name}: there is no key {key!r}{near(key, known)}")
         disables = setting.name == "plugins.disable"
         if disables or setting.name == "plugins.enable":
             for plugin in value:
@@ -290,6 +293,13 @@ class _Checker:
         return _typed(declared.type, raw, declared.choices), declared.help
 
     def _contradictions(self) -> None:
+        enable, disable = (self._values.get(name, self._below.get(name)) for name in ("keys.enable", "keys.disable"))
+        if enable is not None and disable is not None and enable.value and disable.value:
+            families = self._catalog().key_names()
+            for key, other in product(enable.value, disable.value):
+                if key in (other, families.get(other)) or other == families.get(key):
+                    text = f"keys.enable: {key!r}, but keys.disable has {other!r} ({disable.origin})"
+                    self.problem(enable.origin, text)
         enable, disable = self._values.get("plugins.enable"), self._values.get("plugins.disable")
         if enable is not None and disable is not None and enable.rank == disable.rank:
             for plugin in enable.value:

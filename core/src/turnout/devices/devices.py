@@ -129,12 +129,21 @@ def default_device() -> Device:
 def _read_default() -> Device:
     global _default, _subscribed
     with LOCK:  # otherwise a change of settings meanwhile would be missed
-        wanted = config.get("default_device") or installed().default_device_type()
+        setting = config.current_store().value("default_device")
+        wanted = setting.value or installed().default_device_type()
         if not wanted:
             raise DeviceError(
                 "no backend is installed whose device is the default one; say device=..., or set default_device"
             )
         found = device(wanted)
+        if setting.value:  # an error about it names the setting, which the program may know nothing of
+            asked = f"device {wanted!r} (default_device, {setting.origin})"
+            if found.type not in _BACKENDS:
+                installed().require_device(found.type, asked)
+            try:
+                found.backend.resolve_device(found)
+            except DeviceError as error:
+                raise DeviceError(f"{asked}: {error}") from None
         if OVERRIDES.get() is None:
             if not _subscribed:
                 config.on_change(forget_default_device)

@@ -41,16 +41,20 @@ def not_installed(asked: str, package: str, broken: Sequence[str]) -> PluginErro
     return PluginError(report(head, ("to fix", f"pip install {package}"), *(("broken", text) for text in broken)))
 
 
-def unknown_device(device: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
+def unknown_device(
+    device: str, asked: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
+) -> DeviceError:
     """A device string that neither an installed plugin nor a known package provides."""
-    head = f"device {device!r}: there is no such device{near(device, [*known, *elsewhere], spell=repr)}"
+    head = f"{asked}: there is no such device{near(device, [*known, *elsewhere], spell=repr)}"
     return DeviceError(report(head, *_there(known, broken)))
 
 
-def unknown(kind: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
+def unknown(
+    asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
+) -> PluginError:
     """A plugin or functionality that nobody knows."""
     hint = near(name, [*known, *elsewhere])
-    head = f"{kind} {name}: no installed plugin provides it and no package is known to{hint}"
+    head = f"{asked}: no installed plugin provides it and no package is known to{hint}"
     return PluginError(report(head, *_there(known, broken)))
 
 
@@ -58,10 +62,10 @@ def _there(known: Sequence[str], broken: Sequence[str]) -> list[tuple[str, str]]
     return [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
 
 
-def functionality_disabled(name: str, origin: str) -> DisabledError:
-    """A functionality that `keys.disable` switches off."""
+def functionality_disabled(name: str, entry: str, origin: str) -> DisabledError:
+    """A functionality that an entry of `keys.disable` switches off."""
     head = f"{name} was asked for, but keys.disable switches it off"
-    return DisabledError(report(head, ("set in", origin), ("to fix", f"take {name} out of keys.disable")))
+    return DisabledError(report(head, ("set in", origin), ("to fix", f"take {entry} out of keys.disable")))
 
 
 def strict(broken: Sequence[str]) -> PluginError:

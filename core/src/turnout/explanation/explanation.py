@@ -13,15 +13,15 @@ from turnout import config
 from turnout.devices import default_device, device
 from turnout.errors import CallError, OverloadError, TurnoutError, UnknownOperatorError
 from turnout.errors import calls as texts
-from turnout.keys import IMPLICIT, UNDEFINED, Functionality
+from turnout.keys import IMPLICIT, Functionality
 from turnout.operators import CHOSEN, DISABLED, MISSING, Operator, Packet, Plan
 from turnout.operators import Step as PlanStep
 from turnout.operators.kernels import Kernel
+from turnout.operators.missing import remedy
 from turnout.operators.values import keys_of
-from turnout.plugins import provider_of
 from turnout.registry import REGISTRY, Registry
 from turnout.registry.namespaces import ops
-from turnout.state import DISPATCH
+from turnout.state import current
 from turnout.table import AMBIGUOUS
 
 
@@ -210,7 +210,7 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
     if not op.is_defined:
         raise UnknownOperatorError(texts.gone(op.qualified_name))
     registry = op.registry
-    include, keep = DISPATCH.get()
+    include, keep = current()
     brought = keys_of(args)
     ks = (brought | include) & keep
     with registry.lock:
@@ -239,8 +239,13 @@ def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
     ]
     wanted = brought | include
     removed = [f for f in reversed(keys.functionalities) if wanted & f.bit and not _takes_part(f, ks)]
+    setting = config.current_store().value("keys.enable")
+
+    def added_by(f: Functionality) -> str:
+        return f" (keys.enable, {setting.origin})" if not {f.name, f.family}.isdisjoint(setting.value) else ""
+
     return State(
-        [f.name + (" (switched on)" if include & f.switch else "") for f in added],
+        [f.name + (added_by(f) or (" (switched on)" if include & f.switch else "")) for f in added],
         [f.name + (" (off until it is switched on)" if ks & f.bit else "") for f in removed],
         [note for note in (describe() for describe in registry.context_notes) if note],
     )
@@ -256,7 +261,7 @@ def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
     hops: list[Hop] = []
     while True:
         plan = op.plan(ks)
-        hops.append(Hop([key for key, _ in keys.active(ks)], [_step(op, plan, step) for step in plan.steps]))
+        hops.append(Hop([key for key, _ in keys.active(ks)], [_step(op, plan, step, args) for step in plan.steps]))
         functionality = plan.functionality
         entry = plan.entry
         if functionality is None or functionality.backend_key or entry is None or entry.kernel is None:
@@ -283,13 +288,15 @@ def _selected(op: Operator, args: tuple[Any, ...]) -> int:
     return 0
 
 
-def _step(op: Operator, plan: Plan, step: PlanStep) -> Step:
+def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> Step:
     entry = step.entry
     note = ""
     if step.verdict == DISABLED:
         note = f"keys.disable, {config.origin('keys.disable')}"
     elif step.verdict == MISSING:
-        note = _provider(plan)
+        note = remedy(op, plan, args).removesuffix("; ")
+        if not note and plan.functionality is None:
+            note = "no argument is a tensor" if not keys_of(args) else "no key of the arguments is left"
     if entry is None:
         return Step(step.key, step.verdict, note=note)
     if entry.reason == AMBIGUOUS:
@@ -318,14 +325,3 @@ def source_of(kernel: Kernel) -> str:
         return kernel.source
     except (ImportError, AttributeError) as error:
         return f"cannot be imported: {error}"
-
-
-def _provider(plan: Plan) -> str:
-    functionality = plan.functionality
-    if functionality is None:
-        return "no argument is a tensor" if plan.key == UNDEFINED else ""
-    if functionality.backend_key:
-        package = provider_of("backend", plan.key.removeprefix(functionality.prefix or ""))
-    else:
-        package = provider_of("functionality", functionality.name)
-    return f"pip install {package}" if package else ""

@@ -6,6 +6,7 @@ functionalities, and all rows of backends, come from the manifests of plugins.
 
 from __future__ import annotations
 
+from turnout.errors import UniverseError
 from turnout.keys.universe import AUTOCAST, AUTOGRAD
 
 NEVER = "never"
@@ -30,8 +31,8 @@ class Functionality:
     """
 
     __slots__ = (
-        "after", "backend_key", "before", "bit", "each_backend", "guards_below", "included", "name", "on_tensors",
-        "opt_in", "passes", "prefix", "switch",
+        "after", "backend_key", "before", "bit", "each_backend", "family", "guards_below", "included", "name",
+        "on_tensors", "opt_in", "passes", "prefix", "switch",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +51,7 @@ class Functionality:
         backend_key: bool = False,
     ) -> None:
         self.name = name
+        self.family = name  # the row with `each_backend` that this one was made from: plugins provide that
         self.prefix = prefix
         self.each_backend = each_backend
         self.before = before
@@ -65,7 +67,9 @@ class Functionality:
 
     def of(self, backend: str) -> Functionality:
         """The functionality of one backend, for a row with `each_backend`."""
-        return Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)
+        made = Functionality(self.name + backend, opt_in=self.opt_in, on_tensors=self.on_tensors, passes=self.passes)
+        made.family = self.name
+        return made
 
 
 # The standard functionalities, lowest priority first.
@@ -88,6 +92,19 @@ STANDARD: tuple[Functionality, ...] = (
 
 LOWEST, MIDDLE, HIGHEST = "lowest", "", "highest"
 RANKS = (LOWEST, MIDDLE, HIGHEST)
+
+
+KEY_NAME = r"[A-Z][A-Za-z0-9]*"
+DEVICE_NAME = r"[a-z][a-z0-9_]*"
+
+
+def check_names(owner: str, name: str, device: str) -> None:
+    """Raise UniverseError for a backend's name or device string of another form, as a manifest refuses it."""
+    import re  # not loaded by `import turnout`
+
+    for what, pattern, value, such in (("name", KEY_NAME, name, "CUDA"), ("device_type", DEVICE_NAME, device, "cuda")):
+        if not re.fullmatch(pattern, value):
+            raise UniverseError(f"{owner}.{what}: expected a name such as {such!r}, got {value!r}")
 
 
 class BackendRow:

@@ -265,11 +265,16 @@ class KeySpace:
             keys = (keys,)
         return reduce(or_, map(self._mask_of, keys), 0)
 
-    def _mask_of(self, key: str) -> int:
+    def rows_of(self, name: str) -> list[Functionality]:
+        """The row of a functionality, or those for which a name such as Autocast stands; empty for any other name."""
         self.discovered()
+        return [row for row in self.functionalities if name in (row.name, row.family)]
+
+    def _mask_of(self, key: str) -> int:
+        rows = self.rows_of(key)
+        if rows:
+            return sum(row.bit for row in rows)
         for functionality in self.functionalities:
-            if functionality.name == key:
-                return functionality.bit
             if functionality.prefix is not None and key.startswith(functionality.prefix):
                 backend = key[len(functionality.prefix) :]
                 if backend in self.backend_rows:

@@ -12,7 +12,6 @@ from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError
 from turnout.errors import calls as texts
 from turnout.operators.values import has_keys, is_generator, is_tensor
-from turnout.state import DISPATCH as _DISPATCH
 from turnout.state import FRESH as FRESH
 
 TYPE_CHECKING = False
@@ -32,8 +31,6 @@ class Missing:
 
 
 MISSING = Missing()
-
-DISPATCH = _DISPATCH.get  # what every stub calls: one bound method saves an attribute look-up (8 ns)
 
 
 def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:

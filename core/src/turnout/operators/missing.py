@@ -22,7 +22,10 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     """The text for a call that chose a key without a kernel."""
     key = plan.key
     entry = plan.entry
+    off = ", ".join(_disabled(op, plan))
     head = f"{op.qualified_name}: no kernel for {key}"
+    if plan.functionality is None and off:
+        head = f"{op.qualified_name}: no kernel, because keys.disable has {off}"
     if entry is not None:
         head = f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"
     registered = list(op.kernels.items())  # another thread may register or undo meanwhile
@@ -32,7 +35,7 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
         head,
         *_lines("asked for by", _askers(op, plan, args)),
         *_lines("kernels", kernels),
-        ("to fix", _remedy(op, plan, args) + table),
+        ("to fix", remedy(op, plan, args) + table),
     )
 
 
@@ -59,7 +62,13 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
                 and (functionality.prefix is None or plan.key in {k for k, _ in op.registry.keys.active(keys)})
             ):
                 found.append(f"{argument.name}: {_described(element)}")
-    return found or ["the state: the key is included by a context that is active"]
+    if found:
+        return found
+    setting = config.current_store().value("keys.enable")
+    enabled = not {functionality.name, functionality.family}.isdisjoint(setting.value)
+    return [
+        f"the state: {f'keys.enable ({setting.origin})' if enabled else 'a context that is active'} includes the key"
+    ]
 
 
 def _described(value: Any) -> str:
@@ -82,24 +91,36 @@ def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any
 
 def _switched_off(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     """The keys that configuration disables, else the backend keys that tensors bring and the key set lacks."""
-    disabled = [step.key for step in plan.steps if step.verdict == DISABLED]
-    if disabled:
-        return [f"{', '.join(disabled)}, switched off by keys.disable ({config.origin('keys.disable')})"]
+    if _disabled(op, plan):
+        off = ", ".join(step.key for step in plan.steps if step.verdict == DISABLED)
+        return [f"{off}, switched off by keys.disable ({config.origin('keys.disable')})"]
     held = {key for key, _ in op.registry.keys.active(plan.ks)}
     omitted = [key for key, f in op.registry.keys.active(keys_of(args)) if f.backend_key and key not in held]
     return [f"the tensors bring {', '.join(omitted)}, which is excluded or not in the given key set"] if omitted else []
 
 
-def _remedy(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
-    """How to get what provides the missing key; "" when it is active and simply has no kernel."""
+def remedy(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
+    """How to get what provides the missing key, with "; " behind it; "" when it is active and simply has no kernel."""
     functionality = plan.functionality
     if functionality is None:
         inactive = _without_backend(op, args)
-        return _provide(op, "device", inactive[0][1].type) if inactive else ""
+        if inactive:
+            return _provide(op, "device", inactive[0][1].type)
+        entries = ", ".join(_disabled(op, plan))
+        return f"take {entries} out of keys.disable; " if entries else ""
     if functionality.backend_key:
         backend = plan.key.removeprefix(functionality.prefix or "")
-        return "" if backend in op.registry.backends else _provide(op, "backend", backend)
-    return "" if functionality.name in op.registry.services else _provide(op, "functionality", functionality.name)
+        if backend not in op.registry.backends:
+            return _provide(op, "backend", backend)
+    if functionality.prefix == "" or functionality.name in op.registry.services:
+        return ""
+    return _provide(op, "functionality", functionality.family)
+
+
+def _disabled(op: Operator, plan: Plan) -> list[str]:
+    """The entries of `keys.disable` that disable keys of the plan."""
+    keys = {step.key for step in plan.steps if step.verdict == DISABLED}
+    return [config.key_disabled(key, row.name) for key, row in op.registry.keys.active(plan.ks) if key in keys]
 
 
 def _provide(op: Operator, kind: str, name: str) -> str:

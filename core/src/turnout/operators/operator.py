@@ -25,7 +25,7 @@ from turnout.operators.plan import (
 )
 from turnout.operators.stubs import compile_stub
 from turnout.operators.values import keys_of
-from turnout.state import DISPATCH, FRESH
+from turnout.state import FRESH, current
 from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute_entry
 
 TYPE_CHECKING = False
@@ -139,7 +139,7 @@ class Operator:
     def key_set(self, args: Iterable[Any]) -> int:
         """The key set of a call with these arguments, the state included, as the stub computes it."""
         ks = keys_of(args)
-        state = DISPATCH.get()
+        state = current()
         if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
             return ks
         return (ks | state[0]) & state[1]

@@ -10,6 +10,7 @@ from keyword import iskeyword
 
 from turnout.dtypes import DType
 from turnout.operators import arguments
+from turnout.state import STUB_BUILTINS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
     """The stub of an operator."""
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}
     function = python_name(op.name + ("_" + op.overload if op.overload else ""))
-    function += "_" * (function in namespace)  # an operator may be called as_int
+    function += "_" * (function in namespace or function == "DISPATCH")  # an operator may be called as_int
     source = stub_source(op.schema, op.qualified_name, function, "CACHE")
     stub = compile_function(source, function, f"<stub of {op.qualified_name}>", namespace)
     stub.__qualname__ = op.qualified_name
@@ -193,8 +194,9 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
 STUB_GLOBALS: dict[str, Any] = {
     name: getattr(arguments, name)
     for name in (
-        "DISPATCH", "DTYPES", "DType", "Device", "FRESH",
+        "DTYPES", "DType", "Device", "FRESH",
         "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
         "as_ints", "as_scalar", "as_scalars", "as_sequence", "as_str",
     )
 }  # fmt: skip
+STUB_GLOBALS["__builtins__"] = STUB_BUILTINS

@@ -57,23 +57,23 @@ def facade() -> Facade:
     return _facade
 
 
-def require_device(device_type: str) -> None:
-    """Activate the backend with this device string.
+def require_device(device_type: str, asked: str = "") -> None:
+    """Activate the backend with this device string. `asked` is what error texts begin with; the device by default.
 
     Raises DeviceError for an unknown device, PluginError when its plugin is not installed or cannot be used, DisabledError when
     configuration disables it.
     """
     if ("device", device_type) not in ACTIVE:
-        current_manager().require("device", device_type)
+        current_manager().require("device", device_type, asked)
 
 
 def require_functionality(name: str, key: str | None = None) -> None:
     """Activate the plugin of a functionality. Raises PluginError, and DisabledError when `keys.disable` names it or `key`."""
-    if config.key_disabled(key or name, name):
+    disabled = config.key_disabled(key or name, name)
+    if disabled:
         from turnout.errors import plugins as errors
 
-        disabled = name if config.key_disabled(name, name) else str(key)
-        raise errors.functionality_disabled(disabled, str(config.origin("keys.disable")))
+        raise errors.functionality_disabled(key or name, disabled, str(config.origin("keys.disable")))
     if ("functionality", name) not in ACTIVE:
         current_manager().require("functionality", name)
 
@@ -142,11 +142,37 @@ def service(functionality: str) -> Any:
 
 
 def remedy_for(kind: str, name: str, *, activate: bool) -> str:
-    """How to get a "device", "backend" or "functionality": activate its plugin, or install its package; "" if none is known."""
+    """How to get a "device", "backend" or "functionality": activate its plugin, or install its package.
+
+    "" if it is active already, or nobody is known to provide it.
+    """
+    if (kind, name) in ACTIVE:
+        return ""
     for found in catalog().claiming(kind, name) if activate else ():
         return f'turnout.plugins.activate("{found.name}")'
     package = provider_of(kind, name)
     return f"pip install {package}" if package else ""
+
+
+def require_keys(keys: tuple[str, ...]) -> None:
+    """Activate the installed plugins that provide these keys. Raises DisabledError for one that configuration disables."""
+    from turnout.plugins.enabled import require_keys
+
+    require_keys(current_manager(), keys)
+
+
+def include_enabled() -> int:
+    """Include what the setting `keys.enable` names in every call from now on; returns the bits."""
+    from turnout.plugins.enabled import include_enabled
+
+    return include_enabled(current_manager())
+
+
+def switched_keys(before: Any, after: Any) -> Any:
+    """The guard for a context in which `keys.enable` has another value."""
+    from turnout.plugins.enabled import switched
+
+    return switched(current_manager(), before, after)
 
 
 def default_device_type() -> str:

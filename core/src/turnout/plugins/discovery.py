@@ -285,18 +285,24 @@ class Catalog:
             return None
         return {name: option for manifest in reversed(manifests) for name, option in manifest.options.items()}
 
-    def key_names(self) -> list[str]:
-        """Functionalities and runtime keys, those of installed and of known plugins included."""
+    def key_names(self) -> dict[str, str]:
+        """Functionalities and runtime keys, those of installed and of known plugins included.
+
+        A key of one backend comes with the functionality that it is a key of, any other with "". AutocastCPU is both.
+        """
         backends = list(KEYS.backends)
-        prefixes = {f.name: f.prefix for f in KEYS.functionalities}
-        names = [*prefixes, *STANDARD_KEYS]
+        rows = {row.name: row for row in (*STANDARD, *KEYS.functionalities)}
+        names = dict.fromkeys(rows, "")
         for manifest in self.manifests:
             backends += [backend.name for backend in manifest.backends]
-            names += [key.name for key in manifest.keys]
-            prefixes.update((key.name, key.prefix) for key in manifest.keys if key.name not in prefixes)
+            rows.update((key.name, key) for key in manifest.new_keys)
+        claimed = (claim.partition(":") for found in self.found for claim in found.claims)  # broken plugins too
+        names.update((name, "") for kind, _, name in claimed if kind == "functionality" and name not in names)
         for known in providers.data().values():
             backends += known["backends"]
-            names += known["functionalities"]
-        names += [row.name + backend for row in STANDARD if row.each_backend for backend in backends]
-        names += [prefix + backend for prefix in prefixes.values() if prefix is not None for backend in backends]
-        return list(dict.fromkeys(names))
+            names.update(dict.fromkeys(known["functionalities"], ""))
+        for row in rows.values():
+            if row.prefix is not None or row.each_backend:
+                start = row.name if row.prefix is None else row.prefix
+                names.update((start + backend, row.name) for backend in backends)
+        return names

@@ -75,18 +75,24 @@ class Manager:
 
     # ---- asking for what plugins provide
 
-    def require(self, kind: str, name: str) -> None:
-        """Activate the plugin that provides a device or functionality. Raises as `plugins.require_device` says."""
+    def require(self, kind: str, name: str, asked: str = "") -> None:
+        """Activate the plugin that provides a device or functionality. Raises as `plugins.require_device` says.
+
+        `asked` is what error texts begin with, where a setting asked for it.
+        """
         with LOCK:
             if (kind, name) in ACTIVE:
                 return
             claiming = catalog().claiming(kind, name)
-            if not claiming:
-                self._survey([])
-                raise self._nobody(kind, name)
-            asked = f"device {name!r}" if kind == "device" else name
             self._survey(claiming)
+            asked = asked or (f"device {name!r}" if kind == "device" else name)
+            if not claiming:
+                raise self._nobody(kind, name, asked)
             self._activate(self._best(claiming), asked)
+
+    def is_activating(self, plugins: list[Found]) -> bool:
+        """Whether one of them is being activated now."""
+        return any(found.name in self._activating for found in plugins)
 
     def require_namespace(self, namespace: str) -> bool:
         """Activate all plugins with operators in a namespace. If one works, the broken ones are only recorded."""
@@ -123,16 +129,16 @@ class Manager:
         judge = self._judged()
         return min(claiming, key=lambda found: order.index(self._record(found, judge).state))
 
-    def _nobody(self, kind: str, name: str) -> Exception:
+    def _nobody(self, kind: str, name: str, asked: str) -> Exception:
         package = providers.provider_of(kind, name)
         if package is not None:
-            asked = f"device {name!r}" if kind == "device" else name
             return errors.not_installed(asked, package, self._broken())
         prefix = f"{kind}:"
         installed = sorted({c[len(prefix) :] for f in catalog().found for c in f.claims if c.startswith(prefix)})
         if kind == "device":
-            return errors.unknown_device(name, installed, providers.known(kind), self._broken())
-        return errors.unknown(kind, name, installed, providers.known(kind), self._broken())
+            return errors.unknown_device(name, asked, installed, providers.known(kind), self._broken())
+        asked = f"{kind} {asked}" if asked == name else asked
+        return errors.unknown(asked, name, installed, providers.known(kind), self._broken())
 
     def _broken(self) -> list[str]:
         return [r.line() for r in self.records() if r.state in BROKEN]
@@ -148,7 +154,7 @@ class Manager:
                 if package is not None:
                     raise errors.not_installed(f"the plugin {name}", package, self._broken())
                 elsewhere = providers.known("plugin")
-                raise errors.unknown("the plugin", name, catalog().plugin_names(), elsewhere, self._broken())
+                raise errors.unknown(f"the plugin {name}", name, catalog().plugin_names(), elsewhere, self._broken())
             self._survey(claiming)
             self._activate(self._best(claiming), "")
             return self._record(self._active[name].found, self._judged())
@@ -195,9 +201,7 @@ class Manager:
         try:
             return activate(found, self._factory)
         except UnavailableError as error:
-            assert found.manifest is not None
-            remedy = next((need.install for need in found.manifest.needs), "")
-            verdict: Verdict = ("unavailable", str(error), remedy, None)
+            verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             reason = f"{type(error).__name__}: {error}" + _place(error)
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
@@ -230,7 +234,7 @@ class Manager:
         with LOCK:
             if name not in self._active:
                 if not catalog().claiming("plugin", name):
-                    raise errors.unknown("the plugin", name, catalog().plugin_names(), [], self._broken())
+                    raise errors.unknown(f"the plugin {name}", name, catalog().plugin_names(), [], self._broken())
                 return
             dependents = self._dependents(name)
             if dependents and not with_dependents:

@@ -20,7 +20,7 @@ from turnout.config.values import EXPECTED, UnexpectedValueError, check, show
 from turnout.errors import plugins as errors
 from turnout.errors.layout import near
 from turnout.keys import NEVER, STANDARD, BackendRow, Functionality
-from turnout.keys.rows import MIDDLE, PASSES, RANKS
+from turnout.keys.rows import DEVICE_NAME, KEY_NAME, MIDDLE, PASSES, RANKS
 
 KINDS = ("backend", "functionality", "library")
 # Functionalities that core places itself.
@@ -168,12 +168,11 @@ def _one_of(choices: Iterable[str], absent: str | None = None, required: str = "
 
 
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
-_KEY_NAME = r"[A-Z][A-Za-z0-9]*"
 _API = r"[0-9]+\.[0-9]+"
 _MODULE = _Field("a module", pattern=rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", absent="")
 _NAMES = _Field("a list of names", tuple, absent=(), pattern=_IDENTIFIER)
 _TABLE = _Field("a table", dict, absent={})
-_ANCHOR = _Field("a functionality", pattern=_KEY_NAME)
+_ANCHOR = _Field("a functionality", pattern=KEY_NAME)
 _FLAG = _Field("true or false", bool, absent=False)
 _TEXT = _Field("a string", absent="")
 
@@ -199,15 +198,15 @@ _PROVIDES = {
     "modules": _TABLE,
 }
 _BACKEND = {
-    "name": _Field("a name such as 'CUDA'", pattern=_KEY_NAME, required="the name in its keys, such as 'CUDA'"),
-    "device": _Field("a device string such as 'cuda'", pattern=r"[a-z][a-z0-9_]*", required="the device string, such as 'cuda'"),
+    "name": _Field("a name such as 'CUDA'", pattern=KEY_NAME, required="the name in its keys, such as 'CUDA'"),
+    "device": _Field("a device string such as 'cuda'", pattern=DEVICE_NAME, required="the device string, such as 'cuda'"),
     "rank": _one_of(RANKS, MIDDLE),
     "functional_only": _FLAG,
     "dataless": _FLAG,
 }
 _KEY = {
-    "name": _Field("a name such as 'Profiler'", pattern=_KEY_NAME, required="the functionality"),
-    "prefix": _Field("what stands before a backend's name", pattern=rf"({_KEY_NAME})?"),  # "" is the one of Dense
+    "name": _Field("a name such as 'Profiler'", pattern=KEY_NAME, required="the functionality"),
+    "prefix": _Field("what stands before a backend's name", pattern=rf"({KEY_NAME})?"),  # "" is the one of Dense
     "before": _ANCHOR,
     "after": _ANCHOR,
     "passes": _one_of(PASSES, NEVER),

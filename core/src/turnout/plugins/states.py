@@ -56,16 +56,18 @@ class Judge:
         return self._verdicts[key]
 
     def _own(self, found: Found) -> Verdict:
-        """The state without regard to what other plugins provide."""
-        conflict = self._same_name(found)
-        if conflict is not None:
-            return conflict
+        """The state without regard to what other plugins provide. What is disabled is not looked at further."""
+        verdict = self._switch(found)
+        if verdict == FINE:
+            verdict = self._same_name(found) or FINE
+        if verdict != FINE:
+            return verdict
         if found.error is not None:
             remedy = f"upgrade {found.distribution}, or tell its authors"
             return "failed", str(found.error), remedy, found.error
         if found.incompatible:
             return "incompatible", found.incompatible, f"pip install --upgrade {found.distribution} turnout-core", None
-        return self._switch(found)
+        return FINE
 
     def _same_name(self, found: Found) -> Verdict | None:
         rivals = [f for f in self._found if f.name == found.name]

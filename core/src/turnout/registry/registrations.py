@@ -12,6 +12,7 @@ from turnout.devices import register_device_type, unregister_device_type
 from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
 from turnout.errors import registry as texts
 from turnout.keys import OLD_NAMES, BackendRow, Functionality
+from turnout.keys.rows import check_names
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
 from turnout.registry.store import REGISTRY, Registry, without_default
@@ -240,9 +241,10 @@ class Registrations:
         """Add a backend: its name to the universe, its device string to `turnout.device`.
 
         A plugin's manifest has its row already. `rank`, `functional_only` and `dataless` (see `BackendRow`) are for a backend
-        without a manifest. Raises UniverseError when the name or the device string is taken.
+        without a manifest. Raises UniverseError when the name or the device string is taken, or is not one.
         """
         registry = self.registry
+        check_names(type(backend).__name__, backend.name, backend.device_type)
         with registry.lock:
             registry.keys.discovered()
             added = not registry.keys.is_installed_backend(backend.name)

@@ -15,6 +15,7 @@ from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
 from turnout.operators.placement import checked, mixed
+from turnout.state import unsettle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class Registry:
         if self._disabled is None:
             self.follow_config()
             self._disabled = frozenset(config.get("keys.disable"))
-        return bool(self._disabled) and config.key_disabled(key, functionality)
+        return bool(self._disabled and config.key_disabled(key, functionality))
 
     def choice(self, op: Operator, key: str) -> str | None:
         """The library or distribution that configuration chose for a slot, or None."""
@@ -278,6 +279,8 @@ class Registry:
             op.cache.clear()
             return
         self._expand_fallbacks()
+        if self.follows_config:
+            unsettle()
         for each in self._operators.values():
             each.forget_specializations()
             each.cache.clear()

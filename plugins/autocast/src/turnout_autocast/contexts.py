@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from turnout import config
+from turnout.config import OVERRIDES
 from turnout.devices import device
 from turnout.dtypes import DType, bfloat16, dtype_named, float16
 from turnout.errors import DTypeError
@@ -56,7 +58,7 @@ def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> 
     )
     switch = KEYS.switch_bit(AUTOCAST + backend)
     entered = SETTINGS.set(settings)
-    switched = DISPATCH.set((include | switch, keep))
+    switched = DISPATCH.set((include | switch, keep | switch))
 
     def leave() -> None:
         DISPATCH.reset(switched)
@@ -66,9 +68,27 @@ def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> 
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """The lower precision of a device type: of the innermost context for it, else its default."""
+    """The lower precision of a device type: of the innermost context for it, else the option `dtype`, else its default."""
     found = SETTINGS.get().dtypes.get(device_type)
-    return dtype_named(lower_dtype_of(device_type)) if found is None else found
+    return dtype_named(_option() or lower_dtype_of(device_type)) if found is None else found
+
+
+_chosen: str | None = None  # the option `dtype`, until a setting changes: reading it takes longer than a cast
+
+
+def _option() -> str:
+    global _chosen
+    if OVERRIDES.get() is not None:
+        return str(config.get("plugin.autocast.dtype"))
+    if _chosen is None:
+        _chosen = str(config.get("plugin.autocast.dtype"))
+    return _chosen
+
+
+def forget_option(names: object = None) -> None:
+    """Read the option again at the next use."""
+    global _chosen
+    _chosen = None
 
 
 def is_autocast_cache_enabled() -> bool:

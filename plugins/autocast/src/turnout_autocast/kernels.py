@@ -49,7 +49,7 @@ def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         values = list(args)
         include, keep = DISPATCH.get()
-        token = DISPATCH.set((include & off, keep))
+        token = DISPATCH.set((include, keep & off))  # configuration may include it everywhere
         try:
             instead = policy(values)
             return (instead or op).call_boxed(tuple(values))

@@ -8,7 +8,7 @@ from turnout.errors import CallError, DisabledError
 from turnout.errors import plugins as errors
 from turnout.keys import AUTOCAST, KEYS
 from turnout.registry import REGISTRY
-from turnout.state import DISPATCH
+from turnout.state import DISPATCH, current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _require_key(backend: str) -> None:
     """Raise DisabledError when configuration disables the key: nothing would be cast."""
     key = AUTOCAST + backend
     if REGISTRY.is_disabled(key, key):
-        error: DisabledError = errors.functionality_disabled(key, str(config.origin("keys.disable")))
+        entry = config.key_disabled(key, key)
+        error: DisabledError = errors.functionality_disabled(key, entry, str(config.origin("keys.disable")))
         raise error
 
 
@@ -79,7 +80,7 @@ def _switch_off(device_type: str) -> Callable[[], None]:
     if device_type not in active_device_types():
         return lambda: None  # it has no tensors, and no context that is on
     include, keep = DISPATCH.get()
-    token = DISPATCH.set((include & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name), keep))
+    token = DISPATCH.set((include, keep & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name)))
     return lambda: DISPATCH.reset(token)
 
 
@@ -87,5 +88,5 @@ def is_autocast_enabled(device_type: str = "cpu") -> bool:
     """Whether operators on a type of device are cast now."""
     if device_type not in active_device_types():
         return False
-    include, keep = DISPATCH.get()
+    include, keep = current()
     return bool(include & keep & KEYS.switch_bit(AUTOCAST + device(device_type).backend.name))

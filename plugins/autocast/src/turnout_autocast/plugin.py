@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register the fallback, which covers backends that come later too, and the service."""
-    from turnout_autocast import service
+    from turnout import config
+    from turnout_autocast import contexts, service
     from turnout_autocast.kernels import specialize
 
     library.fallback("Autocast", None, form=INTERNAL, specialize=specialize, by_key=True, label="autocast")
     library.service("Autocast", service)
+    contexts.forget_option()
+    library.on_undo(config.on_change(contexts.forget_option))

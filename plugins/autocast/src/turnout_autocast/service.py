@@ -48,7 +48,7 @@ def custom_rule(op: Operator, key: str, dtype: DType, device_type: str) -> Call:
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         cast = tuple([cast_value(dtype, value, device_type) for value in args])
         include, keep = DISPATCH.get()
-        token = DISPATCH.set((include & off, keep))
+        token = DISPATCH.set((include, keep & off))
         try:
             return op.call_boxed(cast)
         finally:

@@ -34,6 +34,12 @@ def escaped(num: int) -> str:
     )
 
 
+NOT_BATCHED = (
+    "the key Batched takes part in a call without a batched tensor: a guard or keys.enable includes it\n"
+    "  to fix  use turnout.vmap, which includes the key where it is needed"
+)
+
+
 def no_value(what: str) -> str:
     return (
         f"{what}: inside vmap a tensor stands for all examples and has no value of its own, "

@@ -17,7 +17,7 @@ from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
-from turnout.state import DISPATCH
+from turnout.state import DISPATCH, current
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
@@ -59,7 +59,7 @@ def as_switched(op: Operator, fn: Call) -> Call:
     above = ~(BATCHED | MODE)
 
     def call_switched(ks: int, *args: Any) -> Any:
-        include, keep = DISPATCH.get()
+        include, keep = current()
         if not include & keep & switches:
             return fn(ks, *args)
         below = include
@@ -71,7 +71,7 @@ def as_switched(op: Operator, fn: Call) -> Call:
             return op.lookup(below)(below, *args)
         if decomposes:
             return fn(ks, *args)
-        token = DISPATCH.set((include & ~switches, keep))
+        token = DISPATCH.set((DISPATCH.get()[0], keep & ~switches))
         try:
             return fn(ks, *args)
         finally:
@@ -236,7 +236,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
         if lists:
             level = top_level(args)
         elif level not in active():
-            raise errors.VmapError(errors.escaped(level.num))
+            raise errors.VmapError(errors.escaped(level.num) if level is not None else errors.NOT_BATCHED)
         values = list(args)
         dims: list[Any] = no_dims.copy()
         for i in tensors:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,9 +84,9 @@ class Classifier:
         self.parameters += [weight.requires_grad_(), bias.requires_grad_()]
         return weight, bias
 
-    def precision(self) -> turnout.autocast:
-        """The context of a forward: mixed precision where it was asked for."""
-        return turnout.autocast(self.device.type, self.amp, enabled=self.amp is not None)
+    def precision(self) -> AbstractContextManager[object]:
+        """The context of a forward: mixed precision where it was asked for, else what the configuration says."""
+        return nullcontext() if self.amp is None else turnout.autocast(self.device.type, self.amp)
 
 
 class Perceptron(Classifier):

@@ -17,6 +17,7 @@ COMMANDS = {
     "plugins": "turnout_cli.environment",
     "doctor": "turnout_cli.environment",
     "config": "turnout_cli.environment",
+    "keys": "turnout_cli.keys",
     "table": "turnout_cli.operators",
     "explain": "turnout_cli.operators",
     "coverage": "turnout_cli.coverage",

@@ -9,7 +9,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout.devices import Backend, Device
+from turnout.dtypes import uint64
+from turnout.errors.layout import report
+from turnout_aten.errors.backends import MissingMethodError
+from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +34,8 @@ class TensorBackend(Backend):
 
     To use it: derive, set the class attributes, implement the methods that raise here, and register an instance with
     `Registrations.backend`.
+
+    `random_bits`, `fill` and `item` may wait: until they are there, the installed backend of lowest rank does it on the host.
 
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
@@ -57,23 +64,23 @@ class TensorBackend(Backend):
 
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
         """A new array, contiguous unless `strides` (in elements, without overlap) asks for another order."""
-        raise NotImplementedError(f"{type(self).__name__}.empty")
+        raise missing(self, "empty")
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         """A view of `root`'s memory: shape, strides and offset in elements, the offset counted from root's first element."""
-        raise NotImplementedError(f"{type(self).__name__}.strided")
+        raise missing(self, "strided")
 
     def strides(self, array: Any) -> Ints:
         """The strides in elements."""
-        raise NotImplementedError(f"{type(self).__name__}.strides")
+        raise missing(self, "strides")
 
     def dtype_of(self, array: Any) -> DType:
         """The element type."""
-        raise NotImplementedError(f"{type(self).__name__}.dtype_of")
+        raise missing(self, "dtype_of")
 
     def retyped(self, root: Any, dtype: DType) -> Any:
         """All of `root`'s memory as a contiguous array of 1 dim and another dtype, without the remainder at the end."""
-        raise NotImplementedError(f"{type(self).__name__}.retyped")
+        raise missing(self, "retyped")
 
     def storage_size(self, root: Any) -> int:
         """The number of elements that `strided` may reach, counted from root's first element."""
@@ -104,7 +111,7 @@ class TensorBackend(Backend):
 
     def copy(self, target: Any, source: Any) -> None:
         """Write `source`, of the same shape, into `target`, converting the dtype."""
-        raise NotImplementedError(f"{type(self).__name__}.copy")
+        raise missing(self, "copy")
 
     def spread(self, array: Any, shape: Ints) -> Any:
         """A new array of this small shape with the elements of `array` repeated; None if a view is just as good."""
@@ -112,7 +119,11 @@ class TensorBackend(Backend):
 
     def fill(self, target: Any, value: Any) -> None:
         """Write a Python number into every element."""
-        raise NotImplementedError(f"{type(self).__name__}.fill")
+        there = self._host("fill")
+        filled = there.backend.empty(target.shape, self.dtype_of(target), there)
+        there.backend.fill(filled, value)
+        data = there.backend.to_host(filled)
+        self.copy(target, self.from_host(data, target.shape, self.dtype_of(target), self.current_device()))
 
     def ramp(self, target: Any, start: Any, step: Any) -> bool:
         """Write start, start + step, ... into a contiguous array of 1 dim. Returns False to have it composed of operators."""
@@ -120,15 +131,18 @@ class TensorBackend(Backend):
 
     def to_host(self, array: Any) -> bytes | memoryview:
         """The elements in row-major order as host bytes, little-endian. Waits for pending work."""
-        raise NotImplementedError(f"{type(self).__name__}.to_host")
+        raise missing(self, "to_host")
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         """A new array from such bytes."""
-        raise NotImplementedError(f"{type(self).__name__}.from_host")
+        raise missing(self, "from_host")
 
     def item(self, array: Any) -> bool | int | float | complex:
         """The value of an array of one element."""
-        raise NotImplementedError(f"{type(self).__name__}.item")
+        there = self._host("item").backend
+        return there.item(
+            there.from_host(self.to_host(array), array.shape, self.dtype_of(array), there.current_device())
+        )
 
     def adopt(self, value: Any) -> Any:
         """An array around `value` without a copy, if `value` is an array of the backend's library; else None."""
@@ -136,7 +150,7 @@ class TensorBackend(Backend):
 
     def as_array(self, value: Any) -> Any:
         """A kernel's result that is not an array (a scalar of the array library), as an array."""
-        raise NotImplementedError(f"{type(self).__name__}.as_array")
+        raise missing(self, "as_array")
 
     def kernel_context(self) -> AbstractContextManager[object]:
         """The context in which the general path runs kernels (NumPy: without floating-point warnings). By default, none."""
@@ -164,4 +178,24 @@ class TensorBackend(Backend):
 
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
         """A uint64 array of independent random bits, a pure function of seed, offset and shape."""
-        raise NotImplementedError(f"{type(self).__name__}.random_bits")
+        there = self._host("random_bits")
+        bits = there.backend.random_bits(shape, seed, offset, there)
+        return self.from_host(there.backend.to_host(bits), shape, uint64, device)
+
+    def _host(self, method: str) -> TensorDevice:
+        """The device that stands in for a method: that of the installed backend of lowest rank."""
+        there = device_named(plugins.default_device_type() or self.device_type)
+        if there.type == self.device_type:
+            raise missing(self, method)
+        return there.backend.resolve_device(there)
+
+
+def missing(backend: TensorBackend, method: str) -> MissingMethodError:
+    """The error of a method that a backend must define: how it is called, and what it is for."""
+    from inspect import signature
+
+    declared = getattr(TensorBackend, method)
+    head = f"{type(backend).__name__}.{method}: the backend of device {backend.device_type!r} does not define it"
+    purpose = (declared.__doc__ or "").partition("\n")[0]
+    parameters = ", ".join(signature(declared).parameters)
+    return MissingMethodError(report(head, ("it is", purpose), ("to fix", f"define `def {method}({parameters})`")))

@@ -153,6 +153,9 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         *lines,
         "",
         "",
+        f"_{name}.__qualname__ = {name!r}",  # errors about its arguments name the public function
+        "",
+        "",
         f"def {name}(*{size}, **kwargs):",
         f"    if {size}:",
         f"        return _{name}(spread({size}), **kwargs)",

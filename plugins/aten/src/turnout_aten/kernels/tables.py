@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout.registry import REGISTRY
+from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping as wrappers
+from turnout_aten.kernels.contract import argument_names, misfit
 from turnout_aten.kernels.wrapping import Row, Structured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from turnout.operators import Operator
     from turnout.registry import Registrations
@@ -38,8 +40,8 @@ def register_kernels(
     """Register a backend's table at its key.
 
     `structured` maps a structured out operator to (variant -> kind, precomputed names), as the generated tables do. The default
-    is the mapping of the standard operators. One RegistrationError reports all rows that name no operator, before anything is
-    registered.
+    is the mapping of the standard operators. A row is called with all arguments by position, the outputs last. One
+    RegistrationError reports all rows that name no operator or cannot be called so, before anything is registered.
     """
     groups = STRUCTURED if structured is None else structured
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
@@ -53,14 +55,32 @@ def register_kernels(
         raise RegistrationError(
             f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}"
         )
-    for name, value in rows.items():
-        row = value if isinstance(value, Row) else Row(value)
+    made = {name: value if isinstance(value, Row) else Row(value) for name, value in rows.items()}
+    problems = [
+        (name, fn, takes, given)
+        for name, row in made.items()
+        for fn, takes, given in _misfits(name, row, groups[name][1] if name in groups else {})
+    ]
+    if problems:
+        raise RegistrationError(errors.not_callable_so(library.origin, backend.name, problems))
+    for name, row in made.items():
         if name in groups:
             served, precomputed = groups[name]
             for variant, kind in served.items():
                 _register(library, backend, variant, row, _structured_binder(backend, row, kind, name, precomputed))
         else:
             _register(library, backend, name, row, _plain_binder(backend, row))
+
+
+def _misfits(name: str, row: Row, precomputed: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Call, str, list[str]]]:
+    """The functions of a row that cannot be called, with what they take and what they are called with."""
+    given, outputs, required = argument_names(name, precomputed)
+    inputs = len(given) - outputs
+    takes = misfit(row.fn, [len(given), inputs] if row.allocates else [len(given)])
+    if takes:
+        yield row.fn, takes, given
+    if row.simple is not None and misfit(row.simple, [required]):
+        yield row.simple, misfit(row.simple, [required]), given[:required]
 
 
 def _register(library: Registrations, backend: TensorBackend, name: str, row: Row, binder: Any) -> None:

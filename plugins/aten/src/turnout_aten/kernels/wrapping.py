@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout import config
 from turnout.dtypes import COMPLEX, FLOAT
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
+from turnout_aten.kernels.contract import as_result_array, check_returned, in_debug
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -152,7 +154,7 @@ def first_device(args: Sequence[Any]) -> Device:
 
 def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the functional variant."""
-    fn = row.fn
+    fn, debug = _row_function(s, backend, row)
     empty = backend.empty
 
     def general(ks: int, *args: Any) -> Any:
@@ -161,7 +163,9 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
             device = args[0].device if args[0].__class__ is Tensor else first_device(args)
             arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
             with backend.kernel_context():
-                fn(*s.kernel_arguments(backend, args, result), *arrays)
+                made = fn(*s.kernel_arguments(backend, args, result), *arrays)
+            if made is not None:
+                check_returned(s.op.qualified_name, backend, fn, made, arrays)
         except Exception as error:
             retell(s.op, error, args)
             raise
@@ -169,9 +173,18 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
             return wrap(arrays[0], device)
         return tuple([wrap(array, device) for array in arrays])
 
-    if row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
+    if not debug and row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
         return _fast_functional(s, backend, row, general)
     return general
+
+
+def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call, bool]:
+    """The row's function, and whether it is one that checks itself: the setting `debug.kernels`."""
+    if not config.get("debug.kernels"):
+        return row.fn, False
+    allocates = row.allocates if s.tensors and not s.precomputed and backend.array_type is not None else ""
+    count = s.outs or len(s.op.schema.returns)
+    return in_debug(s.op.qualified_name, backend, row.fn, count, allocates), True
 
 
 def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
@@ -210,7 +223,7 @@ def wrapped({", ".join(["ks", *arguments])}):
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
-        "as_array": backend.as_array, "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
+        "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
         "after": _after_failure(s.op, backend), **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
@@ -270,7 +283,7 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
 
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
-    fn = row.fn
+    fn, debug = _row_function(s, backend, row)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -293,9 +306,11 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             direct = (
                 row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             )
-            written = array if direct else backend.empty(out.shape, out.dtype, target.device)
+            written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
             with backend.kernel_context():
-                fn(*s.kernel_arguments(backend, args, result), written)
+                made = fn(*s.kernel_arguments(backend, args, result), written)
+                if made is not None:
+                    check_returned(s.op.qualified_name, backend, fn, made, (written,))
                 if written is not array:
                     backend.copy(array, written)
         except Exception as error:
@@ -303,7 +318,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             raise
         return target
 
-    if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
+    if not debug and row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
         return _fast_inplace(s, backend, row, general)
     return general
 
@@ -375,7 +390,7 @@ def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: l
 def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""
-    fn = row.fn
+    fn, debug = _row_function(s, backend, row)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -400,12 +415,14 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = (
                     backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 )
-                direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
+                direct = direct and (row.pointwise and not debug or not any(shares(target, value) for value in inputs))
                 written.append(
                     target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
                 )
             with backend.kernel_context():
-                fn(*arguments, *written)
+                made = fn(*arguments, *written)
+                if made is not None:
+                    check_returned(s.op.qualified_name, backend, fn, made, written)
                 for array, target in zip(written, targets, strict=True):
                     if array is not target.array:
                         backend.copy(target.array, array)
@@ -488,12 +505,15 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
             for i in mutated:
                 if isinstance(args[i], Tensor):
                     check_writable(op, backend, args[i], ())
+            given = [to_array(backend, value) for value in args]
             with backend.kernel_context():
-                made = fn(*[to_array(backend, value) for value in args])
+                made = fn(*given)
         except Exception as error:
             retell(op, error, args)
             raise
         if mutated:
+            if made is not None:
+                check_returned(op.qualified_name, backend, fn, made, [given[i] for i in mutated])
             targets = tuple(args[i] for i in mutated)
             return targets[0] if len(schema.returns) == 1 else targets if schema.returns else None
         return wrap_result(backend, made, args)

@@ -1,0 +1,178 @@
+"""What a row of a backend's table must do: take the arguments of its operator by position, and write all of its outputs.
+
+The signature is checked when the row is registered, what the row returns at each call. The setting `debug.kernels` also checks
+what it writes, which takes the call twice.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from turnout.registry import REGISTRY
+from turnout_aten.declarations.tables import standard
+from turnout_aten.errors import rows as errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from turnout_aten.backend.tensor_backend import TensorBackend
+
+    Call = Callable[..., Any]
+
+_VARIABLE = 0x04  # CO_VARARGS
+# What `as_array` of an array library may take, though it is no result.
+NOT_ARRAYS = frozenset({str, bytes, dict, set, list, tuple})
+
+
+# ---- signatures
+
+
+def argument_names(qualified_name: str, precomputed: Mapping[str, tuple[str, ...]]) -> tuple[list[str], int, int]:
+    """The names of what a row is called with, how many of them are outputs, and how many inputs have no default.
+
+    They are read from the schema's text: parsing the schemas of a whole table would take 40 ms.
+    """
+    namespace, _, name = qualified_name.partition("::")
+    packet, _, overload = name.partition(".")
+    found = standard().find(f"{packet}__{overload}" if overload else packet) if namespace == "aten" else None
+    text = found.schema_text if found is not None else REGISTRY.find(qualified_name).schema_text
+    names, outputs, required = [], 0, 0
+    keyword_only = False
+    for part in _parts(str(text)):
+        declared, equals, _ = part.partition("=")
+        kind, _, argument = declared.strip().rpartition(" ")
+        keyword_only = keyword_only or argument == "*"
+        if argument in ("", "*"):
+            continue
+        replaced = precomputed.get(argument, (argument,))
+        names += replaced
+        is_output = keyword_only and "!" in kind
+        outputs += is_output
+        required += len(replaced) if not equals and not is_output else 0
+    extra = precomputed.get("", ())
+    at = len(names) - outputs
+    return [*names[:at], *extra, *names[at:]], outputs, required + len(extra)
+
+
+def _parts(text: str) -> list[str]:
+    """The declarations between the parentheses of a schema's text."""
+    depth, start, parts = 0, text.index("(") + 1, []
+    for i in range(start - 1, len(text)):
+        depth += (text[i] in "([") - (text[i] in ")]")
+        if (text[i] == "," and depth == 1) or depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+        if depth == 0:
+            break
+    return parts
+
+
+def misfit(fn: Any, counts: Sequence[int]) -> str:
+    """What a function takes, if it cannot be called with one of these numbers of positional arguments; "" if it can.
+
+    A function that does not say what it takes, such as a builtin, is let through.
+    """
+    taken = _taken(fn)
+    if taken is None:
+        return ""
+    least, most, keywords = taken
+    if keywords:
+        return f"the keyword-only {', '.join(keywords)}"
+    if all(least <= count and (most is None or count <= most) for count in counts):
+        return ""
+    if most is None:
+        return f"at least {least} positional arguments"
+    number = str(least) if least == most else f"{least} to {most}"
+    return f"{number} positional argument{'s' if most != 1 else ''}"
+
+
+def _taken(fn: Any) -> tuple[int, int | None, list[str]] | None:
+    """The least and the most positional arguments, and required keyword-only ones; None if that is not known."""
+    if isinstance(fn, partial):
+        inner = _taken(fn.func)
+        if inner is None or (fn.keywords and not hasattr(fn.func, "__code__")):
+            return None
+        least, most, keywords = inner
+        names = fn.func.__code__.co_varnames[: most or 0] if fn.keywords else ()
+        by_name = sum(name in fn.keywords for name in names)
+        count = len(fn.args)
+        least, most = max(least - count - by_name, 0), None if most is None else most - count - by_name
+        return least, most, [name for name in keywords if name not in fn.keywords]
+    nin, nargs = getattr(fn, "nin", None), getattr(fn, "nargs", None)
+    if isinstance(nin, int) and isinstance(nargs, int):  # a ufunc
+        return nin, nargs, []
+    bound = getattr(fn, "__self__", None) is not None
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    if code is None:
+        return None
+    most = code.co_argcount - bound
+    defaults = getattr(fn, "__defaults__", None) or ()
+    given = getattr(fn, "__kwdefaults__", None) or {}
+    keywords = [
+        name
+        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        if name not in given
+    ]
+    return max(most - len(defaults), 0), None if code.co_flags & _VARIABLE else most, keywords
+
+
+# ---- calls
+
+
+def check_returned(name: str, backend: TensorBackend, fn: Call, made: Any, outs: Sequence[Any]) -> None:
+    """Raise RowError for a result that is neither None nor one of the outputs, which may not have been written."""
+    for value in made if isinstance(made, (tuple, list)) else (made,):
+        if value is not None and not any(value is out for out in outs):
+            raise errors.returned(name, backend.name, fn, value)
+
+
+def as_result_array(name: str, backend: TensorBackend, fn: Call) -> Call:
+    """`backend.as_array` for results of a row that allocates. Raises RowError for what is no array and no number."""
+
+    def as_array(value: Any) -> Any:
+        if value.__class__ in NOT_ARRAYS:
+            raise errors.not_an_array(name, backend.name, fn, value)
+        return backend.as_array(value)
+
+    return as_array
+
+
+def in_debug(name: str, backend: TensorBackend, fn: Call, count: int, allocates: str) -> Call:
+    """The row with all of its contract checked at each call; `count` is the number of its outputs.
+
+    The outputs are filled with two different values and written twice. What differs then was not written.
+    """
+
+    def facts(array: Any) -> tuple[Any, str]:
+        return tuple(array.shape), backend.dtype_of(array).name
+
+    def checked(*args: Any) -> None:
+        inputs, outs = args[: len(args) - count], args[len(args) - count :]
+        expected = [facts(out) for out in outs]
+        if allocates:
+            _check_allocated(expected[0], inputs)
+        seen = []
+        for value in (0, 1):
+            for out in outs:
+                backend.fill(out, value)
+            check_returned(name, backend, fn, fn(*args), outs)
+            for out, before in zip(outs, expected, strict=True):
+                if facts(out) != before:
+                    raise errors.changed(name, backend.name, fn, before, facts(out))
+            seen.append([bytes(backend.to_host(out)) for out in outs])
+        if seen[0] != seen[1]:
+            raise errors.not_written(name, backend.name, fn)
+
+    def _check_allocated(expected: tuple[Any, str], inputs: Sequence[Any]) -> None:
+        try:
+            made = fn(*inputs)
+        except Exception:  # noqa: BLE001 - the general path serves a call for which it raises
+            return
+        array = made if made.__class__ is backend.array_type else as_result_array(name, backend, fn)(made)
+        dtypes = {backend.dtype_of(value) for value in inputs if value.__class__ is backend.array_type}
+        wanted = expected[1] if allocates == "always" and len(dtypes) == 1 else facts(array)[1]
+        if facts(array) != (expected[0], wanted):
+            raise errors.changed(name, backend.name, fn, (expected[0], wanted), facts(array))
+
+    return checked

@@ -1,0 +1,159 @@
+"""A user trains under bf16 autocast, with another key on and a backend disabled, by a `turnout.toml` alone."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from click.testing import CliRunner
+from installed import Environment
+
+import turnout
+from turnout import config
+from turnout.keys import KEYS
+from turnout_cli.main import turnout as command
+
+SETTINGS = """\
+[keys]
+enable = ["AutocastCPU", "CallCounter"]
+
+[plugin.autocast]
+dtype = "bfloat16"
+
+[plugins]
+disable = ["opencl"]
+"""
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment with a functionality from outside, whose working directory has the settings."""
+    environment = Environment(tmp_path_factory.mktemp("configured"))
+    environment.install("counter")
+    work = environment.folder / "work"
+    work.mkdir()
+    (work / "turnout.toml").write_text(SETTINGS)
+    return environment
+
+
+def cli(environment, *args):
+    code = f"import sys; sys.argv = ['turnout', *{args!r}]; from turnout_cli.main import main; main()"
+    return environment.run(code)
+
+
+def test_the_demo_trains_with_what_the_file_switches_on(configured):
+    done = cli(configured, "demo", "--json", "--epochs", "3")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["accuracy"] > 0.8
+    assert found["losses"][-1] < found["losses"][0]
+    calls = {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}
+    assert calls["AutocastCPU", "autocast to lower precision"] >= 2
+    assert calls["CallCounter", "count"] > 20
+    where = (configured.folder / "work/turnout.toml").resolve()
+    assert f"CallCounter (keys.enable, {where}:2)" in found["explanation"]
+
+
+def test_the_command_keys_says_what_is_on_and_why(configured):
+    done = cli(configured, "keys", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["key"]: row for row in json.loads(done.stdout)["keys"]}
+    where = (configured.folder / "work/turnout.toml").resolve()
+    assert rows["CallCounter"] == {
+        "key": "CallCounter",
+        "functionality": "CallCounter",
+        "state": "on",
+        "why": f"keys.enable has CallCounter ({where}:2)",
+        "provider": "counter (fixture-counter 0.1)",
+        "plugin_state": "active",
+    }
+    assert (rows["AutocastMeta"]["state"], rows["AutocastCPU"]["state"]) == ("off", "on")
+    assert rows["OpenCL"]["plugin_state"] == "disabled"
+    order = list(rows)
+    assert order.index("CallCounter") < order.index("AutogradCPU") < order.index("CPU")
+
+
+def test_a_disabled_key_and_one_that_cannot_be_used_are_shown_as_such(configured):
+    work = configured.folder / "broken"
+    work.mkdir()
+    (work / "turnout.toml").write_text(
+        '[keys]\nenable = ["Tracer"]\ndisable = ["Autograd"]\n[plugins]\ndisable = ["tracer"]\n'
+    )
+    code = "import sys; sys.argv = ['turnout', 'keys']; from turnout_cli.main import main; main()"
+    done = configured.run(code, cwd=work)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == (
+        f"Tracer (keys.enable, {(work / 'turnout.toml').resolve()}:2): the plugin tracer is disabled"
+    )
+    [row] = [line for line in done.stdout.splitlines() if line.startswith("AutogradCPU ")]
+    assert f"disabled  keys.disable has Autograd ({(work / 'turnout.toml').resolve()}:3)" in row
+
+
+@pytest.fixture
+def restored():
+    yield
+    config.unset()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_autocast_by_a_setting_casts_in_every_thread_and_gradients_come_back_in_float32(restored, dtype):
+    config.set({"keys.enable": ["Autocast"], "plugin.autocast.dtype": dtype})
+    found = []
+
+    def train():
+        weight = turnout.ones(3, 3, requires_grad=True)
+        made = turnout.ones(2, 3) @ weight
+        made.float().sum().backward()
+        found.append((made.dtype.name, weight.grad.dtype.name, weight.grad.tolist()))
+
+    train()
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert found == [(dtype, "float32", [[2.0] * 3] * 3)] * 2
+
+
+def test_a_context_switches_autocast_of_a_setting_off_and_on_again(restored):
+    config.set({"keys.enable": ["AutocastCPU"]})
+    x = turnout.ones(2, 2)
+    assert turnout.amp.is_autocast_enabled()
+    with turnout.autocast("cpu", enabled=False):
+        assert not turnout.amp.is_autocast_enabled()
+        assert (x @ x).dtype is turnout.float32
+        with turnout.autocast("cpu", turnout.float16):
+            assert (x @ x).dtype is turnout.float16
+    with config.override({"plugin.autocast.dtype": "float16"}):
+        assert (x @ x).dtype is turnout.float16
+    assert (x @ x).dtype is turnout.bfloat16
+
+
+@pytest.mark.parametrize(
+    "key", ["Tracer", "BatchedMode", "SavedTensors", "Inference", "Autograd", "ADInplaceOrView", "CPU"]
+)
+def test_keys_of_contexts_that_nothing_entered_change_no_result(restored, key):
+    if key == "CPU":
+        with pytest.raises(
+            turnout.errors.ConfigError, match="CPU is one key of Dense, which is enabled as a whole: write 'Dense'"
+        ):
+            config.set({"keys.enable": [key]})
+        return
+    config.set({"keys.enable": [key]})
+    x = turnout.ones(2, requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert turnout.vmap(lambda a: a * 2)(turnout.ones(3, 2)).tolist() == [[2.0, 2.0]] * 3
+
+
+def test_batched_without_a_batched_tensor_says_what_to_call(restored):
+    config.set({"keys.enable": ["Batched"]})
+    with pytest.raises(turnout.errors.TurnoutError) as caught:
+        turnout.ones(2) + 1
+    assert str(caught.value).startswith("the key Batched takes part in a call without a batched tensor")
+
+
+def test_the_command_keys_has_every_key_once():
+    done = CliRunner().invoke(command, ["keys", "--json"])
+    keys = [row["key"] for row in json.loads(done.stdout)["keys"]]
+    assert keys[::-1] == sorted(keys, key=lambda key: KEYS.universe.rank[key])
+    assert set(keys) == set(KEYS.universe.runtime_keys) - {"Undefined"}

@@ -1,0 +1,226 @@
+"""What a row of a backend's table may do, and how a row that does something else is noticed."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+import operator_cases
+import turnout
+from operator_cases import CASES
+from turnout import config
+from turnout.dtypes import dtype_named
+from turnout.errors import RegistrationError
+from turnout.registry import Registrations
+from turnout_arrays import ArrayBackend, kernels
+from turnout_aten.errors.rows import RowError
+from turnout_aten.kernels.contract import argument_names, misfit
+from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.kernels.wrapping import Row
+
+
+class Rep(ArrayBackend):
+    name = "Rep"
+    device_type = "rep"
+
+
+@pytest.fixture
+def on_rep():
+    """Calls a function with a tensor on a backend that has one row of its own."""
+    turnout.ones(1)
+
+    def run(rows, call):
+        with Registrations("rep") as library:
+            backend = Rep(np)
+            library.backend(backend)
+            register_kernels(library, backend, kernels(np) | rows)
+            return call(turnout.ones(2, device="rep")).tolist()
+
+    yield run
+    config.unset()
+
+
+def place(fn):
+    return f"{fn.__qualname__.rpartition('<locals>.')[2]} ({fn.__code__.co_filename}:{fn.__code__.co_firstlineno})"
+
+
+def returns(a, out):
+    return np.exp(a)
+
+
+def other_array(a, out):
+    np.exp(a, out)
+    return out[:]
+
+
+def text(a, out=None):
+    return "hello" if out is None else np.exp(a, out)
+
+
+WRITES = "what a row returns is not the result\n  to fix  write the result into the last argument and return None or that argument, such as numpy.exp(x, out)"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("row", [returns, other_array])
+@pytest.mark.parametrize(
+    ("op", "call"),
+    [
+        ("exp", lambda x: x.exp()),
+        ("exp_", lambda x: x.exp_()),
+        ("exp.out", lambda x: turnout.exp(x, out=turnout.empty(2, device="rep"))),
+    ],
+)
+def test_a_row_that_returns_an_array_of_its_own_is_an_error(on_rep, row, op, call, debug):
+    config.set({"debug.kernels": debug})
+    with pytest.raises(RowError) as caught:
+        on_rep({"exp.out": row}, call)
+    assert str(caught.value) == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda a, out: None if np.exp(a, out) is out else None,
+        np.exp,
+        lambda a, out: np.exp(a, out),
+        lambda a, out: (np.exp(a, out),),
+    ],
+)
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_row_that_writes_may_return_nothing_or_its_output(on_rep, row, debug):
+    config.set({"debug.kernels": debug})
+    for call in (lambda x: x.exp(), lambda x: x.exp_(), lambda x: turnout.exp(x, out=turnout.empty(2, device="rep"))):
+        assert on_rep({"exp.out": row}, call) == pytest.approx([np.e, np.e])
+
+
+def test_an_array_that_is_no_array_is_an_error(on_rep):
+    with pytest.raises(RowError) as caught:
+        on_rep({"exp.out": Row(text, "always")}, lambda x: x.exp())
+    assert str(caught.value) == (
+        f"aten::exp: the row of Rep, {place(text)}, returned str, which is not an array\n"
+        "  to fix  return an array of the backend, or raise NotImplementedError where the row needs its output argument"
+    )
+
+
+def nothing(a, out):
+    pass
+
+
+def half(a, out):
+    out[:1] = 1
+
+
+def resizes(a, out):
+    out.resize(7, refcheck=False)
+
+
+def longer(a, out=None):
+    return np.ones(5, "f4") if out is None else np.exp(a, out)
+
+
+def wider(a, out=None):
+    return np.exp(a, dtype="f8") if out is None else np.exp(a, out)
+
+
+NOT_WRITTEN = (
+    "does not write every element of its output\n  to fix  write the whole output: its memory is not initialised"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "fn", "problem"),
+    [
+        (nothing, nothing, NOT_WRITTEN),
+        (half, half, NOT_WRITTEN),
+        (resizes, resizes, "gave an array of shape [7] and dtype float32; expected shape [2] and dtype float32"),
+        (
+            Row(longer, "always"),
+            longer,
+            "gave an array of shape [5] and dtype float32; expected shape [2] and dtype float32",
+        ),
+        (
+            Row(wider, "always"),
+            wider,
+            "gave an array of shape [2] and dtype float64; expected shape [2] and dtype float32",
+        ),
+    ],
+)
+def test_what_a_row_writes_is_checked_while_debugging(on_rep, row, fn, problem):
+    config.set({"debug.kernels": True})
+    with pytest.raises(RowError) as caught:
+        on_rep({"exp.out": row}, lambda x: x.exp())
+    assert str(caught.value) == f"aten::exp: the row of Rep, {place(fn)}, {problem}"
+
+
+def test_rows_that_cannot_be_called_are_reported_together_when_they_are_registered(on_rep):
+    short, long, named = (lambda a: a), (lambda a, b, out: a), (lambda a, b, c, d, *, out: a)
+    with pytest.raises(RegistrationError) as caught:
+        on_rep({"exp.out": short, "add.out": long, "sum.IntList_out": named}, lambda x: x)
+    assert str(caught.value) == (
+        "rep: the table of Rep has rows that cannot be called as their operators call them\n"
+        f"  aten::exp.out  {place(short)} takes 1 positional argument; it is called with 2: self, out\n"
+        f"  aten::add.out  {place(long)} takes 3 positional arguments; it is called with 4: self, other, alpha, out\n"
+        f"  aten::sum.IntList_out  {place(named)} takes the keyword-only out; it is called with 5: self, dim, keepdim, dtype, out"
+    )
+
+
+class Method:
+    def two(self, a, out):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("fn", "counts", "problem"),
+    [
+        (lambda a, out: None, [2], ""),
+        (lambda *args: None, [2, 1], ""),
+        (lambda a, *rest: None, [0], "at least 1 positional arguments"),
+        (lambda a, out=None: None, [2, 1], ""),
+        (lambda a, out: None, [2, 1], "2 positional arguments"),
+        (lambda a, b=1, out=None: None, [4], "1 to 3 positional arguments"),
+        (lambda a, *, out: None, [2], "the keyword-only out"),
+        (lambda a, out, *, fast=True: None, [2], ""),
+        (partial(lambda n, a, out: None, 3), [2], ""),
+        (partial(lambda a, out, n: None, n=3), [2], ""),
+        (partial(lambda a, out: None, 3), [2], "1 positional argument"),
+        (Method().two, [2], ""),
+        (Method().two, [3], "2 positional arguments"),
+        (np.add, [3, 2], ""),
+        (np.exp, [3], "1 to 2 positional arguments"),
+        (max, [7], ""),
+    ],
+)
+def test_what_a_function_takes_is_read_from_it(fn, counts, problem):
+    assert misfit(fn, counts) == problem
+
+
+def test_what_a_row_is_called_with_is_read_from_the_schema_and_what_the_shape_function_replaces():
+    turnout.ones(1)
+    assert argument_names("aten::add.out", {}) == (["self", "other", "alpha", "out"], 1, 2)
+    assert argument_names("aten::add.out", {"other": ("x", "y"), "": ("z",)}) == (
+        ["self", "x", "y", "alpha", "z", "out"],
+        1,
+        4,
+    )
+    names, outputs, _ = argument_names("aten::topk.values", {})
+    assert (names, outputs) == (["self", "k", "dim", "largest", "sorted", "values", "indices"], 2)
+
+
+def test_every_row_of_the_cpu_keeps_the_contract():
+    config.set({"debug.kernels": True})
+    try:
+        for case in CASES:
+            op = turnout.ops.aten
+            name, _, overload = case.op.partition(".")
+            function = getattr(getattr(op, name), overload or "default")
+            dtype = next(iter(case.dtypes))
+            make = lambda data, of: turnout.tensor(data, dtype=dtype_named(of))  # noqa: E731
+            for args, kwargs in operator_cases.calls(case, dtype, make):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    function(*args, **kwargs)
+    finally:
+        config.unset()
