@@ -299,26 +299,19 @@ def selection(xp: Any) -> Table:
         dtype = out.dtype
         return store(xp, out, xp.where(condition != 0, number_as(xp, self, dtype), number_as(xp, other, dtype)))
 
-    def bound(value: Any, dtype: Any) -> Any:
-        # differs from torch: a bound outside an integer dtype's range does not wrap around; it has no effect.
-        if hasattr(value, "dtype") or dtype.kind not in "iu" or isinstance(value, float):
-            return value
-        info = xp.iinfo(dtype)
-        return min(max(value, info.min), info.max)
-
     def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         if min is None and max is None:
             raise ValueError("no bound")  # the shape function says it as an error of the operator
         value = self
         if min is not None:
-            value = xp.maximum(value, bound(min, self.dtype))
+            value = xp.maximum(value, min)
         if max is not None:
-            value = xp.minimum(value, bound(max, self.dtype))
+            value = xp.minimum(value, max)
         return store(xp, out, value)
 
     def limited(ufunc: Any) -> Any:
         def kernel(self: Any, limit: Any, out: Any) -> Any:
-            return store(xp, out, ufunc(self, bound(limit, self.dtype)))
+            return store(xp, out, ufunc(self, limit))
 
         kernel.__name__ = kernel.__qualname__ = ufunc.__name__
         return kernel

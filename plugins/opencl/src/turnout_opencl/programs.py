@@ -11,7 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from turnout.dtypes import DTYPES, DType
+from turnout.dtypes import DTYPES, DType, float32
+from turnout_aten.dtypes import LARGEST
 
 _STORAGE = {
     "float32": "float", "float64": "double", "float16": "half", "bfloat16": "ushort", "bool": "uchar",
@@ -57,6 +58,9 @@ class ElementType:
     def bits(self, value: Any, double: bool) -> int:
         """A number as the integer that `Call.number` holds; integers wrap around."""
         if self.kind == "float":
+            limit = float("inf") if double else LARGEST[float32]
+            if abs(value) > limit:  # `struct` would refuse it
+                value = float("inf") if value > 0 else -float("inf")
             packed = struct.pack("<d", value) if double else struct.pack("<f4x", value)
             return int.from_bytes(packed, "little", signed=True)
         if self.kind == "bool":

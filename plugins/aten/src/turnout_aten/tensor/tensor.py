@@ -58,6 +58,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     )  # fmt: skip
 
     schema_type = "Tensor"  # in annotations of custom operators
+    __array_priority__ = 1000  # NumPy's scalars and arrays leave an operator to the tensor
 
     array: Any
     device: TensorDevice
@@ -298,6 +299,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         @property
         def __cuda_array_interface__(self) -> Any: ...
 
+        def operand(self, array: Any) -> Tensor:
+            """A copy of a NumPy array as a tensor, for an operator between this tensor and the array."""
+
         def __getitem__(self, index: Any) -> Tensor: ...
 
         def __setitem__(self, index: Any, value: Any) -> None: ...
@@ -318,6 +322,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __dlpack__ = Late("turnout_aten.tensor.interop:to_dlpack")
         __dlpack_device__ = Late("turnout_aten.tensor.interop:dlpack_device")
         __cuda_array_interface__ = Late("turnout_aten.tensor.interop:cuda_array_interface")
+        operand = Late("turnout_aten.tensor.creation:operand")
         __getitem__ = Late("turnout_aten.tensor.indexing:get")
         __setitem__ = Late("turnout_aten.tensor.indexing:set")
         __repr__ = Late("turnout_aten.tensor.printing:tensor_text")
