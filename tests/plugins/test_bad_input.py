@@ -71,9 +71,8 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     # values
     ("turnout.arange(0, math.inf)", ArgumentError, "arange: start, end and step must be finite, got 0, inf and 1"),
     ("turnout.arange(0, 1, math.nan)", ArgumentError, "arange: start, end and step must be finite, got 0, 1 and nan"),
-    ("turnout.full((2,), math.nan, dtype=turnout.int64)", RangeError,
-     "full: argument 'fill_value' is nan, which does not fit in int64 (-9223372036854775808 to 9223372036854775807); "
-     "choose another number or a wider dtype"),
+    ("turnout.full((2,), math.nan, dtype=turnout.int16)", RangeError,
+     "full: argument 'fill_value' is nan, which does not fit in int16 (-32768 to 32767); choose another number or a wider dtype"),
     ("turnout.full((2,), -math.inf, dtype=turnout.int8)", RangeError,
      "full: argument 'fill_value' is -inf, which does not fit in int8 (-128 to 127); choose another number or a wider dtype"),
     ("turnout.multinomial(s.log() * math.nan + turnout.ones(2), 1)", ArgumentError, "multinomial: a probability is negative, infinite or nan"),
