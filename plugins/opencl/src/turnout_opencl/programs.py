@@ -134,7 +134,7 @@ _CURVES = {
     "deg2rad": "x * (T)0.017453292519943295", "rad2deg": "x * (T)57.29577951308232",
     "sinc": "x == 0 ? (T)1 : sin(x * (T)M_PI_) / (x * (T)M_PI_)", "frac": "x - trunc(x)", "erfc": "erfc(x)",
     "copysign": "copysign(x, y)", "fmax": "fmax(x, y)", "fmin": "fmin(x, y)", "hypot": "hypot(x, y)", "fmod": "fmod(x, y)",
-    "heaviside": "x == 0 ? y : x != x ? x : (T)(x > 0)",
+    "heaviside": "x == 0 ? y : (T)(x > 0)",
     "logaddexp": "x == y ? x + (T)M_LN2_ : LARGER(x, y) + log1p(exp(-fabs(x - y)))",
     "logaddexp2": "x == y ? x + 1 : LARGER(x, y) + log1p(exp2(-fabs(x - y))) * (T)M_LOG2E_",
     "xlogy": "y != y ? y : x == 0 ? (T)0 : x * log(y)", "xlog1py": "y != y ? y : x == 0 ? (T)0 : x * log1p(y)",

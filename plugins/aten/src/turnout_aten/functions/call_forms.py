@@ -104,6 +104,13 @@ def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> d
     return {name: value for name, value in given.items() if value is not MISSING}
 
 
+# Functions that take a number before a tensor, as in PyTorch, and the method that computes them.
+NUMBER_FIRST = {
+    "add": "__radd__", "sub": "__rsub__", "subtract": "__rsub__", "mul": "__rmul__", "multiply": "__rmul__",
+    "div": "__rtruediv__", "divide": "__rtruediv__", "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__",
+}  # fmt: skip
+
+
 class Overloads:
     """A packet as public functions and methods call it: arguments may be given by alias.
 
@@ -120,6 +127,9 @@ class Overloads:
         try:
             op = self._chosen[type_key(args, kwargs)]
         except (KeyError, TypeError):
+            reflected_name = NUMBER_FIRST.get(self._packet.name)
+            if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
+                return getattr(args[1], reflected_name)(args[0])
             if not NOT_OF_SCHEMAS.isdisjoint(kwargs):
                 args, kwargs = self._in_schemas_words(args, kwargs)
             return self._packet(*args, **kwargs)

@@ -222,9 +222,10 @@ def integer_division(self: Any, other: Any) -> Out | Result:
 
 
 def pow(self: Any, other: Any) -> Out | Result:
-    """Any dtypes but two bools; an integer to a negative number has no integer result."""
+    """Any dtypes but two bool tensors; an integer to a negative number has no integer result."""
     computed = common_dtype(self, other)
-    refuse(computed, "pow", BOOL)
+    if not isinstance(other, bool):
+        refuse(computed, "pow", BOOL)
     if computed.category == INT and other.__class__ is int and other < 0:
         raise ArgumentError(
             "pow: integers to negative integer powers have no integer result; convert to a float dtype first"
@@ -338,7 +339,8 @@ def where(condition: Tensor, self: Any, other: Any) -> Out | Result:
     result = answer if isinstance(answer, Result) else Result(answer)
     out = result.outs[0]
     shape = broadcast(condition.array.shape, out.shape)
-    return Result(Out(shape, out.dtype, layout(shape, condition, self, other)), result.casts, result.precomputed)
+    made = Out(shape, out.dtype, layout(shape, condition, self, other), exact=True)
+    return Result(made, result.casts, result.precomputed)
 
 
 def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
@@ -346,7 +348,7 @@ def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
     if min is None and max is None:
         raise ArgumentError("clamp: at least one of 'min' and 'max' must be given")
     computed = result_type(self, min, max)
-    refuse(computed, "clamp", BOOL, COMPLEX)
+    refuse(computed, "clamp", COMPLEX)
     operands = {"self": self, "min": min, "max": max}
     tensors = {name: value for name, value in operands.items() if isinstance(value, Tensor)}
     shape = broadcast_all([t.array.shape for t in tensors.values()])

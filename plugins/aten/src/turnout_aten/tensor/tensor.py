@@ -292,7 +292,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
 
-        def __dlpack__(self, **options: Any) -> Any: ...
+        def __dlpack__(
+            self,
+            *,
+            stream: Any = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None,
+            copy: bool | None = None,
+        ) -> Any: ...
 
         def __dlpack_device__(self) -> tuple[int, int]: ...
 
