@@ -8,11 +8,23 @@ from turnout.errors import CallError
 from turnout_aten.functions import call_forms
 
 
-class Scalar:
-    """A NumPy scalar as seen from outside."""
+class Kind:
+    """A NumPy dtype as seen from outside."""
 
-    dtype = "int64"
+    def __init__(self, kind):
+        self.kind = kind
+
+
+class Scalar:
+    """A NumPy scalar as seen from outside; it has a device and the interface of arrays, but its item cannot be set."""
+
     shape = ()
+    device = "cpu"
+    __array_interface__ = {}
+    __array_priority__ = -1000000.0
+
+    def __init__(self, kind="i"):
+        self.dtype = Kind(kind)
 
     def item(self):
         return 3
@@ -20,6 +32,21 @@ class Scalar:
 
 class Array(Scalar):
     shape = (2,)
+    __array_priority__ = 0.0
+
+    def __setitem__(self, index, value):
+        raise AssertionError
+
+
+class MaskedArray(Array):
+    __array_priority__ = 15
+
+
+class Operand:
+    """A tensor as `binary` uses it."""
+
+    def operand(self, array):
+        return ("tensor of", array)
 
 
 def called(*names):
@@ -35,10 +62,25 @@ def test_numbers_go_to_the_scalar_overload(number):
 
 def test_numpy_scalars_are_numbers_and_arrays_are_not():
     tensors, scalar = called("tensors", "scalar")
-    number = Scalar()
-    assert call_forms.binary(object(), number, tensors, scalar) == ("scalar", number)
-    for other in (Array(), "text", None, [1]):
+    for kind in "biufcV":
+        assert call_forms.binary(object(), Scalar(kind), tensors, scalar) == ("scalar", 3)
+        assert call_forms.reflected(object(), Scalar(kind), tensors, scalar) == ("scalar", 3)
+    assert call_forms.binary(object(), Scalar(), tensors, None) is NotImplemented
+    for other in (MaskedArray(), Scalar("U"), Scalar("M"), "text", None, [1]):
         assert call_forms.binary(object(), other, tensors, scalar) is NotImplemented
+        assert call_forms.reflected(object(), other, tensors, scalar) is NotImplemented
+
+
+def test_an_array_on_the_right_becomes_a_tensor_and_one_on_the_left_is_an_error():
+    tensors, scalar = called("tensors", "scalar")
+    array = Array()
+    assert call_forms.binary(Operand(), array, tensors, scalar) == ("tensors", ("tensor of", array))
+    with pytest.raises(CallError) as caught:
+        call_forms.reflected(Operand(), array, tensors, scalar)
+    assert str(caught.value) == (
+        "an operator with Array on the left and Tensor on the right: either library could compute it\n"
+        "  to fix  make the array a tensor with turnout.from_numpy(array), or the tensor an array with tensor.numpy()"
+    )
 
 
 def test_ints_written_one_by_one():

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import turnout
-from turnout.errors import AliasError, ArgumentError, DimError, DTypeError, LinAlgError, OutOfMemoryError, ShapeError
+from turnout.errors import (
+    AliasError,
+    ArgumentError,
+    DimError,
+    DTypeError,
+    LinAlgError,
+    OutOfMemoryError,
+    RangeError,
+    ShapeError,
+)  # fmt: skip
 from turnout_aten.nn import functional as F
 
 HUGE = 10**15
@@ -71,8 +80,10 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     # values
     ("turnout.arange(0, math.inf)", ArgumentError, "arange: start, end and step must be finite, got 0, inf and 1"),
     ("turnout.arange(0, 1, math.nan)", ArgumentError, "arange: start, end and step must be finite, got 0, 1 and nan"),
-    ("turnout.full((2,), math.nan, dtype=turnout.int64)", ArgumentError, "fill_: nan cannot be converted to int64"),
-    ("turnout.full((2,), -math.inf, dtype=turnout.int8)", ArgumentError, "fill_: -inf cannot be converted to int8"),
+    ("turnout.full((2,), math.nan, dtype=turnout.int16)", RangeError,
+     "full: argument 'fill_value' is nan, which does not fit in int16 (-32768 to 32767); choose another number or a wider dtype"),
+    ("turnout.full((2,), -math.inf, dtype=turnout.int8)", RangeError,
+     "full: argument 'fill_value' is -inf, which does not fit in int8 (-128 to 127); choose another number or a wider dtype"),
     ("turnout.multinomial(s.log() * math.nan + turnout.ones(2), 1)", ArgumentError, "multinomial: a probability is negative, infinite or nan"),
     ("turnout.bernoulli(s)", ArgumentError, "bernoulli: probabilities must lie between 0 and 1"),
     ("turnout.quantile(x, 2.0)", ArgumentError, "quantile: q must lie between 0 and 1, got 2.0"),

@@ -168,7 +168,7 @@ def test_like_functions_take_a_generator_and_keep_the_layout() -> None:
         (lambda: turnout.multinomial(turnout.zeros(2), 1), "multinomial: probabilities must not all be 0"),
         (lambda: turnout.multinomial(turnout.ones(2), 3), "multinomial: 3 samples of 2 categories need replacement"),
         (lambda: turnout.bernoulli(turnout.tensor([1.5])), "bernoulli: probabilities must lie between 0 and 1"),
-        (lambda: turnout.ones(1).random_(5, 3), "randint: low must be less than high, got 5 and 3"),
+        (lambda: turnout.ones(1).random_(5, 3), "random_: from must be less than to, got 5 and 3"),
     ],
 )  # fmt: skip
 def test_parameters_that_are_none_of_a_distribution_are_refused(call, text) -> None:

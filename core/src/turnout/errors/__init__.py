@@ -67,6 +67,10 @@ class ArgumentError(TurnoutError, ValueError, RuntimeError):
     """A value that an operator does not accept; a RuntimeError, too, for code written for PyTorch."""
 
 
+class RangeError(ArgumentError, OverflowError):
+    """A number that its argument or dtype cannot hold."""
+
+
 class DTypeError(TurnoutError, TypeError, RuntimeError):
     """A dtype that an operator or a promotion does not support; a RuntimeError, too, for code written for PyTorch."""
 

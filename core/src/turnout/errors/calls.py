@@ -63,7 +63,7 @@ def describe(value: Any) -> str:
         return f"Tensor {value.dtype.name} {list(value.shape)} on {value.device}{grad}"
     if value is None:
         return "None"
-    text = repr(value)
+    text = hex(value) if value.__class__ is int and value.bit_length() > 128 else repr(value)
     if len(text) > 40:
         text = text[:37] + "..."
     return f"{type(value).__name__} {text}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
-from turnout.errors import CallError
+from turnout.errors import CallError, RangeError
 from turnout.errors import calls as texts
-from turnout.operators.values import has_keys, is_generator, is_tensor
+from turnout.operators.values import is_generator, is_tensor
 from turnout.state import FRESH as FRESH
 
 TYPE_CHECKING = False
@@ -42,19 +42,13 @@ def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
         if not argument.type.is_tensor_like:
             continue
         if argument.type.is_tensor_list:
-            may_hold_none = "?[" in kind
-            good = isinstance(value, (list, tuple)) and all(
-                is_tensor(v) or (v is None and may_hold_none) for v in value
-            )
+            may = "?[" in kind
+            good = isinstance(value, (list, tuple)) and all(is_tensor(v) or (v is None and may) for v in value)
         else:
-            good = is_tensor(value) or (value is None and _takes_none(argument))
+            # `Tensor x=[]` has an undefined tensor for its default, which is None.
+            good = is_tensor(value) or (value is None and argument.has_default and argument.default is None)
         if not good and not (value is None and kind.endswith("?")):
             _refuse(op.qualified_name, argument.name, kind, value)
-
-
-def _takes_none(argument: Any) -> bool:
-    """Whether it is `Tensor?`, or `Tensor x=[]`, whose default is an undefined tensor."""
-    return argument.type.canonical.endswith("?") or (argument.has_default and argument.default is None)
 
 
 def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
@@ -64,22 +58,28 @@ def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
 
 
 def _item(value: Any) -> Any:
-    """The number in a 0-dim tensor, anything else unchanged."""
-    if has_keys(value) and value.shape == ():
+    """The number in a 0-dim tensor or array, or of an array library's own kind; anything else unchanged."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return value.item()
     return value
 
 
+def _items(value: Any, size: int) -> list[Any] | None:
+    """The numbers in a list, or one repeated; None for neither."""
+    given = value if isinstance(value, (list, tuple)) else (value,) * size
+    return [_item(v) for v in given] if size or given is value else None
+
+
 def as_scalar(op_name: str, argument: str, value: Any) -> Any:
-    """Scalar: a Python or NumPy number, bool or complex, or a 0-dim tensor."""
+    """Scalar: a number or bool of Python or an array library, or a 0-dim tensor. Raises RangeError beyond 64 bits."""
     value = _item(value)
-    if isinstance(value, (bool, int, float, complex)):
+    if isinstance(value, (bool, float, complex)):
         return value
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return value.item()
-    if hasattr(value, "__index__"):
-        return int(value)
-    _refuse(op_name, argument, "a number", value)
+    if not hasattr(value, "__index__"):
+        _refuse(op_name, argument, "a number", value)
+    if not -(1 << 63) <= (value := int(value)) < 1 << 64:
+        raise RangeError(texts.wrong_type(op_name, argument, "a float or an int in -2**63 to 2**64 - 1", value))
+    return value
 
 
 def as_int(op_name: str, argument: str, value: Any) -> int:
@@ -94,17 +94,17 @@ def as_int(op_name: str, argument: str, value: Any) -> int:
 def as_float(op_name: str, argument: str, value: Any) -> float:
     """float: an int or float, or a 0-dim tensor of either."""
     value = _item(value)
-    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
+    if hasattr(value, "__float__"):
         return float(value)
     _refuse(op_name, argument, "float", value)
 
 
 def as_bool(op_name: str, argument: str, value: Any) -> bool:
-    """bool: a bool or a 0-dim bool tensor. A value that merely has a truth value is refused."""
+    """bool: a bool of Python or an array library, or a 0-dim bool tensor. Any other value is refused."""
     value = _item(value)
-    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
-        return bool(value)
-    _refuse(op_name, argument, "bool", value)
+    if not isinstance(value, bool):
+        _refuse(op_name, argument, "bool", value)
+    return value
 
 
 def as_str(op_name: str, argument: str, value: Any) -> str:
@@ -134,19 +134,17 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int
 
 def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:
     """float[] or float[N]: a sequence of numbers. For float[N], a bare number is repeated N times."""
-    if isinstance(value, (list, tuple)) and all(isinstance(v, (int, float)) for v in value):
-        return tuple(float(v) for v in value)
-    if size and isinstance(value, (int, float)):
-        return (float(value),) * size
+    items = _items(value, size)
+    if items is not None and all(isinstance(v, (int, float)) for v in items):
+        return tuple(map(float, items))
     _refuse(op_name, argument, f"float[{size or ''}]", value)
 
 
 def as_bools(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[bool, ...]:
     """bool[N]: exactly N bools, or one that is repeated."""
-    if isinstance(value, bool) and size:
-        return (value,) * size
-    if isinstance(value, (list, tuple)) and all(isinstance(v, bool) for v in value) and size in (0, len(value)):
-        return tuple(value)
+    items = _items(value, size)
+    if items is not None and all(isinstance(v, bool) for v in items) and size in (0, len(items)):
+        return tuple(items)
     _refuse(op_name, argument, f"bool[{size or ''}]", value)
 
 

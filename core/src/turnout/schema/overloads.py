@@ -2,7 +2,7 @@
 
 The most specific overload that accepts the arguments wins. The first of these that differs decides:
 
-1. fewer conversions: a 0-dim tensor for a Scalar is one, so a Tensor argument takes a tensor first;
+1. fewer conversions: a 0-dim tensor or array for a Scalar is one, so a Tensor argument takes a tensor first;
 2. the types of the arguments that were given, positions first, then keywords by name, each by `specificity`: fewer
    brackets, then the order of `types.BASE_TYPES` (Tensor, bool, int, ..., Scalar, ...), then `T[N]` before `T[]`,
    then fewer `?`;
@@ -13,9 +13,9 @@ The most specific overload that accepts the arguments wins. The first of these t
 So two overloads tie only if all their types are the same in order and one call suits both. `check_no_tie` finds that when the
 second one is defined.
 
-What each type accepts: `int` integers except bools; `float` ints too; `Scalar` any number, bool and 0-dim tensor; `T[N]` a
-bare `T`, which is repeated N times, and lists of any length; `T?` None. An undefined tensor is None: `Tensor x=[]` takes it,
-`Tensor` does not.
+What each type accepts: `int` integers except bools; `float` ints too; `Scalar` any number and bool; each of these a 0-dim tensor
+of such a dtype; `T[N]` a bare `T`, which is repeated N times, and lists of any length; `T?` None. An undefined tensor is None:
+`Tensor x=[]` takes it, `Tensor` does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from turnout.dtypes import DType
+from turnout.dtypes import BOOL, FLOAT, INT, DType
 from turnout.errors.schemas import ambiguous, no_overload, tie
 from turnout.schema.model import Argument, FunctionSchema
 from turnout.schema.types import BASE_TYPES, BaseType, ListType, OptionalType, Type
@@ -77,12 +77,14 @@ def _grade_base(type: BaseType, value: Any, is_tensor: IsTensor) -> int:
     if is_tensor(value):
         if name == "Tensor":
             return EXACT
-        return CONVERTED if name == "Scalar" and _is_zero_dim(value) else REJECTED
+        return CONVERTED if _may_stand_for(value, name) and _is_zero_dim(value) else REJECTED
     if name == "DimVector":
         return EXACT if isinstance(value, (list, tuple)) and all(map(_is_int, value)) else REJECTED
     check = _CHECKS.get(name)
     if check is not None and check(value):
         return EXACT
+    if check is not None and getattr(value, "shape", None) == () and hasattr(value, "item") and check(value.item()):
+        return CONVERTED  # an array library's bool or 0-dim array, whose class alone does not decide
     if name in _TEXT_TYPES and isinstance(value, str):
         return EXACT
     names = (name.rpartition(".")[2],) if type.is_custom_class else _CLASS_NAMES.get(name, ())
@@ -114,6 +116,14 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 def _is_zero_dim(tensor: Any) -> bool:
     return len(tensor.shape) == 0
+
+
+def _may_stand_for(tensor: Any, name: str) -> bool:
+    """Whether a 0-dim tensor, judged by its dtype, is a number of the named type."""
+    return name == "Scalar" or (hasattr(tensor, "dtype") and tensor.dtype.category in _CATEGORIES.get(name, ()))
+
+
+_CATEGORIES = {"bool": (BOOL,), "int": (INT,), "SymInt": (INT,), "float": (INT, FLOAT), "SymFloat": (INT, FLOAT)}
 
 
 # ---- the order of types

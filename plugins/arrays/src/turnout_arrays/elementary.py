@@ -185,8 +185,7 @@ def pairs(xp: Any) -> Table:
         return store(xp, out, logaddexp(self, other))
 
     def heaviside(self: Any, values: Any, out: Any) -> Any:
-        step = xp.where(self == 0, values, (self > 0).astype(values.dtype))
-        return store(xp, out, xp.where(self != self, self, step))
+        return store(xp, out, xp.where(self == 0, values, (self > 0).astype(values.dtype)))
 
     # fmt: off
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import DimError
+from turnout_arrays import reductions
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.wrapping import SAME, Row
@@ -32,7 +33,7 @@ def softmaxes(xp: Any) -> Table:
         return xp.subtract(x, largest, out if out is not None and out.dtype == x.dtype else None)
 
     def total(x: Any, dim: int) -> Any:
-        return xp.add.reduce(x, dim, keepdims=True) if x.shape else x
+        return reductions.total(xp, x, dim, True) if x.shape else x
 
     def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         x = shifted(self, dim, out)

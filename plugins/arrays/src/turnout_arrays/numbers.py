@@ -1,6 +1,6 @@
 """Python numbers and two-byte floats: the two cases in which array modules differ from Turnout's rules.
 
-A Python number takes the dtype of the other operand; an integer that does not fit wraps around. Two-byte floats (float16, and
+A Python number takes the dtype of the other operand; shape functions have made integers fit. Two-byte floats (float16, and
 bfloat16 of kind "V") are computed in float32 and rounded once.
 """
 
@@ -40,9 +40,16 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
 
 
 def number_as(xp: Any, value: Any, dtype: Any) -> Any:
-    """A Python number as a 0-dim array of a dtype; integers wrap around. Arrays are returned as they are."""
+    """A Python number as a 0-dim array of a dtype; a negative int wraps around in an unsigned one. Arrays stay as they are.
+
+    Raises OverflowError for an int beyond the dtype, after which the shape function raises the operator's own error.
+    """
     if hasattr(value, "dtype"):
         return value
+    if dtype.kind in "iu" and value.__class__ is int and not 0 <= value < 128:
+        high = 1 << 8 * dtype.itemsize - (dtype.kind == "i")
+        if not (-high <= value if dtype.kind == "i" else -high < value) or value >= high:
+            raise OverflowError(f"{value} does not fit in {dtype}")
     return xp.asarray(value).astype(dtype)
 
 

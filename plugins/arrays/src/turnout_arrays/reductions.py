@@ -1,6 +1,7 @@
 """Reductions. A dim is an int or a list of ints; None or [] means all. The result is accumulated in the dtype of `out`.
 
-Two-byte floats are accumulated in float32 and rounded once at the end.
+Two-byte floats are accumulated in float32 and rounded once at the end. `total` keeps the error of float32 sums from growing with
+their length.
 """
 
 from __future__ import annotations
@@ -49,6 +50,56 @@ def _keep(xp: Any, value: Any, self: Any, keepdim: bool) -> Any:
     return value.reshape((1,) * len(self.shape)) if keepdim else value
 
 
+# An array module adds the numbers of one line in pairs, but line after line in sequence: the sum of 10**6 rows of 0.1 is 1% off.
+_STEPS = 64
+
+
+def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The sum over an axis, several, or all (None). The relative error of float32 sums is near 1e-7 whatever their length."""
+    dtype = x.dtype
+    if x.size <= _STEPS or dtype.char not in "fF":
+        return xp.add.reduce(x, axis, None, None, keepdims)
+    dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    dims = sorted({d % x.ndim for d in dims})
+    if _sequence(x, dims) <= _STEPS:
+        return xp.add.reduce(x, axis, None, None, keepdims)
+    for dim in reversed(dims):
+        x = _line(xp, x, dim)
+    return x if keepdims else xp.squeeze(x, tuple(dims))
+
+
+def _sequence(x: Any, dims: Any) -> int:
+    """How many sums an array module adds one after the other: of all reduced dims but the innermost ones."""
+    places = [d for d in range(x.ndim) if x.shape[d] > 1]
+    places.sort(key=lambda d: -abs(x.strides[d]))
+    inner, reach = set(), None
+    while places and places[-1] in dims:
+        d = places.pop()
+        if reach is not None and x.strides[d] != reach:  # it does not continue the line
+            break
+        inner.add(d)
+        reach = x.strides[d] * x.shape[d]
+    count = 1
+    for d in dims:
+        count *= 1 if d in inner else x.shape[d]
+    return count
+
+
+def _line(xp: Any, x: Any, dim: int) -> Any:
+    """The sum over one dim, which is kept, as sums of `_STEPS` numbers that are added in double precision."""
+    length = x.shape[dim]
+    if length <= _STEPS or _sequence(x, [dim]) <= _STEPS:
+        return xp.add.reduce(x, dim, None, None, True)
+    pieces = length // _STEPS
+    whole = (slice(None),) * dim + (slice(0, pieces * _STEPS),)
+    cut = x[whole].reshape((*x.shape[:dim], pieces, _STEPS, *x.shape[dim + 1 :]))
+    wide = xp.dtype("c16" if x.dtype.kind == "c" else "f8")
+    made = xp.add.reduce(xp.add.reduce(cut, dim + 1), dim, wide, None, True)
+    if pieces * _STEPS < length:
+        made = made + xp.add.reduce(x[(slice(None),) * dim + (slice(pieces * _STEPS, None),)], dim, None, None, True)
+    return made.astype(x.dtype)
+
+
 def sums(xp: Any) -> Table:
     """Sums, products, means. Without `out`, only calls without a dtype conversion are handled."""
 
@@ -62,25 +113,32 @@ def sums(xp: Any) -> Table:
             return row_major(xp, ufunc.reduce(self, axis, None, None, keepdim))
         return ufunc.reduce(self, axis, out.dtype, out, keepdim)
 
-    plus = xp.add.reduce
+    def added(self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+        """`reduced` for sums, of which those of floats are made by `total`."""
+        kind = self.dtype if out is None else out.dtype
+        if (out is None and dtype is not None) or kind.kind not in "fcV" or self.dtype.kind not in "fcV":
+            return reduced(xp.add, self, axis, keepdim, dtype, out)
+        if out is None:
+            return row_major(xp, store(xp, None, total(xp, widen(xp, self), axis, keepdim), self.dtype))
+        x = widen(xp, self) if is_half(out) or is_half(self) else self
+        wanted = xp.float32 if is_half(out) else out.dtype
+        return store(xp, out, total(xp, x if x.dtype == wanted else x.astype(wanted), axis, keepdim))
 
     def sum_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
-        if out is None and dtype is None and self.dtype.itemsize != 2:
-            return plus(self, None)
-        return reduced(xp.add, self, None, False, dtype, out)
+        return added(self, None, False, dtype, out)
 
     def sum_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
-        if out is None and dtype is None and self.dtype.itemsize != 2:
-            return row_major(xp, plus(self, axes(self, dim), None, None, keepdim))
-        return reduced(xp.add, self, axes(self, dim), keepdim, dtype, out)
+        return added(self, axes(self, dim), keepdim, dtype, out)
 
     def mean_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_half(self)):
             raise NotImplementedError("a conversion needs an output")
         axis = axes(self, dim)
         target = self.dtype if out is None else out.dtype
-        total = xp.add.reduce(self, axis, xp.float32 if target.itemsize == 2 else target, None, keepdim)
-        value = xp.true_divide(total, _count(self, axis))
+        wanted = xp.dtype(xp.float32) if target.itemsize == 2 else target
+        value = xp.true_divide(
+            total(xp, self if self.dtype == wanted else self.astype(wanted), axis, keepdim), _count(self, axis)
+        )
         return store(xp, out, value) if out is not None else row_major(xp, value)
 
     def mean_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
@@ -209,12 +267,11 @@ def moments(xp: Any) -> Table:
         x = widen(xp, self)
         axis = axes(x, dim)
         count = _count(x, axis)
-        mean = xp.true_divide(xp.add.reduce(x, axis, keepdims=True), count)
+        mean = xp.true_divide(total(xp, x, axis, True), count)
         distance = x - mean
         squares = (distance * xp.conj(distance)).real
-        total = xp.add.reduce(squares, axis, keepdims=keepdim)
         freedom = max(count - (1 if correction is None else correction), 0)
-        return xp.true_divide(total, freedom)
+        return xp.true_divide(total(xp, squares, axis, keepdim), freedom)
 
     def var(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, variance(self, dim, correction, keepdim))
@@ -233,7 +290,7 @@ def norms(xp: Any) -> Table:
         axis = axes(x, dim)
         if ord == 2:
             squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
-            return store(xp, out, xp.sqrt(xp.add.reduce(squares, axis, keepdims=keepdim)))
+            return store(xp, out, xp.sqrt(total(xp, squares, axis, keepdim)))
         size = xp.abs(x)
         if ord == 0:
             return store(xp, out, xp.add.reduce(size != 0, axis, keepdims=keepdim))
@@ -241,8 +298,7 @@ def norms(xp: Any) -> Table:
             extreme = xp.maximum if ord > 0 else xp.minimum
             return store(xp, out, extreme.reduce(size, axis, keepdims=keepdim))
         if ord == 1:
-            return store(xp, out, xp.add.reduce(size, axis, keepdims=keepdim))
-        total = xp.add.reduce(xp.power(size, ord), axis, keepdims=keepdim)
-        return store(xp, out, xp.power(total, 1 / ord))
+            return store(xp, out, total(xp, size, axis, keepdim))
+        return store(xp, out, xp.power(total(xp, xp.power(size, ord), axis, keepdim), 1 / ord))
 
     return {"linalg_vector_norm.out": Row(vector_norm)}

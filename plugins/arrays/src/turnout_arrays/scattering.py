@@ -30,6 +30,13 @@ def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
 def kernels(xp: Any) -> Table:
     """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
 
+    def added_at(target: Any, places: Any, values: Any) -> None:
+        """`values` added to the elements at `places`; two-byte floats in float32, and rounded once."""
+        room = widen(xp, target)
+        xp.add.at(room, places, widen(xp, values))
+        if room is not target:
+            store(xp, target, room)
+
     def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
         if out is not self:
             store(xp, out, self)
@@ -37,7 +44,7 @@ def kernels(xp: Any) -> Table:
             return out  # nothing is written, so no index is wrong
         places = tuple_of(xp, indices, self.shape)
         if accumulate:
-            xp.add.at(out, places, values)
+            added_at(out, places, values)
         else:
             out[places] = values
         return out
@@ -77,7 +84,7 @@ def kernels(xp: Any) -> Table:
         target, places = start("scatter_add", self, dim, index, out)
         if not index.size:
             return out
-        xp.add.at(target, places, part(src, index))
+        added_at(target, places, part(src, index))
         return out
 
     def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
@@ -91,7 +98,7 @@ def kernels(xp: Any) -> Table:
         if not source.shape:
             source = source.reshape(1)
         places = (slice(None),) * (dim % len(target.shape)) + (index,)
-        xp.add.at(target, places, source)
+        added_at(target, places, source)
         return out
 
     def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:

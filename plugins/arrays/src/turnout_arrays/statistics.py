@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays.numbers import is_half, store, widen
+from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
@@ -16,13 +16,20 @@ def kernels(xp: Any) -> Table:
 
 
 def cumulative(xp: Any) -> Table:
-    """Running sums, products and extremes. A 0-dim array is its own."""
+    """Running sums, products and extremes. A 0-dim array is its own.
+
+    Sums and products of floats run in double precision, because the error of a running sum grows with its length.
+    """
+
+    def wide(dtype: Any) -> Any:
+        """The dtype in which a running result is kept."""
+        return xp.dtype({"f": "f8", "V": "f8", "c": "c16"}[dtype.kind]) if dtype.kind in "fVc" else dtype
 
     def running(find: Any) -> Any:
         def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
             if not self.shape:
                 return store(xp, out, self)
-            return store(xp, out, find(self, dim, xp.float32 if is_half(out) else out.dtype))
+            return store(xp, out, find(self, dim, wide(out.dtype)))
 
         kernel.__name__ = kernel.__qualname__ = find.__name__
         return kernel
@@ -30,10 +37,10 @@ def cumulative(xp: Any) -> Table:
     def logcumsumexp(self: Any, dim: int, out: Any) -> Any:
         if not self.shape or not self.size:
             return store(xp, out, self)
-        x = widen(xp, self)
+        x = self.astype(wide(self.dtype))
         if x.dtype.kind != "c":
             return store(xp, out, xp.logaddexp.accumulate(x, dim))
-        rows = xp.moveaxis(x.copy(), dim, 0)
+        rows = xp.moveaxis(x, dim, 0)
         for i in range(1, len(rows)):  # log(exp(a) + exp(b)) = b + log(1 + exp(a - b)), with b the larger
             swap = rows[i - 1].real > rows[i].real
             larger, smaller = xp.where(swap, rows[i - 1], rows[i]), xp.where(swap, rows[i], rows[i - 1])

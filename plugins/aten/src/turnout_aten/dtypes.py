@@ -1,4 +1,4 @@
-"""Which dtypes go together: the lattice that promotes them, and what may be cast to what.
+"""Which dtypes go together: the lattice that promotes them, what may be cast to what, and which numbers a dtype holds.
 
 Promotion is by category (bool, integer, float, complex), and within a category by the rules below. Source of the rules:
 PyTorch's documented type promotion, checked pair by pair against `torch.promote_types`.
@@ -7,11 +7,14 @@ PyTorch's documented type promotion, checked pair by pair against `torch.promote
 from __future__ import annotations
 
 from turnout.dtypes import (
+    COMPLEX,
     FLOAT,
     INT,
     DType,
+    bfloat16,
     complex64,
     complex128,
+    float16,
     float32,
     float64,
     int8,
@@ -21,7 +24,8 @@ from turnout.dtypes import (
     uint32,
     uint64,
 )
-from turnout.errors import DTypeError
+from turnout.errors import DTypeError, RangeError
+from turnout_aten.errors.tensors import does_not_fit
 
 _WIDE_UNSIGNED = (uint16, uint32, uint64)
 
@@ -70,3 +74,49 @@ def can_cast(source: DType, target: DType) -> bool:
     both are integers (PyTorch's `can_cast`).
     """
     return source.category <= target.category
+
+
+# The largest numbers of the floating-point dtypes.
+LARGEST = {
+    float16: 65504.0,
+    bfloat16: (2.0 - 2.0**-7) * 2.0**127,
+    float32: (2.0 - 2.0**-23) * 2.0**127,
+    float64: (2.0 - 2.0**-52) * 2.0**1023,
+}
+
+
+def int_range(dtype: DType) -> tuple[int, int]:
+    """The smallest and largest number of an integer dtype."""
+    bits = 8 * dtype.itemsize - dtype.is_signed
+    return (-(1 << bits) if dtype.is_signed else 0), (1 << bits) - 1
+
+
+def holds(dtype: DType, value: bool | int | float | complex) -> bool:
+    """Whether a number converts to a dtype, with PyTorch's rule.
+
+    bool takes every number. An integer dtype takes numbers in its range, fractions cut off; an unsigned one also the negative
+    of each of its ints, modulo 2 ** bits. A floating-point dtype takes its range, infinities and NaN, a complex one such parts.
+    """
+    if isinstance(value, complex):
+        if dtype.category != COMPLEX:
+            return not value.imag and holds(dtype, value.real)
+        return holds(dtype, value.real) and holds(dtype, value.imag)
+    if dtype.category == INT:
+        low, high = int_range(dtype)
+        if low == 0 and isinstance(value, int):
+            low = -high
+        return low <= value <= high  # not for NaN
+    limit = LARGEST.get(dtype.to_real())
+    if limit is None or (isinstance(value, float) and value - value != 0):
+        return True
+    return -limit <= value <= limit
+
+
+def check_held(dtype: DType, value: bool | int | float | complex, name: str, argument: str) -> None:
+    """Raise RangeError, which names the operator and the argument, unless the dtype holds the number."""
+    if value.__class__ is int and 0 <= value < 128:  # the usual ones, in every dtype
+        return
+    if not holds(dtype, value):
+        real = dtype.to_real()
+        low, high = int_range(dtype) if dtype.category == INT else (-LARGEST[real], LARGEST[real])
+        raise RangeError(does_not_fit(name, argument, value, dtype.name, low, high))

@@ -147,6 +147,15 @@ class OpenCLBackend(TensorBackend):
         assert isinstance(value, ClArray), "kernels of this backend return ClArrays"
         return value
 
+    def dlpack(self, array: ClArray, options: dict[str, Any]) -> Any:
+        raise BufferError(
+            "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
+        )
+
+    def dlpack_device(self, array: ClArray) -> tuple[int, int]:
+        """kDLOpenCL and the index of the device."""
+        return 4, array.place.index
+
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> ClArray:
         """Word i is a hash of (seed, offset + i), the one that `turnout_arrays.random` computes."""
         made = self.empty(shape, DTYPES["uint64"], device)

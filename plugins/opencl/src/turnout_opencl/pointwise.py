@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import BOOL, FLOAT, INT, bool_
+from turnout.dtypes import BOOL, FLOAT, bool_
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
@@ -182,22 +182,12 @@ def where(condition: ClArray, self: Any, other: Any, out: ClArray) -> None:
 
 def clamp(self: ClArray, min: Any, max: Any, out: ClArray) -> None:
     """Limit to two bounds, one of which may be absent."""
-    low, high = _bound(min, out), _bound(max, out)
-    if low is None:
-        run_map("minimum", out, self, high)
-    elif high is None:
-        run_map("maximum", out, self, low)
+    if min is None:
+        run_map("minimum", out, self, max)
+    elif max is None:
+        run_map("maximum", out, self, min)
     else:
-        run_map("clamp", out, self, low, high)
-
-
-def _bound(value: Any, out: ClArray) -> Any:
-    # differs from torch: a bound outside an integer dtype's range does not wrap around; it bounds nothing.
-    if value is None or isinstance(value, ClArray) or out.dtype.category != INT:
-        return value
-    bits = 8 * out.dtype.itemsize
-    lowest, highest = (-(1 << bits - 1), (1 << bits - 1) - 1) if out.dtype.is_signed else (0, (1 << bits) - 1)
-    return min(max(int(value), lowest), highest)
+        run_map("clamp", out, self, min, max)
 
 
 def lerp(self: ClArray, end: ClArray, weight: Any, out: ClArray) -> None:

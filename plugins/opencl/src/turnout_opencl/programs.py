@@ -11,7 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from turnout.dtypes import DTYPES, DType
+from turnout.dtypes import DTYPES, DType, float32
+from turnout_aten.dtypes import LARGEST
 
 _STORAGE = {
     "float32": "float", "float64": "double", "float16": "half", "bfloat16": "ushort", "bool": "uchar",
@@ -57,6 +58,9 @@ class ElementType:
     def bits(self, value: Any, double: bool) -> int:
         """A number as the integer that `Call.number` holds; integers wrap around."""
         if self.kind == "float":
+            limit = float("inf") if double else LARGEST[float32]
+            if abs(value) > limit:  # `struct` would refuse it
+                value = float("inf") if value > 0 else -float("inf")
             packed = struct.pack("<d", value) if double else struct.pack("<f4x", value)
             return int.from_bytes(packed, "little", signed=True)
         if self.kind == "bool":
@@ -130,7 +134,7 @@ _CURVES = {
     "deg2rad": "x * (T)0.017453292519943295", "rad2deg": "x * (T)57.29577951308232",
     "sinc": "x == 0 ? (T)1 : sin(x * (T)M_PI_) / (x * (T)M_PI_)", "frac": "x - trunc(x)", "erfc": "erfc(x)",
     "copysign": "copysign(x, y)", "fmax": "fmax(x, y)", "fmin": "fmin(x, y)", "hypot": "hypot(x, y)", "fmod": "fmod(x, y)",
-    "heaviside": "x == 0 ? y : x != x ? x : (T)(x > 0)",
+    "heaviside": "x == 0 ? y : (T)(x > 0)",
     "logaddexp": "x == y ? x + (T)M_LN2_ : LARGER(x, y) + log1p(exp(-fabs(x - y)))",
     "logaddexp2": "x == y ? x + 1 : LARGER(x, y) + log1p(exp2(-fabs(x - y))) * (T)M_LOG2E_",
     "xlogy": "y != y ? y : x == 0 ? (T)0 : x * log(y)", "xlog1py": "y != y ? y : x == 0 ? (T)0 : x * log1p(y)",

@@ -163,7 +163,7 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return fn.triu(x, k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinates of a grid from vectors; "xy" exchanges the first two axes, "ij" does not.
 
     Raises ArgumentError for arrays of several dtypes.
@@ -173,4 +173,4 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
             raise ArgumentError(
                 f"meshgrid: the arrays must have one dtype, got {arrays[0].dtype.name} and {each.dtype.name}"
             )
-    return variadics.meshgrid(*arrays, indexing=indexing) if arrays else ()
+    return list(variadics.meshgrid(*arrays, indexing=indexing)) if arrays else []

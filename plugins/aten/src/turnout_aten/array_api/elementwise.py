@@ -1,4 +1,9 @@
-"""Elementwise functions: operators with the standard's signatures and promotion."""
+"""Elementwise functions: operators with the standard's signatures and promotion.
+
+# differs from the standard: special values of complex functions are those of PyTorch. expm1 of infinities and NaN has NaN
+# where the standard names a part (expm1(-inf + inf j) is -1 + 0j there), and tanh(inf + y j) for a large finite y has the
+# sign of the imaginary zero that the C library gives.
+"""
 
 from __future__ import annotations
 

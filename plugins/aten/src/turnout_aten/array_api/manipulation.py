@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from functools import reduce
 
+from turnout.dtypes import INT, int64
 from turnout.errors import ArgumentError, CallError, ShapeError
 from turnout_aten.array_api.promotion import axes_of, promote
 from turnout_aten.functions import broadcasting as variadics
 from turnout_aten.generated import functions as fn
+from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnout_aten.array_api.promotion import Axis
-    from turnout_aten.tensor.tensor import Tensor
 
 
-def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """The arrays expanded to their common shape. Raises ShapeError if they have none."""
-    return variadics.broadcast_tensors(*arrays) if arrays else ()
+    return list(variadics.broadcast_tensors(*arrays)) if arrays else []
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
@@ -82,7 +83,9 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each slice along an axis repeated; `repeats` is a number, or one per slice. axis=None flattens x first."""
+    """Each slice along an axis repeated; `repeats` is a number, or an integer array of one per slice. axis=None flattens x."""
+    if isinstance(repeats, Tensor) and repeats.dtype.category == INT:
+        repeats = repeats.to(int64)
     return fn.repeat_interleave(x, repeats, axis)
 
 

@@ -9,6 +9,7 @@ from turnout.dtypes import COMPLEX, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, place, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
@@ -213,6 +214,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         _zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
+        check_held(self.dtype, value, "masked_fill", "value")
         made = aten.where__ScalarSelf(mask, value, self)
     return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 

@@ -10,6 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import place
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype
@@ -47,9 +48,16 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         whole = all(number_dtype(v).category < FLOAT for v in (start, end, step))
         options["dtype"] = int64 if whole else get_default_dtype()
     if options["dtype"].category < FLOAT and all(isfinite(v) for v in (start, end, step)):
-        start, end, step = int(start), int(end), int(step)
+        start, end, step = _whole_steps(start, end, step)
     made = aten.empty__memory_format((arange_length(start, end, step),), **options)
     return arange_out(start, end, step, out=_made(made))
+
+
+def _whole_steps(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
+    """The three truncated towards 0. Raises RangeError for one beyond int64, in which they are counted."""
+    for name, value in (("start", start), ("end", end), ("step", step)):
+        check_held(int64, value, "arange", name)
+    return int(start), int(end), int(step)
 
 
 def arange_length(start: Any, end: Any, step: Any) -> int:
@@ -72,7 +80,7 @@ def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
     If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
     """
     if out.dtype.category < FLOAT and all(isfinite(v) for v in (start, end, step)):
-        start, end, step = int(start), int(end), int(step)
+        start, end, step = _whole_steps(start, end, step)
     n = arange_length(start, end, step)
     resize_output(find_operator("aten::arange.start_out"), out.device.backend, out, (n,))
     real = not any(isinstance(v, complex) for v in (start, step)) and out.dtype.category <= FLOAT
@@ -130,6 +138,9 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     computed = _step_dtype(dtype)
     if steps == 0:
         return _made(aten.empty__memory_format((0,), dtype=dtype, **options))
+    for argument, value in (("start", start), ("end", end)):
+        if not isinstance(value, Tensor):
+            check_held(dtype, value, "linspace", argument)
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
     first, last = _as_tensor(start, computed, options), _as_tensor(end, computed, options)

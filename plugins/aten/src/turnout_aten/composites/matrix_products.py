@@ -148,8 +148,8 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any 
     if not expands_to(self.shape, shape):
         raise ShapeError(f"addr: 'self' of shape {list(self.shape)} does not expand to the product's {list(shape)}")
     dtype = promote_types(self.dtype, promote_types(vec1.dtype, vec2.dtype))
-    check_alpha(beta, dtype, "beta")
-    check_alpha(alpha, dtype)
+    check_alpha("addr", beta, dtype, "beta")
+    check_alpha("addr", alpha, dtype)
     product = aten.outer(vec1, vec2)
     made: Tensor
     if dtype.category == BOOL:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
+from turnout.dtypes import COMPLEX, FLOAT, bool_, float64, int64
 from turnout.errors import ArgumentError, DTypeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.out_variants import into_out
+from turnout_aten.dtypes import can_cast
+from turnout_aten.shapes.promotion import float_dtype, result_type
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -84,15 +86,35 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 
 def ldexp_Tensor(self: Tensor, other: Tensor) -> Tensor:
-    """self * 2 ** other."""
-    made: Tensor = aten.mul__Tensor(self, aten.pow__Scalar(2.0, other))
-    return made
+    """self * 2 ** other, rounded once: in the promoted dtype, integers in the default one."""
+    dtype = float_dtype(result_type(self, other))
+    made: Tensor
+    if dtype.category == COMPLEX or other.dtype.category == COMPLEX:
+        made = aten.mul__Tensor(self, aten.pow__Scalar(2.0, other))
+        return made
+    # 2 ** other may lie outside the dtype where the product does not. In double precision no factor does: beyond 400, or 2,200
+    # for float64, in three steps, the product is 0 or infinite anyway.
+    limit = 2200 if dtype is float64 else 400
+    power = aten.clamp(aten._to_copy(other, dtype=float64), -limit, limit)
+    made = aten._to_copy(self, dtype=float64)
+    if dtype is float64:
+        third = aten.floor(aten.div__Scalar(power, 3))
+        factor = aten.pow__Scalar(2.0, third)
+        made = aten.mul__Tensor(aten.mul__Tensor(made, factor), factor)
+        power = aten.sub__Tensor(power, aten.mul__Scalar(third, 2))
+    made = aten.mul__Tensor(made, aten.pow__Scalar(2.0, power))
+    return made if dtype is float64 else aten._to_copy(made, dtype=dtype)
 
 
 def ldexp_(self: Tensor, other: Tensor) -> Tensor:
-    """In place."""
-    made: Tensor = aten.mul___Tensor(self, aten.pow__Scalar(2.0, other))
-    return made
+    """In place. Raises DTypeError where self has a lower category than the result."""
+    made = ldexp_Tensor(self, other)
+    if not can_cast(made.dtype, self.dtype):
+        raise DTypeError(
+            f"ldexp_: the result has dtype {made.dtype.name}, which cannot be written into {self.dtype.name}"
+        )
+    written: Tensor = aten.copy_(self, made)
+    return written
 
 
 ldexp_out = into_out(ldexp_Tensor, "ldexp.out")

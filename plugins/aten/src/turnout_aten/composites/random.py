@@ -6,10 +6,24 @@ from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import COMPLEX, FLOAT, DType, bfloat16, float16, float32, float64, get_default_dtype, int64
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int64,
+)
+from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import LARGEST, int_range
+from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.kernels.factories import place, strides_as
 from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.random import Generator, default_generator
@@ -26,15 +40,21 @@ _BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
 _PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
 
-def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
-    """int64 tensors of 63 random bits."""
+def _words(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
+    """int64 tensors of 64 random bits."""
     source = default_generator(device) if generator is None else generator
     shape = tuple(shape)
     if any(n < 0 for n in shape):
         raise ShapeError(f"a tensor cannot have shape {list(shape)}")
     seed, offset = source.reserve(numel(shape))
     words = wrap(device.backend.random_bits(shape, seed, offset, device), device)
-    made: Tensor = aten.bitwise_and__Scalar(aten._to_copy(words, dtype=int64), (1 << 63) - 1)
+    made: Tensor = aten._to_copy(words, dtype=int64)
+    return made
+
+
+def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
+    """int64 tensors of 63 random bits."""
+    made: Tensor = aten.bitwise_and__Scalar(_words(shape, device, generator), (1 << 63) - 1)
     return made
 
 
@@ -138,9 +158,8 @@ def randint_low(
     low: int, high: int, size: Sequence[int], *, generator: Generator | None = None, dtype: DType | None = int64,
     layout: Any = None, device: Device | None = None, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Integers from low to high - 1, as the remainder of 63 bits: biased by less than (high - low) / 2**63."""
-    made = _integers(size, low, high, where_to_draw(device, generator), generator)
-    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
+    """Integers from low to high - 1, which the dtype must hold."""
+    return _integers("randint", size, low, high, dtype or int64, where_to_draw(device, generator), generator)
 
 
 def randint_like(self: Tensor, high: Any, **options: Any) -> Tensor:
@@ -158,14 +177,82 @@ def randint_like_low(
 ) -> Tensor:  # fmt: skip
     """Integers from low to high - 1 in self's shape, dtype and device."""
     where = self.device if device is None else place(device)
-    made: Tensor = aten._to_copy(_integers(self.shape, low, high, where, generator), dtype=dtype or self.dtype)
+    made = _integers("randint_like", self.shape, low, high, dtype or self.dtype, where, generator)
     return _laid_out(made, self, memory_format)
 
 
-def _integers(shape: Sequence[int], low: int, high: int, device: TensorDevice, generator: Generator | None) -> Tensor:
+def _integers(
+    name: str, shape: Sequence[int], low: int, high: int, dtype: DType, device: TensorDevice,
+    generator: Generator | None,
+) -> Tensor:  # fmt: skip
+    """Uniform integers from low to high - 1 in a dtype. Raises RangeError for bounds that it does not hold."""
+    first, end = ("from", "to") if name == "random_" else ("low", "high")
     if low >= high:
-        raise ArgumentError(f"randint: low must be less than high, got {low} and {high}")
-    made: Tensor = aten.add__Scalar(aten.remainder__Scalar(_bits(shape, device, generator), high - low), low)
+        raise ArgumentError(f"{name}: {first} must be less than {end}, got {low} and {high}")
+    least, most = _whole_range(dtype)
+    for argument, value in ((first, low), (f"{end} - 1", high - 1)):
+        if not least <= value <= most:
+            raise RangeError(does_not_fit(name, argument, value, dtype.name, least, most))
+    precision = _PRECISION.get(dtype.to_real())
+    if precision is not None:
+        # The nearest numbers of the dtype inside the range; what is drawn between them is rounded to no number beyond.
+        low, high = -_rounded_down(-low, precision), _rounded_down(high - 1, precision) + 1
+        if low >= high:
+            raise ArgumentError(f"{name}: no number of {dtype.name} lies in the range")
+    span = high - low
+    made: Tensor
+    if span <= _FEW:
+        made = aten.remainder__Scalar(_bits(shape, device, generator), span)
+    else:
+        made = _scaled(_words(shape, device, generator), span)
+    made = aten.add__Scalar(
+        made, low - (1 << 64) if low >= 1 << 63 else low
+    )  # int64 wraps around, and uint64 unwraps it
+    return made if dtype is int64 else aten._to_copy(made, dtype=dtype)
+
+
+# Up to this many integers, the remainder of 63 bits prefers some by less than 2**-31.
+_FEW = 1 << 32
+
+
+def _whole_range(dtype: DType) -> tuple[int, int]:
+    """The smallest and largest integer that random numbers of a dtype may be."""
+    if dtype.category == BOOL:
+        return 0, 1
+    if dtype.category == INT:
+        return int_range(dtype)
+    limit = min(int(LARGEST[dtype.to_real()]), (1 << 63) - 1)
+    return -limit - (limit == (1 << 63) - 1), limit
+
+
+def _rounded_down(value: int, precision: int) -> int:
+    """The largest integer of so many significant bits that is not above `value`."""
+    spare = max(abs(value).bit_length() - precision, 0)
+    return value >> spare << spare
+
+
+def _scaled(words: Tensor, span: int) -> Tensor:
+    """floor(words * span / 2**64), words taken as unsigned, in pieces of 32 bits.
+
+    So the integers that come up more often than others are spread over the range; those of a remainder are its first ones.
+    """
+    if span == 1 << 64:
+        return words
+    low_half = (1 << 32) - 1
+    high, low = _upper_half(words), aten.bitwise_and__Scalar(words, low_half)
+    span_high, span_low = span >> 32, span & low_half
+    carried = _upper_half(aten.mul__Scalar(low, span_low))
+    first = aten.add__Tensor(aten.mul__Scalar(high, span_low), carried)
+    middle = aten.add__Tensor(aten.mul__Scalar(low, span_high), aten.bitwise_and__Scalar(first, low_half))
+    made: Tensor = aten.add__Tensor(
+        aten.add__Tensor(aten.mul__Scalar(high, span_high), _upper_half(first)), _upper_half(middle)
+    )
+    return made
+
+
+def _upper_half(words: Tensor) -> Tensor:
+    """The upper 32 of 64 bits."""
+    made: Tensor = aten.bitwise_and__Scalar(aten.bitwise_right_shift__Tensor_Scalar(words, 32), (1 << 32) - 1)
     return made
 
 
@@ -176,6 +263,11 @@ def randperm(
     """A random permutation of 0 to n - 1: the indices that sort n random words."""
     if n < 0:
         raise ShapeError(f"randperm: n must not be negative, got {n}")
+    wanted = dtype or int64
+    precision = _PRECISION.get(wanted.to_real())
+    most = 1 << precision if precision else _whole_range(wanted)[1]
+    if n - 1 > most:
+        raise RangeError(does_not_fit("randperm", "n - 1", n - 1, wanted.name, 0, most))
     made: Tensor = aten.argsort__stable(_bits((n,), where_to_draw(device, generator), generator), stable=True)
     return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
 
@@ -199,11 +291,11 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
 
 
 def random_from_(self: Tensor, from_: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
-    """Integers from `from` to `to` - 1; without `to`, up to the largest integer that the dtype holds exactly."""
+    """Integers from `from` to `to` - 1; without `to`, up to the largest integer below which the dtype holds all."""
     if to is None:
-        precision = _PRECISION.get(self.dtype, 8 * self.dtype.itemsize - (1 if self.dtype.is_signed else 0))
-        to = 1 << min(precision, 63)
-    aten.copy_(self, _integers(self.shape, from_, to, self.device, generator))
+        precision = _PRECISION.get(self.dtype.to_real())
+        to = (1 << precision if precision else _whole_range(self.dtype)[1]) + 1
+    aten.copy_(self, _integers("random_", self.shape, from_, to, self.dtype, self.device, generator))
     return self
 
 
@@ -213,7 +305,7 @@ def random_to_(self: Tensor, to: int, *, generator: Generator | None = None) -> 
 
 
 def random_(self: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Integers from 0 to the largest integer that the dtype holds exactly."""
+    """Integers from 0 to the largest one of the dtype, or the largest below which a floating-point dtype holds all."""
     return random_from_(self, 0, None, generator=generator)
 
 

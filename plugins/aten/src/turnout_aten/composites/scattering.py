@@ -7,6 +7,7 @@ from typing import Any
 from turnout.dtypes import INT, bool_, int64
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
 from turnout_aten.tensor.tensor import Tensor
 
@@ -90,6 +91,7 @@ def _filling(self: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         if isinstance(value, complex) and not self.is_complex():
             raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
+        check_held(self.dtype, value, "index_fill", "value")
         made: Tensor = aten.new_full(self, (), value)
         return made
     if value.shape:

@@ -32,7 +32,7 @@ def _median_of_all(self: Tensor, find: Any) -> Tensor:
     made: Tensor
     if not self.numel():
         lowest = -(1 << (8 * self.dtype.itemsize - 1)) if self.dtype.is_signed else 0
-        made = aten.new_full(self, (), float("nan") if self.dtype.category == FLOAT else lowest)
+        made = aten.new_full(self, (), float("nan") if self.dtype.category >= FLOAT else lowest)
         return made
     made = find(_flat(self), 0)[0]
     return made

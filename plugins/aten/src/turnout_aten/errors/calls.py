@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def wrong_result_count(name: str, fields: tuple[str, ...], given: int) -> str:
     """A named result made from a sequence of another length."""
     return f"{name}: takes a sequence of {len(fields)} values ({', '.join(fields)}), got {given}"
+
+
+def array_on_the_left(array: Any) -> str:
+    """An operator between a NumPy array on the left and a tensor on the right."""
+    return (
+        f"an operator with {type(array).__name__} on the left and Tensor on the right: either library could compute it\n"
+        "  to fix  make the array a tensor with turnout.from_numpy(array), or the tensor an array with tensor.numpy()"
+    )
 
 
 def unexpected_keyword(function: str, name: str) -> str:

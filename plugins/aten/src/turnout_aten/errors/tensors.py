@@ -20,6 +20,16 @@ def list_as_tuple() -> str:
     )
 
 
+def does_not_fit(name: str, argument: str, value: complex, dtype: str, low: float, high: float) -> str:
+    """A number outside the range of the dtype that it is converted to."""
+    # Python may refuse to print a large int.
+    shown = f"an int of {value.bit_length()} bits" if isinstance(value, int) and value.bit_length() > 128 else value
+    return (
+        f"{name}: argument '{argument}' is {shown}, which does not fit in {dtype} ({low} to {high}); "
+        "choose another number or a wider dtype"
+    )
+
+
 def inference_saved() -> str:
     """A recorded call would save an inference tensor for its gradient."""
     return (

@@ -31,16 +31,44 @@ def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
     """`self + other` when the method did not find a kernel: chosen by the kind of `other`, or NotImplemented."""
     if is_tensor(other):
         return tensors(self, other)
-    if scalar is not None and is_number(other):
-        return scalar(self, other)
+    if is_number(other):
+        return NotImplemented if scalar is None else scalar(self, python_number(other))
+    if is_array(other):
+        return tensors(self, self.operand(other))
     return NotImplemented
 
 
+def reflected(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
+    """`other + self`, as `binary`. Raises CallError for a NumPy array, which is no less a container than the tensor."""
+    if is_array(other):
+        raise CallError(texts.array_on_the_left(other))
+    return binary(self, other, tensors, scalar)
+
+
+# NumPy's kinds of numbers; V is bfloat16's.
+_KINDS = frozenset("biufcV")
+
+
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number or a NumPy scalar. Tensors, arrays and strings are not."""
+    """Whether a value is a Python number or a NumPy scalar. Tensors, arrays (of 0 dims, too), strings and dates are not."""
     if isinstance(value, (int, float, complex)):
         return True
-    return hasattr(value, "dtype") and hasattr(value, "item") and not hasattr(value, "device") and value.shape == ()
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return kind in _KINDS and value.shape == () and hasattr(value, "item") and not hasattr(value, "__setitem__")
+
+
+def python_number(value: Any) -> Any:
+    """A NumPy scalar as a Python number. `item` returns a longdouble as it is, which is rounded to 64 bits here."""
+    found = value.item() if hasattr(value, "item") else value
+    if found.__class__ is value.__class__ and not isinstance(found, (int, float, complex)):
+        return complex(found) if value.dtype.kind == "c" else float(found)
+    return found
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is a NumPy array. Subclasses with operators of their own, such as masked arrays, are not."""
+    own_operators = getattr(value, "__array_priority__", 1.0) > 0.0
+    return hasattr(value, "__array_interface__") and hasattr(value, "__setitem__") and not own_operators
 
 
 def number_dtype(value: Any) -> DType:
@@ -76,6 +104,13 @@ def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> d
     return {name: value for name, value in given.items() if value is not MISSING}
 
 
+# Functions that take a number before a tensor, as in PyTorch, and the method that computes them.
+NUMBER_FIRST = {
+    "add": "__radd__", "sub": "__rsub__", "subtract": "__rsub__", "mul": "__rmul__", "multiply": "__rmul__",
+    "div": "__rtruediv__", "divide": "__rtruediv__", "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__",
+}  # fmt: skip
+
+
 class Overloads:
     """A packet as public functions and methods call it: arguments may be given by alias.
 
@@ -92,6 +127,9 @@ class Overloads:
         try:
             op = self._chosen[type_key(args, kwargs)]
         except (KeyError, TypeError):
+            reflected_name = NUMBER_FIRST.get(self._packet.name)
+            if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):
+                return getattr(args[1], reflected_name)(args[0])
             if not NOT_OF_SCHEMAS.isdisjoint(kwargs):
                 args, kwargs = self._in_schemas_words(args, kwargs)
             return self._packet(*args, **kwargs)

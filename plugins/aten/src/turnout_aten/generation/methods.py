@@ -1,6 +1,6 @@
 """The source of methods: one for each operator with a method variant, and Python's operators.
 
-`x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `call_forms.binary` looks at what `y` is.
+`x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `call_forms` looks at what `y` is.
 """
 
 from __future__ import annotations
@@ -182,7 +182,10 @@ def operator_method(name: str, overloads_of: Overloads) -> list[str]:
         return [] if tensors is None else _reflected(name, tensors, found, overloads_of, instead)
     found = _first(BINARY.get(name) or COMMUTATIVE.get(name, ()), overloads_of)
     tensors = _overload(found, "Tensor", "Tensor")
-    return [] if tensors is None else _binary(name, tensors, _overload(found, "Tensor", "Scalar"))
+    if tensors is None:
+        return []
+    form = "reflected" if name in COMMUTATIVE else "binary"
+    return _binary(name, form, tensors, _overload(found, "Tensor", "Scalar"))
 
 
 def operator_docstring(name: str) -> str:
@@ -211,14 +214,14 @@ def _overload(overloads: Sequence[Declared], first: str, second: str) -> Declare
     return None
 
 
-def _binary(name: str, tensors: Declared, scalar: Declared | None) -> list[str]:
+def _binary(name: str, form: str, tensors: Declared, scalar: Declared | None) -> list[str]:
     schema = tensors.schema
     arguments = tuple(
         replace(a, name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
     ) + tuple(replace(a, kwarg_only=True) for a in schema.arguments[2:])  # fmt: skip
     own = replace(schema, arguments=arguments, text=None)
     number = "None" if scalar is None else stub_name(scalar)
-    miss = [f"return binary(self, other, {stub_name(tensors)}, {number})"]
+    miss = [f"return {form}(self, other, {stub_name(tensors)}, {number})"]
     # Asked first: it saves a number the 650 ns of a failed look-up. Two tensors of one class do not reach the set: 14 ns.
     is_number = "other.__class__ is not self.__class__ and other.__class__ in NUMBERS"
     prologue = [] if scalar is None else [f"if {is_number}:", f"    return {number}(self, other)"]
@@ -240,4 +243,4 @@ def _reflected(
         mul = _overload(overloads_of("mul"), "Tensor", "Scalar")
         if mul is not None:
             number = f"lambda a, b: {stub_name(mul)}({stub_name(overloads_of(instead)[0])}(a), b)"
-    return ["", f"def {name}(self, other):", f"    return binary(self, other, {swapped}, {number})"]
+    return ["", f"def {name}(self, other):", f"    return reflected(self, other, {swapped}, {number})"]

@@ -12,6 +12,7 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType, bool_, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
+from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
@@ -73,12 +74,14 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
     return wrap(where.backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
 
 
-def _filled(made: Tensor, value: Any) -> Tensor:
-    """Fill `made` with one value; returns it."""
-    if made.dtype is bool_:
+def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Tensor:
+    """Fill `made` with one value; returns it. Raises RangeError for a value that the dtype cannot hold."""
+    dtype = made.dtype
+    if dtype is bool_:
         value = bool(value)
-    if value.__class__ is complex and made.dtype.category != COMPLEX:
-        raise DTypeError(f"a complex number cannot be written into a {made.dtype.name} tensor")
+    if value.__class__ is complex and dtype.category != COMPLEX:
+        raise DTypeError(f"a complex number cannot be written into a {dtype.name} tensor")
+    check_held(dtype, value, name, argument)
     made.device.backend.fill(made.array, value)
     return made
 
@@ -152,54 +155,54 @@ def new_empty_strided(
 
 def zeros(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Zeros."""
-    return _filled(_make(size, dtype, layout, device), 0)
+    return _filled(_make(size, dtype, layout, device), 0, "zeros")
 
 
 def ones(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Ones."""
-    return _filled(_make(size, dtype, layout, device), 1)
+    return _filled(_make(size, dtype, layout, device), 1, "ones")
 
 
 def full(
     ks: int, size: Sizes, fill_value: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
     """A tensor filled with one value. The value's Python type sets the default dtype."""
-    return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value)
+    return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value, "full", "fill_value")
 
 
 def scalar_tensor(ks: int, s: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """A 0-dim tensor of one value, in the default dtype unless `dtype` is given."""
-    return _filled(_make((), dtype, layout, device), s)
+    return _filled(_make((), dtype, layout, device), s, "scalar_tensor", "s")
 
 
 def zeros_like(ks: int, self: Tensor, *options: Any) -> Tensor:
     """Zeros like self."""
-    return _filled(empty_like(ks, self, *options), 0)
+    return _filled(empty_like(ks, self, *options), 0, "zeros_like")
 
 
 def ones_like(ks: int, self: Tensor, *options: Any) -> Tensor:
     """Ones like self."""
-    return _filled(empty_like(ks, self, *options), 1)
+    return _filled(empty_like(ks, self, *options), 1, "ones_like")
 
 
 def full_like(ks: int, self: Tensor, fill_value: Any, *options: Any) -> Tensor:
     """A tensor like self, filled with one value. The dtype is that of self, whatever the value's type."""
-    return _filled(empty_like(ks, self, *options), fill_value)
+    return _filled(empty_like(ks, self, *options), fill_value, "full_like", "fill_value")
 
 
 def new_zeros(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
     """Zeros of another shape, like self in dtype and device."""
-    return _filled(new_empty(ks, self, size, *options), 0)
+    return _filled(new_empty(ks, self, size, *options), 0, "new_zeros")
 
 
 def new_ones(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
     """Ones of another shape, like self in dtype and device."""
-    return _filled(new_empty(ks, self, size, *options), 1)
+    return _filled(new_empty(ks, self, size, *options), 1, "new_ones")
 
 
 def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any) -> Tensor:
     """A tensor of another shape, filled with one value."""
-    return _filled(new_empty(ks, self, size, *options), fill_value)
+    return _filled(new_empty(ks, self, size, *options), fill_value, "new_full", "fill_value")
 
 
 # ---- in place
@@ -210,7 +213,7 @@ def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     if self.array.shape:
         check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
     try:
-        return _filled(self, value)
+        return _filled(self, value, "fill_")
     except Exception as error:
         retell(find_operator("aten::fill_.Scalar"), error, (self, value))
         raise

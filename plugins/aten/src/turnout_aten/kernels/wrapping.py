@@ -233,13 +233,14 @@ def _after_failure(op: Operator, backend: TensorBackend) -> Call:
     """Called when the kernel of a fast path raised: the general path runs and raises the usual error.
 
     If the general path succeeds, the kernel refused arguments that the shape function accepts, and a KernelWarning names the
-    kernel. There are two exceptions: warnings of the array library that were turned into errors, because the general path runs
-    with these off; and NotImplementedError, by which a kernel asks for its output argument.
+    kernel. There are three exceptions: warnings of the array library that were turned into errors, because the general path runs
+    with these off; NotImplementedError, by which a kernel asks for its output argument; and OverflowError, by which it refuses a
+    number outside the dtype, which the shape function wraps or refuses.
     """
 
     def run_general(error: Exception, general: Call, ks: int, *args: Any) -> Any:
         result = general(ks, *args)
-        if not isinstance(error, (Warning, FloatingPointError, NotImplementedError)):
+        if not isinstance(error, (Warning, FloatingPointError, NotImplementedError, OverflowError)):
             import warnings
 
             warnings.warn(

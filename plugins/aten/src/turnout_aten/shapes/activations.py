@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, layout, wrap_dim
 from turnout_aten.shapes.pointwise import floating, floating_only, floating_real, one_tensor, refuse, refuse_complex
 from turnout_aten.shapes.promotion import result_type
@@ -53,6 +54,8 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
         raise DTypeError(f"hardtanh: {dtype.name} has no negative limits, got {min_val} and {max_val}")
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
+    check_held(dtype, min_val, "hardtanh", "min_val")
+    check_held(dtype, max_val, "hardtanh", "max_val")
     return one_tensor(self, dtype, dtype)
 
 
@@ -71,6 +74,8 @@ def threshold(self: Tensor, threshold: Any, value: Any) -> Out | Result:
     dtype = self.dtype
     refuse(dtype, "threshold", BOOL, COMPLEX)
     refuse_complex(dtype, "threshold", threshold, value)
+    check_held(dtype, threshold, "threshold", "threshold")
+    check_held(dtype, value, "threshold", "value")
     return one_tensor(self, dtype, dtype)
 
 

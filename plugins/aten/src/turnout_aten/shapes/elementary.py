@@ -19,7 +19,7 @@ from turnout_aten.shapes.pointwise import (
     two_operands,
 )
 from turnout_aten.shapes.promotion import float_dtype
-from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.shapes.specs import Out, Result, as_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def heaviside(self: Tensor, values: Tensor) -> Out | Result:
             f"heaviside: self and values must have one dtype, got {self.dtype.name} and {values.dtype.name}"
         )
     refuse(self.dtype, "heaviside", COMPLEX)
-    return two_operands(self, values, self.dtype, names=("self", "values"))
+    result = as_result(two_operands(self, values, self.dtype, names=("self", "values")))
+    result.outs[0].exact = True
+    return result
 
 
 def view_as_real(self: Tensor) -> Out:

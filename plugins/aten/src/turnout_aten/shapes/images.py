@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, bool_, uint8
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
         )
     if isinstance(value, complex) and self.dtype.category != COMPLEX:
         raise ShapeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
+    check_held(self.dtype, value, "constant_pad_nd", "value")
     for i in range(len(pad) // 2):
         dim = len(shape) - 1 - i
         shape[dim] += pad[2 * i] + pad[2 * i + 1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
+from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, layout, wrap_dim
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
 from turnout_aten.shapes.promotion import result_type
@@ -188,6 +189,7 @@ def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
     """The shape function of scatter with a number."""
     check_along("scatter", self, dim, index)
     refuse_complex(self.dtype, "scatter", value)
+    check_held(self.dtype, value, "scatter", "value")
     return Out(self.array.shape, self.dtype, exact=True)
 
 
@@ -204,7 +206,7 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
     _index_dtype("index_add", index)
     if source.dtype is not self.dtype:
         raise DTypeError(f"index_add: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
-    check_alpha(alpha, self.dtype)
+    check_alpha("index_add", alpha, self.dtype)
     if len(picked) > 1:
         raise DimError(f"index_add: 'index' must have one dimension, got shape {list(picked)}")
     count = picked[0] if picked else 1
@@ -251,12 +253,14 @@ def flip(self: Tensor, dims: Sequence[int]) -> Out:
     return Out(shape, self.dtype, layout(shape, self))
 
 
-def triangle(self: Tensor, diagonal: int = 0) -> Out:
+def triangle(self: Tensor, diagonal: int = 0) -> Result:
     """The lower or upper triangle of the last two dims."""
     shape = self.array.shape
     if len(shape) < 2:
         raise ShapeError(f"tril/triu: 'self' must have at least 2 dimensions, got shape {list(shape)}")
-    return Out(shape, self.dtype)
+    # Beyond the corners, all diagonals are the same; array modules want one that fits in their integers.
+    limit = shape[-2] + shape[-1]
+    return Result(Out(shape, self.dtype), precomputed={"diagonal": min(max(diagonal, -limit), limit)})
 
 
 # fmt: off

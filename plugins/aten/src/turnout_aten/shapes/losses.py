@@ -19,7 +19,7 @@ NONE, MEAN, SUM = 0, 1, 2
 def softmax(self: Tensor, dim: int, half_to_float: bool) -> Out | Result:
     """Along one dim; `half_to_float` computes float16 in float32."""
     dtype = self.dtype
-    if dtype.category < FLOAT or dtype.category == COMPLEX:
+    if dtype.category < FLOAT or (dtype.category == COMPLEX and self.numel()):
         raise DTypeError(f"softmax is not defined for {dtype.name} tensors; pass dtype= a floating-point one")
     shape = self.array.shape
     wrap_dim(dim, len(shape))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from turnout.dtypes import DType
+from turnout.dtypes import INT, DType
 from turnout.errors import DTypeError, ShapeError
+from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, expands_to, wrap_dim
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
@@ -81,6 +82,8 @@ def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
             raise DTypeError(
                 f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}"
             )
+        if product.dtype.category == INT:
+            check_held(product.dtype, number, name, argument)
     if not expands_to(self.array.shape, product.shape):
         have, wanted = list(self.array.shape), list(product.shape)
         raise ShapeError(f"{name}: 'self' of shape {have} does not expand to the product's {wanted}")

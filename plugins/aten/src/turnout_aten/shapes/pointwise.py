@@ -6,10 +6,12 @@ In the usual case (equal dtypes) they return a bare `Out`; casts are listed only
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float64
-from turnout.errors import ArgumentError, DTypeError
+from turnout.errors import ArgumentError, DTypeError, RangeError
+from turnout_aten.dtypes import check_held, int_range
+from turnout_aten.errors.tensors import does_not_fit
 from turnout_aten.shapes.extents import broadcast, broadcast_all, layout
 from turnout_aten.shapes.promotion import common_dtype, fitted, float_dtype, result_type
-from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -153,9 +155,11 @@ def two_operands(
     return out if casts is None and numbers is None else Result(out, casts, numbers)
 
 
-def check_alpha(alpha: Any, computed: DType, name: str = "alpha") -> None:
-    """Raise DTypeError for a factor of a category above the result's."""
+def check_alpha(operator: str, alpha: Any, computed: DType, name: str = "alpha") -> None:
+    """Raise DTypeError for a factor of a category above the result's, RangeError for one beyond an integer dtype."""
     if alpha.__class__ is int and computed.category >= INT:
+        if computed.category == INT:
+            check_held(computed, alpha, operator, name)
         return
     if isinstance(alpha, bool):
         if computed.category != BOOL:
@@ -171,7 +175,7 @@ def add(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
     """Any dtypes."""
     computed = common_dtype(self, other)
     if alpha != 1 or alpha is True:
-        check_alpha(alpha, computed)
+        check_alpha("add", alpha, computed)
     return two_operands(self, other, computed)
 
 
@@ -181,7 +185,7 @@ def sub(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
     if _is_bool(self) or _is_bool(other):
         raise DTypeError("subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask")
     if alpha != 1 or alpha is True:
-        check_alpha(alpha, computed)
+        check_alpha("sub", alpha, computed)
     return two_operands(self, other, computed)
 
 
@@ -218,13 +222,16 @@ def integer_division(self: Any, other: Any) -> Out | Result:
 
 
 def pow(self: Any, other: Any) -> Out | Result:
-    """Any dtypes but two bools; an integer to a negative number has no integer result."""
+    """Any dtypes but two bool tensors; an integer to a negative number has no integer result."""
     computed = common_dtype(self, other)
-    refuse(computed, "pow", BOOL)
+    if not isinstance(other, bool):
+        refuse(computed, "pow", BOOL)
     if computed.category == INT and other.__class__ is int and other < 0:
         raise ArgumentError(
             "pow: integers to negative integer powers have no integer result; convert to a float dtype first"
         )
+    if isinstance(other, int):
+        check_held(computed, other, "pow", "exponent")
     return two_operands(self, other, computed, names=("self", "exponent"))
 
 
@@ -260,7 +267,30 @@ def two_floats(name: str, *refused: int) -> Callable[..., Out | Result]:
 
 def clamped(bound: str) -> Callable[..., Out | Result]:
     """Real dtypes, promoted with the one bound, whose argument's name is `bound`."""
-    return paired("clamp", COMPLEX, names=("self", bound))
+    shape = paired("clamp", COMPLEX, names=("self", bound))
+
+    def limited(self: Any, other: Any) -> Out | Result:
+        answer = shape(self, other)
+        if other.__class__ is not int:
+            return answer
+        result = as_result(answer)
+        return Result(result.outs, result.casts, {bound: _bounded(other, result.outs[0].dtype, bound)})
+
+    return limited
+
+
+def _bounded(value: Any, dtype: DType, bound: str) -> Any:
+    """A bound of clamp in the range of the dtype. Raises RangeError for one that no element could be moved to.
+
+    # differs from torch: -1 as the lower bound of uint8 and 300 as the upper one do nothing. PyTorch wraps the first to 255
+    and refuses the second.
+    """
+    if dtype.category != INT or not isinstance(value, int):
+        return value
+    low, high = int_range(dtype)
+    if (bound == "min" and value > high) or (bound == "max" and value < low):
+        raise RangeError(does_not_fit("clamp", bound, value, dtype.name, low, high))
+    return min(max(value, low), high)
 
 
 def float_power(self: Any, exponent: Any) -> Out | Result:
@@ -301,11 +331,16 @@ def where(condition: Tensor, self: Any, other: Any) -> Out | Result:
     """A bool condition; the branches are promoted."""
     if condition.dtype is not bool_:
         raise DTypeError(f"where: condition must be a bool tensor, got {condition.dtype.name}")
-    answer = two_operands(self, other, common_dtype(self, other))
+    computed = common_dtype(self, other)
+    for name, value in (("self", self), ("other", other)):
+        if not isinstance(value, Tensor):
+            check_held(computed, value, "where", name)
+    answer = two_operands(self, other, computed)
     result = answer if isinstance(answer, Result) else Result(answer)
     out = result.outs[0]
     shape = broadcast(condition.array.shape, out.shape)
-    return Result(Out(shape, out.dtype, layout(shape, condition, self, other)), result.casts, result.precomputed)
+    made = Out(shape, out.dtype, layout(shape, condition, self, other), exact=True)
+    return Result(made, result.casts, result.precomputed)
 
 
 def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
@@ -313,12 +348,15 @@ def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
     if min is None and max is None:
         raise ArgumentError("clamp: at least one of 'min' and 'max' must be given")
     computed = result_type(self, min, max)
-    refuse(computed, "clamp", BOOL, COMPLEX)
+    refuse(computed, "clamp", COMPLEX)
     operands = {"self": self, "min": min, "max": max}
     tensors = {name: value for name, value in operands.items() if isinstance(value, Tensor)}
     shape = broadcast_all([t.array.shape for t in tensors.values()])
     casts = {name: computed for name, t in tensors.items() if t.dtype is not computed}
-    return Result(Out(shape, computed, layout(shape, *tensors.values())), casts)
+    bounds = {
+        name: _bounded(operands[name], computed, name) for name in ("min", "max") if isinstance(operands[name], int)
+    }
+    return Result(Out(shape, computed, layout(shape, *tensors.values())), casts, bounds)
 
 
 def lerp(self: Tensor, end: Tensor, weight: Any) -> Out:
@@ -338,18 +376,18 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> O
     """self + value * tensor1 * tensor2, all promoted together."""
     computed = result_type(self, tensor1, tensor2)
     refuse(computed, "addcmul", BOOL)
-    return _accumulated(self, tensor1, tensor2, value, computed)
+    return _accumulated("addcmul", self, tensor1, tensor2, value, computed)
 
 
 def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Out | Result:
     """self + value * tensor1 / tensor2. Raises DTypeError for a quotient of integers."""
     if tensor1.dtype.category <= INT and tensor2.dtype.category <= INT:
         raise DTypeError("addcdiv: tensor1 and tensor2 are integers; divide with div and its rounding_mode instead")
-    return _accumulated(self, tensor1, tensor2, value, result_type(self, tensor1, tensor2))
+    return _accumulated("addcdiv", self, tensor1, tensor2, value, result_type(self, tensor1, tensor2))
 
 
-def _accumulated(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, computed: DType) -> Result:
-    check_alpha(value, computed, "value")
+def _accumulated(name: str, self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any, computed: DType) -> Result:
+    check_alpha(name, value, computed, "value")
     operands = {"self": self, "tensor1": tensor1, "tensor2": tensor2}
     shape = broadcast_all([t.array.shape for t in operands.values()])
     casts = {name: computed for name, t in operands.items() if t.dtype is not computed}

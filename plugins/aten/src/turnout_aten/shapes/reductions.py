@@ -111,7 +111,7 @@ def extreme_dim(self: Tensor, dim: int, keepdim: bool = False) -> Result:
     dim = wrap_dim(dim, len(shape))
     _some(shape, (dim,), "max/min")
     left = reduced(shape, (dim,), keepdim)
-    return Result((Out(left, dtype), Out(left, int64)), None, {"dim": dim})
+    return Result((Out(left, dtype), Out(left, int64, exact=True)), None, {"dim": dim})
 
 
 def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Out:
@@ -121,7 +121,7 @@ def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> 
     shape = self.array.shape
     dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
     _some(shape, dims, "argmax/argmin")
-    return Out(reduced(shape, dims, keepdim), int64)
+    return Out(reduced(shape, dims, keepdim), int64, exact=True)
 
 
 def _truth_dtype(self: Tensor) -> DType:
@@ -130,20 +130,20 @@ def _truth_dtype(self: Tensor) -> DType:
 
 def truth_all(self: Tensor) -> Out:
     """any or all of everything: a bool, for uint8 tensors a uint8."""
-    return Out((), _truth_dtype(self))
+    return Out((), _truth_dtype(self), exact=True)
 
 
 def truth_dim(self: Tensor, dim: int, keepdim: bool = False) -> Out:
     """truth_all over one dim."""
     shape = self.array.shape
-    return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self))
+    return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self), exact=True)
 
 
 def truth_dims(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Out:
     """truth_all over some dims: all for None, none for []."""
     shape = self.array.shape
     dims = () if dim is not None and not dim else wrap_dims(dim, len(shape))
-    return Out(reduced(shape, dims, keepdim), _truth_dtype(self))
+    return Out(reduced(shape, dims, keepdim), _truth_dtype(self), exact=True)
 
 
 def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Out:

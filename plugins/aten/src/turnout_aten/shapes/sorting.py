@@ -33,7 +33,7 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
     if not 0 <= k <= length:
         raise ShapeError(f"topk: k must be 0 to {length}, the length of dim {dim} of shape {list(shape)}, got {k}")
     chosen = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
-    return Out(chosen, dtype), Out(chosen, int64)
+    return Out(chosen, dtype), Out(chosen, int64, exact=True)
 
 
 def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Out, Out]:
@@ -42,7 +42,7 @@ def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bo
     shape = self.array.shape
     wrap_dim(dim, len(shape))
     strides = layout(shape, self)
-    return Out(shape, dtype, strides), Out(shape, int64, strides)
+    return Out(shape, dtype, strides), Out(shape, int64, strides, exact=True)
 
 
 def searchsorted(
@@ -79,14 +79,14 @@ def searchsorted(
             raise DTypeError(f"searchsorted: sorter must have dtype int64, got {sorter.dtype.name}")
     if out_int32 and own[-1] >= 1 << 31:
         raise ShapeError(f"searchsorted: positions up to {own[-1]} do not fit in int32")
-    return Out(shape, int32 if out_int32 else int64)
+    return Out(shape, int32 if out_int32 else int64, exact=True)
 
 
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:
     """The requested number of indices, truncated or padded."""
     if size < 0:
         raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
-    return Out((size, len(self.array.shape)), int64)
+    return Out((size, len(self.array.shape)), int64, exact=True)
 
 
 # fmt: off

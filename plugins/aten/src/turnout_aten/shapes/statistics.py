@@ -40,12 +40,12 @@ def cumulative_extreme(self: Tensor, dim: int) -> tuple[Out, Out]:
     dtype = _ordered(self, "cummax/cummin")
     shape = self.array.shape
     wrap_dim(dim, len(shape))
-    return Out(shape, dtype), Out(shape, int64)
+    return Out(shape, dtype), Out(shape, int64, exact=True)
 
 
 def _ordered(self: Tensor, name: str) -> DType:
     dtype = self.dtype
-    if dtype.category == COMPLEX:
+    if dtype.category == COMPLEX and self.numel():
         raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
     return dtype
 
@@ -57,7 +57,7 @@ def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
     if shape and not shape[dim]:
         raise DimError(f"{name}: cannot choose an element from dim {dim} of shape {list(shape)}, which has length 0")
     left = reduced(shape, (dim,), keepdim)
-    return Result((Out(left, dtype), Out(left, int64)), None, {"dim": dim})
+    return Result((Out(left, dtype), Out(left, int64, exact=True)), None, {"dim": dim})
 
 
 def median(self: Tensor, dim: int, keepdim: bool = False) -> Result:

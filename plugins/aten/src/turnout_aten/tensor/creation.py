@@ -96,6 +96,15 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
     return made
 
 
+def operand(self: Tensor, array: Any) -> Tensor:
+    """A copy of a NumPy array as a tensor on `cpu`, for an operator between this tensor and the array.
+
+    A copy, because the tape may keep it until the backward pass. Raises DTypeError for an array of other things than numbers.
+    """
+    # differs from torch: there NumPy computes, so float32 and int64 give float64, and no gradient is recorded.
+    return tensor(array, device="cpu")
+
+
 def _place(device: str | Device | None) -> TensorDevice:
     """The device on which to make a tensor. Raises DeviceError for a device that does not exist."""
     wanted = default_device() if device is None else device_named(device)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, dtype_named
 from turnout.errors import DTypeError
+from turnout_aten.dtypes import check_held, int_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,7 @@ def decode_at(data: Bytes, dtype: DType, index: int) -> Any:
 def encode(values: Sequence[Any], dtype: DType) -> bytes:
     """Python numbers as the elements of a dtype.
 
-    For an integer dtype, floats are truncated. Raises DTypeError for an integer that does not fit, and for a complex
+    For an integer dtype, floats are truncated. Raises RangeError for a number that does not fit, and DTypeError for a complex
     number if the dtype is real.
     """
     numbers = [_converted(v, dtype) for v in values]
@@ -57,10 +58,12 @@ def encode(values: Sequence[Any], dtype: DType) -> bytes:
         return struct.pack(f"<{len(numbers)}{code}", *numbers)
     except (struct.error, OverflowError):
         if dtype.category == INT:
-            bits = 8 * dtype.itemsize
-            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
-            wrong = next(number for number in numbers if not low <= number <= high)
-            raise DTypeError(f"{wrong} does not fit in {dtype.name} ({low} to {high})") from None
+            low, high = int_range(dtype)
+            for number in numbers:
+                check_held(dtype, number, "tensor", "data")
+            # The others are negative numbers, for an unsigned dtype.
+            # differs from torch: also for uint64, to which PyTorch converts them in `full` but not in `tensor`.
+            return struct.pack(f"<{len(numbers)}{code}", *[n & high if n < low else n for n in numbers])
     return b"".join(_packed(code, number) for number in numbers)
 
 
@@ -72,11 +75,13 @@ def _converted(value: Any, dtype: DType) -> Any:
     if isinstance(value, complex):
         raise DTypeError(f"{value} is complex and cannot be converted to {dtype.name}")
     if dtype.category == FLOAT:
-        return float(value)
-    try:
-        return int(value)
-    except (OverflowError, ValueError):
-        raise DTypeError(f"{value} cannot be converted to {dtype.name}") from None
+        try:
+            return float(value)
+        except OverflowError:  # an int of more than 1,000 bits
+            check_held(dtype, value, "tensor", "data")
+    if isinstance(value, float):
+        check_held(dtype, value, "tensor", "data")
+    return int(value)
 
 
 def _packed(code: str, number: float) -> bytes:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
 
 
+HOST = (1, 0)
+
 # ---- Python numbers
 
 
@@ -177,9 +179,16 @@ def to_dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A DLPack capsule over the tensor's memory. Raises BufferError where the protocol requires it."""
+    """A DLPack capsule over the tensor's memory, or over a copy on the host for `dl_device=(1, 0)`.
+
+    Raises BufferError where the protocol requires it, and for memory on a device that has no exchange.
+    """
     if tensor.requires_grad:
         raise BufferError("a tensor that requires a gradient cannot be exported through DLPack; detach() it first")
+    if dl_device is not None and tuple(dl_device) == HOST and dlpack_device(tensor) != HOST:
+        if copy is False:
+            raise BufferError(f"a tensor on {tensor.device} needs a copy to reach the host, which copy=False forbids")
+        return to_dlpack(tensor.to(device="cpu"), max_version=max_version)
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
     return tensor.device.backend.dlpack(tensor.array, given)

@@ -58,6 +58,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     )  # fmt: skip
 
     schema_type = "Tensor"  # in annotations of custom operators
+    __array_priority__ = 1000  # NumPy's scalars and arrays leave an operator to the tensor
 
     array: Any
     device: TensorDevice
@@ -393,12 +394,22 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
 
-        def __dlpack__(self, **options: Any) -> Any: ...
+        def __dlpack__(
+            self,
+            *,
+            stream: Any = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None,
+            copy: bool | None = None,
+        ) -> Any: ...
 
         def __dlpack_device__(self) -> tuple[int, int]: ...
 
         @property
         def __cuda_array_interface__(self) -> Any: ...
+
+        def operand(self, array: Any) -> Tensor:
+            """A copy of a NumPy array as a tensor, for an operator between this tensor and the array."""
 
         def __getitem__(self, index: Any) -> Tensor: ...
 
@@ -420,6 +431,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __dlpack__ = Late("turnout_aten.tensor.interop:to_dlpack")
         __dlpack_device__ = Late("turnout_aten.tensor.interop:dlpack_device")
         __cuda_array_interface__ = Late("turnout_aten.tensor.interop:cuda_array_interface")
+        operand = Late("turnout_aten.tensor.creation:operand")
         __getitem__ = Late("turnout_aten.tensor.indexing:get")
         __setitem__ = Late("turnout_aten.tensor.indexing:set")
         __repr__ = Late("turnout_aten.tensor.printing:tensor_text")
