@@ -14,10 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--require-backend opencl` makes a missing device a failure; `--programs` and `--seed` choose the random programs."""
-    parser.addoption(
-        "--require-backend", action="append", default=[], metavar="DEVICE", help="fail where this device is missing"
-    )
+    """`--programs` and `--seed` choose the random programs. `--require-backend` is an option of turnout-conformance."""
     parser.addoption("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
     parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
 
@@ -31,35 +28,6 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
         return range(first, first + (default if count is None else count))
 
     return choose
-
-
-@pytest.fixture(scope="session")
-def need_device(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """`need_device("opencl")` skips the test, saying why, where the device cannot be used; fails it where it is required."""
-    reasons: dict[str, str] = {}
-
-    def need(device_type: str) -> None:
-        if device_type not in reasons:
-            reasons[device_type] = _why_not(device_type)
-        if reasons[device_type]:
-            stop = pytest.fail if device_type in request.config.getoption("--require-backend") else pytest.skip
-            stop(f"no device {device_type}: {reasons[device_type]}")
-
-    return need
-
-
-def _why_not(device_type: str) -> str:
-    from turnout import plugins
-    from turnout.errors import DeviceError, PluginError
-
-    try:
-        plugins.require_device(device_type)
-    except (DeviceError, PluginError) as error:
-        return next(
-            (line.removeprefix("  why").strip() for line in str(error).splitlines() if line.startswith("  why")),
-            str(error),
-        )
-    return ""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,12 +16,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import turnout
-from operator_cases import CASES, OperatorCase, values
-from operator_cases.differentiable import DIFFERENTIABLE, OWN, as_function, is_recorded, leaf, sample_calls
-from operator_cases.model import calls
 from turnout import autograd
 from turnout.errors import TurnoutError
 from turnout.registry import REGISTRY
+from turnout_conformance.cases import CASES, OperatorCase, values
+from turnout_conformance.cases.differentiable import DIFFERENTIABLE, OWN, as_function, is_recorded, leaf, sample_calls
+from turnout_conformance.cases.model import calls
 
 Call = Callable[..., Any]
 

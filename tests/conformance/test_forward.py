@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import operator_cases
 import turnout
-from operator_cases import ABOUT_STRIDES, CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import AliasError, DTypeError
 from turnout.operators import Operator
@@ -23,6 +21,8 @@ from turnout.registry import REGISTRY, Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.views.recording import INPLACE_VIEW
+from turnout_conformance import cases as operator_cases
+from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase
 from turnout_cpu import lapack, special
 
 DEVICES = ("cpu", "second")

@@ -16,8 +16,8 @@ import pytest
 from formulas import OWN_CALLS, Formula, floating, formulas, reached, refusals
 
 import turnout
-from operator_cases.differentiable import leaf
 from turnout import autograd
+from turnout_conformance.cases.differentiable import leaf
 
 WHOLE = "takes whole numbers only, which have no gradient"
 DRAWN = "the mean and the deviation of what is drawn count as constants, as in PyTorch, though the values follow them"

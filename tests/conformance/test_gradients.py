@@ -1,6 +1,6 @@
 """Every operator case's gradient against differences of its values, first and second order, and that every operator is decided.
 
-Gradients are taken with respect to all floating tensors of a sample, in float64: see `operator_cases.differentiable`.
+Gradients are taken with respect to all floating tensors of a sample, in float64: see `turnout_conformance.cases.differentiable`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import pytest
 from formulas import INPLACE, inplace_of
 
 import turnout
-from operator_cases import CASES, OperatorCase
-from operator_cases.differentiable import DIFFERENTIABLE, OWN, RANDOM, as_function, is_recorded, sample_calls
 from turnout import autograd
 from turnout.operators.kernels import FALLTHROUGH
 from turnout.registry import REGISTRY
+from turnout_conformance.cases import CASES, OperatorCase
+from turnout_conformance.cases.differentiable import DIFFERENTIABLE, OWN, RANDOM, as_function, is_recorded, sample_calls
 
 
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)

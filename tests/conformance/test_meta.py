@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import operator_cases
 import turnout
-from operator_cases import ABOUT_STRIDES, CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import NoDataError
 from turnout.registry import REGISTRY
+from turnout_conformance import cases as operator_cases
+from turnout_conformance.cases import ABOUT_STRIDES, CASES, OperatorCase
 
 GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
 # Their results' shapes depend on values.

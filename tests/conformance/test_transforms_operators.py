@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import turnout
-from operator_cases import CASES, OperatorCase
-from operator_cases.differentiable import DIFFERENTIABLE, PRECISE, as_function, leaves, sample_calls
 from turnout import autograd, func
 from turnout.registry import REGISTRY
 from turnout_aten import trees
+from turnout_conformance.cases import CASES, OperatorCase
+from turnout_conformance.cases.differentiable import DIFFERENTIABLE, PRECISE, as_function, leaves, sample_calls
 
 Function = Callable[..., Any]
 SAMPLES = 2

@@ -35,7 +35,7 @@ import numpy
 
 sys.path.append({tests!r})
 import turnout
-from operator_cases import CASES, build, close
+from turnout_conformance.cases import CASES, build, close
 
 HELD = ("float32", "float64", "int32", "int64", "uint8", "bool")
 found = {{"run": 0, "wrong": []}}

@@ -36,7 +36,7 @@ def answer(environment: Environment, code: str, **options):
 
 OPERATORS = """
 import numpy
-from operator_cases import CASES, calls
+from turnout_conformance.cases import CASES, calls
 
 def values(result):
     if isinstance(result, (tuple, list)):
@@ -87,7 +87,7 @@ def test_it_computes_every_operator_of_the_table_of_cases_as_the_cpu_does(twin):
 
 GRADIENTS = """
 import numpy
-from operator_cases import CASES, calls
+from turnout_conformance.cases import CASES, calls
 
 def gradients(case, device):
     made = []

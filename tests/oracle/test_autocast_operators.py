@@ -12,9 +12,9 @@ numpy = pytest.importorskip("numpy")
 from freedoms import OPEN  # noqa: E402
 
 import turnout  # noqa: E402
-from operator_cases import CASES, calls  # noqa: E402
 from turnout.registry import find_operator  # noqa: E402
 from turnout_autocast.rules import ACCELERATOR, CPU  # noqa: E402
+from turnout_conformance.cases import CASES, calls  # noqa: E402
 
 # A unit in the last place of the lower precisions, with room for another order of summation.
 TOLERANCES = {"bfloat16": 2e-2, "float16": 4e-3, "float32": 2e-5, "float64": 1e-9}

@@ -12,8 +12,8 @@ numpy = pytest.importorskip("numpy")
 from freedoms import OPEN  # noqa: E402
 
 import turnout  # noqa: E402
-from operator_cases import CASES, calls, close  # noqa: E402
 from turnout.registry import find_operator  # noqa: E402
+from turnout_conformance.cases import CASES, calls, close  # noqa: E402
 
 
 def to_torch(data, dtype):

@@ -8,13 +8,13 @@ import weakref
 import pytest
 
 import turnout
-from operator_cases import CASES, calls
 from turnout import amp, library
 from turnout.dtypes import dtype_named
 from turnout.errors import DTypeError
 from turnout.registry import find_operator
 from turnout_autocast import errors
 from turnout_autocast.rules import ACCELERATOR, OVERLOADS
+from turnout_conformance.cases import CASES, calls
 
 
 def ones(*shape, **options):

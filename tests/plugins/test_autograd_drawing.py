@@ -10,7 +10,6 @@ from collections import Counter
 import pytest
 
 import turnout
-from operator_cases import CASES, calls
 from turnout import autograd
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
@@ -18,6 +17,7 @@ from turnout_aten import trees
 from turnout_aten.nn import functional
 from turnout_autograd.drawing.graph_drawing import draw as drawn_by
 from turnout_autograd.drawing.svg import svg
+from turnout_conformance.cases import CASES, calls
 
 
 def leaf(*shape):

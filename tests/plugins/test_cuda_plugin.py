@@ -14,14 +14,14 @@ import cupy_stand_in
 import numpy as np
 import pytest
 
-import operator_cases
 import turnout
 import turnout_arrays
-from operator_cases import CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY, Registrations
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import interop
+from turnout_conformance import cases as operator_cases
+from turnout_conformance.cases import CASES, OperatorCase
 from turnout_cuda import plugin
 from turnout_cuda.backend import CUDABackend
 from turnout_cuda.module import WITHOUT, CuPyModule

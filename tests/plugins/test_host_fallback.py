@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import operator_cases
 import turnout
-from operator_cases import CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY, Registrations
@@ -18,6 +16,8 @@ from turnout.state import include
 from turnout_arrays import ArrayBackend
 from turnout_aten.backend import host_fallback as hosting
 from turnout_aten.kernels.tables import register_kernels
+from turnout_conformance import cases as operator_cases
+from turnout_conformance.cases import CASES, OperatorCase
 
 
 class FirstDay(ArrayBackend):

@@ -1,0 +1,142 @@
+"""What an operator case is, and the data that samples are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+FLOATS = ("float32", "float64")
+INTS = ("int64", "int32", "uint8")
+NUMBERS = (*FLOATS, "int64")
+BITS = ("int64", "bool")
+
+# Operators that see strides, not elements alone: they refuse some layouts, whichever the device.
+ABOUT_STRIDES = (
+    "as_strided", "as_strided_copy", "as_strided_scatter", "_reshape_alias", "_reshape_alias_copy", "view", "view_as",
+    "view_as_complex", "view_copy", "view.dtype", "view_copy.dtype",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class T:
+    """A tensor of a sample: nested lists and a dtype name, None for the dtype under test."""
+
+    data: Any
+    dtype: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The arguments of one call."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OperatorCase:
+    """One operator.
+
+    op              name and overload, without namespace: "add.Tensor"
+    samples         its calls
+    reference       (numpy, *args, **kwargs) -> array, number or tuple of them
+    dtypes          the names that `T(data)` is tried in
+    tolerance       relative and absolute, for float64; float32 gets a fixed wider one
+    differentiable  whether gradients with respect to floating tensors are checked; an output that is not floating has none
+    """
+
+    op: str
+    samples: tuple[Sample, ...]
+    reference: Callable[..., Any]
+    dtypes: tuple[str, ...] = FLOATS
+    tolerance: float = 1e-9
+    differentiable: bool = True
+
+    def __str__(self) -> str:
+        return self.op
+
+
+def build(value: Any, dtype: str, make: Callable[[Any, str], Any]) -> Any:
+    """A sample's value with `make(data, dtype name)` in place of each T, inside lists and dicts too."""
+    if isinstance(value, T):
+        return make(value.data, value.dtype or dtype)
+    if isinstance(value, list):
+        return [build(v, dtype, make) for v in value]
+    if isinstance(value, dict):
+        return {k: build(v, dtype, make) for k, v in value.items()}
+    return value
+
+
+def calls(
+    case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The arguments of every sample, built."""
+    for sample in case.samples:
+        yield tuple(build(a, dtype, make) for a in sample.args), build(sample.kwargs, dtype, make)
+
+
+def close(numpy: Any, found: Any, expected: Any, tolerance: float) -> bool:
+    """Whether two arrays agree; float32 and lower within 1e-5, float64 within the case's tolerance; nan equals nan."""
+    found, expected = numpy.asarray(found), numpy.asarray(expected)
+    if found.shape != expected.shape:
+        return False
+    wide = found.dtype in (numpy.float64, numpy.complex128)
+    limit = tolerance if wide else max(tolerance, 2e-5)
+    return bool(numpy.allclose(found, expected, rtol=limit, atol=limit, equal_nan=True))
+
+
+# ---- data
+
+
+def values(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 1) -> Any:
+    """Nested lists of distinct numbers, spread over [low, high] in an irregular order, none of them near 0."""
+    count = 1
+    for n in shape:
+        count *= n
+    step = 7919 * seed
+    flat = [low + (high - low) * ((step * (i + 1)) % 1009) / 1009 for i in range(count)]
+    return nested([v if abs(v) > 0.05 else v + 0.1 for v in flat], shape)
+
+
+def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 1) -> Any:
+    """Nested lists of integers from low to high - 1."""
+    count = 1
+    for n in shape:
+        count *= n
+    return nested([low + (7919 * seed * (i + 1)) % 1009 % (high - low) for i in range(count)], shape)
+
+
+def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    """A flat list as nested ones."""
+    if not shape:
+        return flat[0]
+    size = len(flat) // shape[0] if shape[0] else 0
+    return [nested(flat[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])]
+
+
+def S(*args: Any, **kwargs: Any) -> Sample:
+    """A sample."""
+    return Sample(args, kwargs)
+
+
+def one(low: float = -2.0, high: float = 2.0) -> tuple[Sample, ...]:
+    """Samples of one tensor: two dims, none, empty."""
+    return (S(T(values(2, 3, low=low, high=high))), S(T(values(low=low, high=high))), S(T([])))
+
+
+def two(low: float = -2.0, high: float = 2.0, *rest: Any, **kwargs: Any) -> tuple[Sample, ...]:
+    """Samples of two tensors: equal shapes, broadcast both ways, one without dims, empty."""
+    a: dict[str, Any] = {"low": low, "high": high, "seed": 1}
+    b: dict[str, Any] = {"low": low, "high": high, "seed": 3}
+    return (
+        S(T(values(2, 3, **a)), T(values(2, 3, **b)), *rest, **kwargs),
+        S(T(values(2, 1, **a)), T(values(3, **b)), *rest, **kwargs),
+        S(T(values(2, **a)), T(values(**b)), *rest, **kwargs),
+        S(T([]), T([]), *rest, **kwargs),
+    )
+
+
+M = T(values(2, 3))
+POSITIVE: dict[str, Any] = {"low": 0.1, "high": 3.0}
+INDEX = T([1, 0, 1], "int64")

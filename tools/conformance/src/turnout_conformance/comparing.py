@@ -1,0 +1,123 @@
+"""What a call gave, and how two calls are compared: values, dtypes, shapes, layouts, errors, and what became of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import turnout
+from turnout.errors import DTypeError, NoDataError
+from turnout.operators import Operator
+from turnout.registry import REGISTRY
+from turnout_conformance.cases import close
+from turnout_conformance.making import dtypes_of
+
+
+class Raised:
+    """The error of a call. Two are alike when their classes are."""
+
+    def __init__(self, error: Exception) -> None:
+        self.kind = type(error)
+        self.text = f"{type(error).__name__}: {error}"
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def flat(value: Any) -> list[Any]:
+    """The leaves of nested lists and tuples."""
+    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+def tensors(value: Any) -> list[turnout.Tensor]:
+    """The tensors of nested arguments."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for t in flat(value) if isinstance(t, turnout.Tensor)]
+
+
+def outcome(call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> list[Any] | Raised:
+    """The results of a call as a list, or the error."""
+    try:
+        return flat(call(*args, **kwargs))
+    except Exception as error:  # noqa: BLE001 - whichever cpu raises, the other device must raise
+        return Raised(error)
+
+
+def layout(tensor: turnout.Tensor) -> list[int]:
+    """The strides that say where elements are."""
+    return [s for n, s in zip(tensor.shape, tensor.stride(), strict=True) if n > 1] if tensor.numel() > 1 else []
+
+
+def check(found: Any, expected: Any, device: str, tolerance: float, *, layouts: bool = True) -> None:
+    """The outcome on a device is that of cpu. A result of a dtype that the device has not must be refused."""
+    if isinstance(expected, Raised) or isinstance(found, Raised):
+        absent = {t.dtype.name for t in tensors(expected)} - dtypes_of(device)
+        if absent and isinstance(found, Raised):
+            assert issubclass(found.kind, DTypeError), f"{device} has no {', '.join(sorted(absent))}: {found}"
+            return
+        assert isinstance(expected, Raised), f"{device} raised {found}\nand cpu gave {expected}"
+        assert isinstance(found, Raised), f"{device} gave {found}\nand cpu raised {expected}"
+        assert found.kind is expected.kind, f"{device} raised {found}\nand cpu raised {expected}"
+        return
+    assert len(found) == len(expected), f"{device} gave {len(found)} results, and cpu {len(expected)}"
+    for got, want in zip(found, expected, strict=True):
+        if not isinstance(want, turnout.Tensor):
+            assert got == want
+            continue
+        assert (got.device.type, got.dtype, got.shape) == (device, want.dtype, want.shape)
+        if layouts:
+            assert layout(got) == layout(want), f"strides {got.stride()}, and on cpu {want.stride()}"
+        same = close(np, got.detach().cpu().numpy(), want.detach().numpy(), tolerance)
+        assert same, f"{device} gave {got}\nand cpu gave {want}"
+
+
+def shown(value: Any) -> str:
+    """The values of all tensors in a structure, comparable where nan is among them."""
+    return str([t.detach().cpu().tolist() for t in tensors(value)])
+
+
+def facts(result: Any) -> list[Any]:
+    """The shapes, dtypes and layouts of all results."""
+    return [(t.shape, t.dtype, layout(t)) for t in tensors(result)]
+
+
+def promised(op: Operator, args: Any, kwargs: Any) -> list[Any] | None:
+    """What meta says of a call's results, without data; None where their shapes depend on values."""
+    try:
+        return facts(op(*on_meta(args), **on_meta(kwargs)))
+    except NoDataError:
+        return None
+
+
+def on_meta(value: Any) -> Any:
+    """Arguments with their tensors' shapes, dtypes and strides on meta."""
+    if isinstance(value, turnout.Tensor):
+        return turnout.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, dict):
+        return {name: on_meta(v) for name, v in value.items()}
+    return type(value)(on_meta(v) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+# ---- operators
+
+
+def find(name: str) -> Operator:
+    """A standard operator."""
+    return REGISTRY.find(f"aten::{name}")
+
+
+def form(op: Operator, kind: str) -> Operator | None:
+    """The in-place or out form of a functional operator: same arguments, other kind."""
+    wanted = [(a.name, a.type.canonical) for a in op.schema.arguments]
+    for name in (op.name, f"{op.name}_"):
+        for other in REGISTRY.packet("aten", name) or ():
+            if any("[" in a.type.canonical for a in other.schema.out_arguments):
+                continue  # lists of outputs: other tests than those of cases
+            outs = {a.name for a in other.schema.out_arguments}
+            theirs = [(a.name, a.type.canonical) for a in other.schema.arguments if a.name not in outs]
+            if other.schema.kind == kind and theirs == wanted:
+                return other
+    return None

@@ -1,0 +1,121 @@
+"""The life of a plugin in a process of its own: what its manifest says, what it registers, and what deactivation leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from typing import Any
+
+from turnout import plugins
+
+# `KIND` is "device" or "functionality"; USE is what a program does with it.
+PROGRAM = """
+import hashlib, importlib, json, sys
+import turnout
+from turnout import config, plugins
+from turnout.registry import REGISTRY
+
+KIND, NAME, PLUGIN, USE = json.loads(sys.argv[1])
+
+
+def record():
+    return next(r for r in plugins.all_plugins() if r.name == PLUGIN)
+
+
+def active():
+    return {r.name for r in plugins.all_plugins() if r.state == "active"}
+
+
+def closure(name):
+    required = next(r for r in plugins.all_plugins() if r.name == name).requires
+    return {name}.union(*map(closure, required))
+
+
+def registered():
+    \"\"\"(operator or fallback, key, kernel) of all that the plugin's distribution registered.\"\"\"
+    origin = f"{record().distribution} {record().version}".strip()
+    rows = [
+        (name, key, kernel.name)
+        for name, op in REGISTRY.operators.items()
+        for key, kernels in op.kernels.items()
+        for kernel in kernels
+        if kernel.origin == origin
+    ]
+    return sorted(rows + [("", key, kernel.name) for key, kernel in REGISTRY.fallbacks.items() if kernel.origin == origin])
+
+
+def used():
+    (plugins.require_device if KIND == "device" else plugins.require_functionality)(NAME)
+    exec(USE, {"turnout": turnout})
+
+
+(plugins.require_device if KIND == "device" else plugins.require_functionality)(NAME)
+beyond = sorted(active() - closure(PLUGIN))
+used()
+manifest = record().manifest
+first = registered()
+plugins.deactivate(PLUGIN)
+left, state = registered(), record().state
+problem = None
+if KIND == "device":
+    config.set({"plugins.disable": [PLUGIN]})
+    try:
+        turnout.ones(1, device=NAME)
+    except turnout.TurnoutError as error:
+        problem = type(error).__name__
+    config.set({"plugins.disable": []})
+used()
+print(json.dumps({
+    "beyond": beyond,
+    "registered": first,
+    "left": left,
+    "after deactivation": state,
+    "when disabled": problem,
+    "again": registered() == first,
+    "backends": [b.name for b in manifest.backends],
+    "keys": [k.name for k in manifest.keys] + [k.prefix for k in manifest.keys if k.prefix],
+    "namespaces": list(manifest.namespaces),
+    "absent names": sorted(
+        name for name, module in manifest.names.items() if not hasattr(importlib.import_module(module), name)
+    ),
+    "absent options": sorted(
+        name for name, option in manifest.options.items() if config.get(f"plugin.{PLUGIN}.{name}") != option.default
+    ),
+    "version": [record().version, importlib.metadata.version(record().distribution)],
+}))
+"""
+
+
+def provider(kind: str, name: str) -> str:
+    """The installed plugin that provides a device or functionality, "" where it was registered without a plugin."""
+    for record in plugins.all_plugins():
+        if f"{kind}:{name}" in record.provides and record.state in ("active", "discovered"):
+            return record.name
+    return ""
+
+
+@cache
+def life(kind: str, name: str, use: str) -> dict[str, Any]:
+    """What the program says of the plugin that provides a device or functionality; {} if no plugin does."""
+    plugin = provider(kind, name)
+    if not plugin:
+        return {}
+    given = json.dumps([kind, name, plugin, use])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import importlib.metadata{PROGRAM}", given], capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{plugin} in a process of its own:\n{done.stderr}"
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+def foreign(facts: dict[str, Any]) -> list[str]:
+    """What a plugin registered at keys that its manifest does not name, for operators of others."""
+    own = [*facts["backends"], *facts["keys"]]
+    return [
+        f"{name or 'a fallback'} at {key}"
+        for name, key, _ in facts["registered"]
+        if name.partition("::")[0] not in facts["namespaces"] and not any(part in key for part in own)
+    ]

@@ -1,0 +1,282 @@
+"""The pytest plugin: which devices and functionalities are proved, the expected failures, and what a run must have seen.
+
+pytest loads this file in every run where the kit is installed. So it imports nothing of Turnout until a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from turnout_conformance import expected
+
+if TYPE_CHECKING:
+    from turnout_conformance.functionality import Functionality
+    from turnout_conformance.observing import Watch
+
+HERE = Path(__file__).parent
+SUBJECTS = {"turnout_device": "--turnout-backend", "turnout_key": "--turnout-key"}
+pytest.register_assert_rewrite(
+    *(
+        f"turnout_conformance.{name}"
+        for name in (
+            "batches", "comparing", "replays", "test_backend_device", "test_backend_operators", "test_backend_plugin",
+            "test_functionality",
+        )
+    )
+)  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the kit."""
+    group = parser.getgroup(
+        "turnout", "proving backends and functionalities of turnout (pytest --pyargs turnout_conformance)"
+    )
+    add = group.addoption
+    add("--turnout-backend", action="append", default=[], metavar="DEVICE", help="prove the backend of this device")
+    add("--turnout-key", action="append", default=[], metavar="KEY", help="prove the functionality with this key")
+    add(
+        "--turnout-key-context", action="append", default=[], metavar="KEY=MODULE:FUNCTION",
+        help="the context manager in which the functionality works (default: turnout.state.include(KEY))",
+    )  # fmt: skip
+    add(
+        "--turnout-key-changes", action="append", default=[], metavar="PATTERN",
+        help="operators whose results the functionality changes, such as '*_backward'",
+    )  # fmt: skip
+    add("--turnout-expected-failures", type=Path, metavar="FILE", help="tests that must fail, one a line")
+    add("--turnout-write-expected-failures", type=Path, metavar="FILE", help="write the tests that failed to a file")
+    add("--turnout-report", type=Path, metavar="FILE.html", help="write a page of all operators and their tests")
+    add("--require-backend", action="append", default=[], metavar="DEVICE", help="fail where this device is missing")
+
+
+# ---- which tests there are
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the kit's files that nothing was asked of; an error if there are no others."""
+    if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
+        return None
+    options = {name: config.getoption(option) for name, option in SUBJECTS.items()}
+    if not any(options.values()):
+        raise pytest.UsageError(
+            "turnout-conformance was not told what to prove\n"
+            "  to fix  pytest --pyargs turnout_conformance --turnout-backend=DEVICE, or --turnout-key=KEY"
+        )
+    wanted = "turnout_key" if "functionality" in collection_path.name else "turnout_device"
+    return True if not options[wanted] else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for each device or key of the command line, or of the module that has the tests."""
+    for name, option in SUBJECTS.items():
+        if name in metafunc.fixturenames:
+            asked = getattr(metafunc.module, "TURNOUT_BACKENDS", None) or metafunc.config.getoption(option)
+            metafunc.parametrize(name, asked, indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that are expected to fail, and note for the report what each test is about."""
+    path = config.getoption("--turnout-expected-failures")
+    failures = expected.read(path) if path is not None else {}
+    collected = []
+    for item in items:
+        subject = _subject(item)
+        if subject is None:
+            continue
+        collected.append(item.name)
+        item.user_properties.append(("turnout", subject))
+        if item.name in failures:
+            item.add_marker(pytest.mark.xfail(strict=True, reason=failures[item.name] or "expected"), append=False)
+    wrong = expected.stale(failures, collected)
+    if wrong:
+        raise pytest.UsageError(
+            f"{path} expects failures of tests that are not there:\n"
+            + "".join(f"  {name}\n" for name in wrong)
+            + "  to fix  take these lines out"
+        )
+
+
+def _subject(item: pytest.Item) -> dict[str, str] | None:
+    """The device or key that a test proves, and its operator."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    subject = next((params[name] for name in SUBJECTS if name in params), None)
+    if subject is None:
+        return None
+    function = item.name.partition("[")[0]
+    return {"subject": subject, "test": function, "op": str(params["case"]) if "case" in params else ""}
+
+
+# ---- what tests are given
+
+
+class Session:
+    """What a run saw. With workers, each has one, and theirs are added to the one of the process that started them.
+
+    keys      device or functionality -> its key
+    ran       device or functionality -> operator -> how often its kernel ran in workers that have ended
+    failed    test -> reason, of the tests that failed
+    outcomes  device or functionality -> (test function, operator, outcome) of each test
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.keys: dict[str, str] = {}
+        self.ran: dict[str, Counter[str]] = {}
+        self.failed: dict[str, str] = {}
+        self.outcomes: dict[str, list[tuple[str, str, str]]] = {}
+        self._watch: Watch | None = None
+
+    def watch(self, subject: str, key: str) -> Watch:
+        """Watch the kernels of a key from now on."""
+        from turnout_conformance.observing import Watch
+
+        if self._watch is None:
+            self._watch = Watch()
+        self._watch.add(key)
+        self.keys[subject] = key
+        return self._watch
+
+    def counted(self) -> dict[str, Counter[str]]:
+        """Device or functionality -> operator -> how often its kernel ran."""
+        found = {subject: Counter(counts) for subject, counts in self.ran.items()}
+        for subject, key in self.keys.items():
+            for (called, name), count in self._watch.calls.items() if self._watch is not None else ():
+                if called == key:
+                    found.setdefault(subject, Counter())[name] += count
+        return found
+
+    def idle(self) -> list[str]:
+        """The devices and keys of the command line of which no kernel ran."""
+        asked = [subject for option in SUBJECTS.values() for subject in self.config.getoption(option)]
+        counted = self.counted()
+        return [subject for subject in asked if not counted.get(subject)]
+
+    def asked_keys(self) -> dict[str, str]:
+        """The key of each device and functionality that was tested."""
+        from turnout.devices import device
+
+        devices = self.config.getoption("--turnout-backend")
+        return {name: device(name).backend.name if name in devices else name for name in self.outcomes}
+
+    # ---- hooks
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note an outcome."""
+        subject = dict(report.user_properties).get("turnout")
+        if not isinstance(subject, dict) or (report.when != "call" and report.outcome == "passed"):
+            return
+        expectedly = hasattr(report, "wasxfail") and report.skipped
+        text = str(report.longrepr)
+        name = report.nodeid.rpartition("::")[2]
+        if expectedly:
+            self.failed[name] = str(report.wasxfail)
+        elif report.failed and not text.startswith("[XPASS(strict)]"):
+            self.failed[name] = _reason(text)
+        outcome = "expected failure" if expectedly else report.outcome
+        self.outcomes.setdefault(subject["subject"], []).append((subject["test"], subject["op"], outcome))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add what a worker counted."""
+        for subject, counts in getattr(node, "workeroutput", {}).get("turnout", {}).items():
+            self.ran.setdefault(subject, Counter()).update(counts)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the files, and fail a run that proved nothing."""
+        if self._watch is not None:
+            self._watch.stop()
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput["turnout"] = {name: dict(counts) for name, counts in self.counted().items()}
+            return
+        path = self.config.getoption("--turnout-write-expected-failures")
+        if path is not None:
+            expected.write(path, self.failed)
+        page = self.config.getoption("--turnout-report")
+        if page is not None:
+            from turnout_conformance import report
+
+            report.write(page, self.outcomes, self.asked_keys(), self.counted())
+        if self.idle() and not self.config.option.collectonly and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """One line for each device and functionality."""
+        counted, idle = self.counted(), self.idle()
+        for subject in dict.fromkeys([*self.outcomes, *idle]):
+            if subject in idle:
+                terminalreporter.write_line(f"turnout: no kernel of {subject} ran, so nothing is proved", red=True)
+            else:
+                count = len(counted.get(subject, ()))
+                terminalreporter.write_line(f"turnout: kernels of {subject} ran for {count} operators")
+
+
+def _reason(text: str) -> str:
+    """What a failure's report says last and in one line: the error, or the first line of it."""
+    lines = [line.removeprefix("E").strip() for line in text.splitlines() if line.startswith("E ")]
+    return (lines or text.splitlines() or [""])[0][:160]
+
+
+SESSION = pytest.StashKey[Session]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A record of this run."""
+    config.stash[SESSION] = Session(config)
+    config.pluginmanager.register(config.stash[SESSION], "turnout_conformance session")
+
+
+@pytest.fixture(scope="session")
+def need_device(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """`need_device("opencl")` skips the test, saying why, where the device cannot be used; fails it where it is required."""
+    reasons: dict[str, str] = {}
+
+    def need(device_type: str) -> None:
+        if device_type not in reasons:
+            reasons[device_type] = _why_not(device_type)
+        if reasons[device_type]:
+            stop = pytest.fail if device_type in request.config.getoption("--require-backend") else pytest.skip
+            stop(f"no device {device_type}: {reasons[device_type]}")
+
+    return need
+
+
+def _why_not(device_type: str) -> str:
+    from turnout import plugins
+    from turnout.errors import DeviceError, DisabledError, PluginError
+
+    try:
+        plugins.require_device(device_type)
+    except (DeviceError, DisabledError, PluginError) as error:
+        why = (line.removeprefix("  why").strip() for line in str(error).splitlines() if line.startswith("  why"))
+        return next(why, str(error))
+    return ""
+
+
+@pytest.fixture(scope="session")
+def turnout_device(request: pytest.FixtureRequest, need_device: Callable[[str], None]) -> str:
+    """The device that is proved; its kernels are watched."""
+    name: str = request.param
+    from turnout.devices import device
+
+    need_device(name)
+    request.config.stash[SESSION].watch(name, device(name).backend.name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def turnout_key(request: pytest.FixtureRequest) -> Functionality:
+    """The functionality that is proved; its kernels are watched."""
+    from turnout_conformance.functionality import Functionality
+
+    name: str = request.param
+    contexts = dict(text.split("=", 1) for text in request.config.getoption("--turnout-key-context"))
+    changes = tuple(request.config.getoption("--turnout-key-changes"))
+    made = Functionality(name, contexts.get(name, ""), changes)
+    made.watch = request.config.stash[SESSION].watch(name, name)
+    return made

@@ -1,0 +1,78 @@
+"""Traced calls: a replay on other values must give what the operator gives, and its gradients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import turnout
+from turnout import autograd
+from turnout.errors import KernelWarning
+from turnout_conformance.cases import OperatorCase, Sample, T, build
+from turnout_conformance.comparing import find, flat
+from turnout_conformance.making import Make, arguments
+
+# Operators that refuse a gradient of their class weights.
+WEIGHTED = {
+    "nll_loss",
+    "nll_loss_forward",
+    "cross_entropy_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+}
+
+
+def reversed_data(value: Any) -> Any:
+    """Other values for the floating tensors of a sample, of the same shapes."""
+    if isinstance(value, T) and value.dtype is None and isinstance(value.data, list):
+        return T(value.data[::-1])
+    return [reversed_data(v) for v in value] if isinstance(value, list) else value
+
+
+def shown(result: Any) -> Any:
+    """Dtypes, places and values, comparable where nan is among them."""
+    if isinstance(result, turnout.Tensor):
+        return result.dtype.name, result.device.type, repr(result.detach().cpu().tolist())
+    return [shown(each) for each in result] if isinstance(result, (list, tuple)) else result
+
+
+def check_replays(function: Callable[..., Any], samples: Iterable[tuple[Sample, str]], make: Make) -> None:
+    """Trace on each sample, replay on its values reversed, compare with the function there."""
+    with warnings.catch_warnings():
+        # Empty reductions, item() of its own case, and formulas that branch on values: those of prod are traced along the branch
+        # that they took.
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("error", KernelWarning)
+        for sample, dtype in samples:
+            args, kwargs = arguments(sample, dtype, make)
+            traced = turnout.trace(function)(args, kwargs)
+            others = [build([reversed_data(a) for a in sample.args], dtype, make) for _ in range(2)]
+            turnout.manual_seed(1)
+            found = traced(others[0], kwargs)
+            turnout.manual_seed(1)
+            assert shown(found) == shown(function(others[1], kwargs)), sample
+            assert shown(others[0]) == shown(others[1]), "inputs are written alike"
+
+
+def call_of(case: OperatorCase) -> Callable[[list[Any], dict[str, Any]], Any]:
+    """The operator as a function of its arguments."""
+    op = find(case.op)
+    return lambda args, kwargs: op(*args, **kwargs)
+
+
+def gradients_of(case: OperatorCase) -> Callable[[list[Any], dict[str, Any]], Any]:
+    """The gradients of the operator's results as a function of its arguments; None where there are none."""
+    op = find(case.op)
+
+    def gradients(args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if case.op in WEIGHTED:
+            args = [args[0], *(a.detach() if isinstance(a, turnout.Tensor) else a for a in args[1:])]
+        outputs = [t for t in flat(op(*args, **kwargs)) if isinstance(t, turnout.Tensor) and t.requires_grad]
+        inputs = [t for t in flat(args) if isinstance(t, turnout.Tensor) and t.requires_grad]
+        if not outputs:
+            return None
+        return autograd.grad(outputs, inputs, [turnout.ones_like(t) for t in outputs], allow_unused=True)
+
+    return gradients
