@@ -21,7 +21,7 @@ def judge(lines: Lines) -> str:
     theirs: dict[str, Any] = {"t": torch}
     for line in lines:
         overlaps = overlapping(line, theirs)
-        sizes = {name: value.numel() for name, value in theirs.items() if isinstance(value, torch.Tensor)}
+        shapes = {name: value.shape for name, value in theirs.items() if isinstance(value, torch.Tensor)}
         found, expected = run(line, ours), run(line, theirs)
         if isinstance(expected, NameError) or free(overlaps, found, expected):
             return ""
@@ -35,16 +35,20 @@ def judge(lines: Lines) -> str:
             wrong = difference(name, ours[name], value, close=4e-3 if half else 2e-5)
             if wrong:
                 # Nowhere is promised what an operator leaves in `out` when it raises, or when it reads from it too.
-                return "" if found is not None or overlaps or grown(sizes, tensors) else f"after {line}\n  {wrong}"
-        if grown(sizes, tensors):
+                return "" if found is not None or overlaps or resized(shapes, tensors) else f"after {line}\n  {wrong}"
+        if resized(shapes, tensors):
             return ""
     return ""
 
 
-def grown(sizes: dict[str, int], tensors: dict[str, Any]) -> bool:
-    """Whether a tensor that shares memory has grown: it leaves the memory of its views, while PyTorch's views follow it."""
+def resized(shapes: dict[str, Any], tensors: dict[str, Any]) -> bool:
+    """Whether a tensor that shares memory has another shape than before.
+
+    One that grows leaves the memory of its views, while PyTorch's views follow it. And the result of operands in different
+    orders is laid out in row-major order, while PyTorch follows the first of them.
+    """
     return any(
-        value.numel() > sizes.get(name, value.numel())
+        value.shape != shapes.get(name, value.shape)
         and any(v.untyped_storage()._cdata == value.untyped_storage()._cdata for n, v in tensors.items() if n != name)
         for name, value in tensors.items()
     )

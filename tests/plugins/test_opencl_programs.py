@@ -11,6 +11,7 @@ import pytest
 import turnout
 from random_programs import chains, indexing, writes
 from random_programs.running import Lines, check, difference, run, says
+from turnout.errors import AliasError
 
 
 class OnOpenCL:

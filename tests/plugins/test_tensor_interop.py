@@ -10,6 +10,7 @@ import pytest
 
 import turnout
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
+from turnout_arrays.dlpack import dlpack_type
 
 
 def test_from_numpy_and_numpy_share_memory() -> None:
@@ -84,6 +85,25 @@ def test_dlpack_goes_both_ways_without_a_copy() -> None:
     assert y.__dlpack_device__() == (1, 0)
     assert type(y.__dlpack__(max_version=(1, 0))).__name__ == "PyCapsule"
     assert turnout.from_dlpack(turnout.tensor([5])).tolist() == [5]
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_dlpack_exchanges_bfloat16_without_a_copy(version: tuple[int, int] | None) -> None:
+    x = turnout.arange(6).to(turnout.bfloat16).reshape(2, 3).t()
+
+    class Exporter:
+        def __dlpack__(self, **options: object) -> object:
+            return x.__dlpack__(**({} if version is None else {"max_version": version}))
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return x.__dlpack_device__()
+
+    y = turnout.from_dlpack(Exporter())
+    assert (y.dtype, y.shape, y.stride()) == (turnout.bfloat16, (3, 2), (1, 3))
+    x[0, 0] = 9
+    assert y.tolist() == [[9.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    capsule = x.__dlpack__(**({} if version is None else {"max_version": version}))
+    assert (dlpack_type(capsule).code, dlpack_type(capsule).bits, dlpack_type(capsule).lanes) == (4, 16, 1)
 
 
 def test_dlpack_refusals() -> None:

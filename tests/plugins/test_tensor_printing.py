@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import turnout
+from turnout.errors import TurnoutError
 
 NAN, INF = float("nan"), float("inf")
 
@@ -43,6 +46,26 @@ def test_long_tensors_are_shortened() -> None:
     rows = repr(turnout.ones(1001, 2)).split("\n")
     assert rows == ["tensor([[1., 1.],", "        [1., 1.],", "        [1., 1.],", "        ...,"] + rows[4:]
     assert len(rows) == 7
+
+
+def test_a_huge_expanded_tensor_prints_without_being_made() -> None:
+    assert repr(turnout.zeros(1).expand(2**40)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
+    assert repr(turnout.arange(3).expand(2**30, 3)[2**29 :]).split("\n")[-1] == "        [0, 1, 2]])"
+
+
+def test_a_shortened_text_shows_the_ends_of_views() -> None:
+    x = turnout.arange(4000).reshape(20, 200)[::2, 5:].t()
+    rows = [[int(n) for n in re.findall(r"\d+", line)] for line in repr(x).split("\n") if line.strip() != "...,"]
+    edges = [*range(3), *range(-3, 0)]
+    assert rows == [[int(x[i, j].item()) for j in edges] for i in edges]
+
+
+def test_a_format_is_for_numbers() -> None:
+    assert f"{turnout.tensor(2.5):.3f} {turnout.tensor(2.5)} {turnout.tensor([2.5])}" == "2.500 2.5 tensor([2.5000])"
+    with pytest.raises(TypeError) as caught:
+        f"{turnout.ones(2):.3f}"
+    assert str(caught.value) == "the format '.3f' is for numbers, got a tensor of shape [2]; use .item()"
+    assert isinstance(caught.value, TurnoutError)
 
 
 def test_long_lines_are_broken() -> None:

@@ -70,11 +70,7 @@ ERRORS = [
     (lambda x: x["a"], CallError,
      "an index consists of ints, slices, None, '...', bools, lists and integer or bool tensors; got str"),
     (lambda x: x[1.5:], CallError, "a slice takes integers, got float"),
-    (lambda x: x[[None, [1]]], CallError,
-     "a list used as an index holds None, but it is one index; write several as a tuple: x[:, [1, 3]]"),
-    (lambda x: x[[slice(1), 0]], CallError,
-     "a list used as an index holds slice(None, 1, None), but it is one index; write several as a tuple: x[:, [1, 3]]"),
-    (lambda x: x[[[0], [1, 0]]], CallError,
+    (lambda x: x[[[0], [1, 0]],], CallError,
      "a list used as an index must be rectangular: its inner lists must have the same length"),
     (lambda x: x[made([True, False, True])], DimError, "index: a mask of shape [3] does not fit shape [2, 2, 3] at dim 0"),
     (lambda x: x.__setitem__(0, [1, 2]), CallError, "x[index] = value: 'value' must be a number or a tensor, got list"),
@@ -88,3 +84,32 @@ def test_a_wrong_index_says_what_is_wrong(act, kind, text):
     with pytest.raises(kind) as caught:
         act(cube())
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("listed", "tupled"),
+    [
+        ([[0, 1], [1, 0]], ([0, 1], [1, 0])),
+        ([[1, 0]], ([1, 0],)),
+        ([None, [1]], (None, [1])),
+        ([slice(1), 0], (slice(1), 0)),
+        ([..., 0], (..., 0)),
+        ([[[0, 1]], 0], ([[0, 1]], 0)),
+    ],
+)
+def test_a_list_of_more_than_numbers_is_read_as_a_tuple_with_a_warning(listed, tupled):
+    x = cube()
+    with pytest.warns(UserWarning, match="is read as a tuple") as caught:
+        found = x[listed]
+    assert lists(found) == lists(x[tupled])
+    assert str(caught[0].message) == (
+        "x[[...]] with lists, slices, None or tensors in the list is read as a tuple, an index for each dim\n"
+        "  to fix  write x[i, j] for a tuple, x[turnout.tensor(index)] for one index"
+    )
+    assert caught[0].filename == __file__
+
+
+def test_a_list_of_numbers_and_a_long_list_are_one_index():
+    x = cube()
+    assert lists(x[[1, 0]]) == lists(x[made([1, 0])])
+    assert x[[[0]] * 32].shape == (32, 1, 2, 3)

@@ -10,10 +10,11 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from turnout.dtypes import DType
 
+    F = TypeVar("F", bound=Callable[..., Any])
     ShapeTable = dict[str, Callable[..., Any]]  # a structured out variant -> its shape function
 
 
@@ -57,7 +58,7 @@ def as_result(answer: Out | tuple[Out, ...] | Result) -> Result:
     return answer if isinstance(answer, Result) else Result(answer)
 
 
-def in_dtype_of_out(shape: Any) -> Any:
+def in_dtype_of_out(shape: F) -> F:
     """Mark a shape function: an output that is given, or self in place, decides the dtype unless `dtype` does."""
-    shape.dtype_of_out = True
+    shape.dtype_of_out = True  # type: ignore[attr-defined]
     return shape
