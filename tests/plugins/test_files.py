@@ -290,6 +290,21 @@ def test_paths_that_cannot_be_written_are_named(tmp_path: Path, save: Callable[[
 
 @posix
 @SAVERS
+def test_a_path_below_a_working_directory_that_was_deleted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Any], None]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        save("file")
+    assert caught.value.filename == "file"
+    save(tmp_path / "file")
+    assert is_whole(tmp_path / "file")
+
+
+@posix
+@SAVERS
 def test_a_file_that_may_not_be_written_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Any], None]
 ) -> None:
@@ -299,6 +314,36 @@ def test_a_file_that_may_not_be_written_is_not_replaced(
     with pytest.raises(PermissionError) as caught:
         save(path)
     assert (caught.value.filename, path.read_bytes(), list(tmp_path.iterdir())) == (str(path), b"kept", [path])
+
+
+@SAVERS
+def test_a_file_that_others_replace_at_any_moment_is_never_written_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Any], None]
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    seen: list[Any] = []
+
+    def replaced(function: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*args: Any, **named: Any) -> Any:
+            found = function(*args, **named)
+            seen.append(open(path, "rb"))  # noqa: SIM115 - closed below
+            other = tmp_path / "other"
+            other.write_bytes(b"before")
+            other.rename(path)
+            return found
+
+        return asked
+
+    with monkeypatch.context() as patch:
+        for name in ("stat", "lstat", "access"):
+            patch.setattr(os, name, replaced(getattr(os, name)))
+        save(path)
+    assert len(seen) > 1
+    assert [each.read() for each in seen] == [b"before"] * len(seen)
+    for each in seen:
+        each.close()
+    assert is_whole(path)
 
 
 # ---- what a file can hold
@@ -444,6 +489,18 @@ def test_a_compressed_entry_is_refused_before_anything_of_it_is_read() -> None:
     with pytest.raises(FileFormatError):
         turnout.load(counting)
     assert counting.taken < 300
+
+
+def test_keys_that_are_made_to_collide_are_refused() -> None:
+    """Each would be compared with all before it: 20,000 keys take a dict minutes."""
+    for count, fits in ((30, True), (40, False)):
+        keys = [number * (2**61 - 1) for number in range(1, count + 1)]
+        assert len(set(map(hash, keys))) == 1
+        if fits:
+            assert round_trip(dict.fromkeys(keys)) == dict.fromkeys(keys)
+        else:
+            with pytest.raises(FileFormatError, match="many keys of a dict have one hash"):
+                round_trip(dict.fromkeys(keys))
 
 
 def test_entries_that_share_their_bytes_are_refused() -> None:

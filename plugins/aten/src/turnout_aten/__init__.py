@@ -10,6 +10,7 @@
 | `shapes` | one shape function per structured operator, one file per family |
 | `composites` | kernels written in operators, one file per family |
 | `kernels` | tables of array kernels, and their wrappers |
+| `files`, `archives`, `plain_data` | files that are replaced whole; zip archives; plain values as JSON |
 | `views` | view operators as geometry, and the record of views and writes |
 | `functions` | public functions: some written by hand, the others made at their first use |
 | `nn`, `array_api`, `linalg`, `fft`, `special`, `signal`, `masked` | public modules |

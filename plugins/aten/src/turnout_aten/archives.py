@@ -129,7 +129,7 @@ class Archive:
         rows = _rows(self._at(end - size, size), count)
         starts = sorted([start for _, start, _, _ in rows])
         need(len(set(starts)) == len(rows), "two of its entries are in one place")
-        after = dict(zip(starts, [*starts[1:], offset], strict=True))
+        after = dict(zip(starts, [*starts[1:], offset], strict=bool(starts)))
         entries: dict[str, Entry] = {}
         for name, start, held, crc in rows:
             need(name not in entries, f"it holds {name!r} twice")

@@ -59,9 +59,10 @@ def replacing(path: FilePath) -> Iterator[IO[bytes]]:
     path. Then nothing is left of the new file.
     """
     given = os.fsdecode(path)
-    target = os.path.realpath(given)
-    before = _state(given)
-    if before is not None and not _is_file(before, target):
+    with _named(given):
+        target = os.path.realpath(given)
+        before = _state(given)
+    if before is not None and not (stat.S_ISREG(before.st_mode) and _has_name(target)):
         with open(given, "wb") as through:
             yield through
         return
@@ -94,10 +95,12 @@ def _state(path: str) -> os.stat_result | None:
         return None
 
 
-def _is_file(state: os.stat_result, target: str) -> bool:
-    """Whether it is a file that has a name: one behind /dev/stdout may have none any more."""
-    found = _state(target) if stat.S_ISREG(state.st_mode) else None
-    return found is not None and os.path.samestat(found, state)
+def _has_name(target: str) -> bool:
+    """Whether a file that is there has a name: one behind /dev/stdout may have none any more, of which Linux says this.
+
+    Whether it is there is asked once. Others may replace it at any time, and two answers would be those of two files.
+    """
+    return not target.endswith(" (deleted)") or os.path.exists(target)
 
 
 def _private(path: str, flags: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
@@ -111,6 +112,20 @@ def size(value: Any, what: str) -> int:
     """A number of elements or bytes, or a place among them."""
     need(type(value) is int and 0 <= value < 1 << 63, f"{what} is {shown(value)}, not a size")
     return value  # type: ignore[no-any-return]
+
+
+def distinct(keys: list[Any]) -> list[Any]:
+    """The keys of a dict, each of which is there once.
+
+    Keys of one hash, which is easy to arrange for ints, are found one by one: many of them would take a dict for ever to build.
+    """
+    try:
+        hashes = Counter(map(hash, keys))
+    except TypeError:
+        raise Damaged("a list or dict is the key of a dict") from None
+    need(max(hashes.values(), default=0) <= 32, "many keys of a dict have one hash")
+    need(len(set(keys)) == len(keys), "a dict has a key twice")
+    return keys
 
 
 def index(value: Any, count: int, what: str) -> int:

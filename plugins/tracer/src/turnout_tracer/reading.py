@@ -24,7 +24,7 @@ from turnout.schema.types import ListType, OptionalType, TupleType
 from turnout_aten import plain_data
 from turnout_aten.files import Damaged, exactly, is_path, name_of, need, reading
 from turnout_aten.functions import return_types
-from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, elements, fields, index, only, row, shown, size
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -195,9 +195,7 @@ class _Reader:
         if isinstance(type, OptionalType):
             return value is None or self.is_of(type.elem, value)
         if isinstance(type, ListType):
-            if isinstance(value, (list, tuple)):
-                return all(self.is_of(type.elem, each) for each in value)
-            return type.size is not None and self.is_of(type.elem, value)
+            return isinstance(value, (list, tuple)) and all(self.is_of(type.elem, each) for each in value)
         name = type.canonical
         if isinstance(value, Ref):
             return name in ("Tensor", "Generator") and bool(self.known(value, name))
@@ -277,8 +275,8 @@ def _structure(data: Any, depth: int) -> Any:
     branches = tuple([_structure(each, depth + 1) for each in elements(data[name], "a structure")])
     keys: tuple[Any, ...] = tuple(range(len(branches)))
     if issubclass(kind, dict):
-        keys = tuple([_plain(key) for key in elements(data.get("keys"), "the keys of a dict")])
-        need(len(set(keys)) == len(keys) == len(branches), "a dict has not as many keys as values")
+        keys = tuple(distinct([_plain(key) for key in elements(data.get("keys"), "the keys of a dict")]))
+        need(len(keys) == len(branches), "a dict has not as many keys as values")
     elif name == "result":
         need(len(branches) == len(kind._fields), f"a result of {kind.__name__} has other values")
     return Structure(kind, keys, branches)

@@ -16,7 +16,7 @@ from turnout.errors import CallError, FileFormatError, NoDataError
 from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
-from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, elements, fields, index, only, row, shown, size
+from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
 from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.levels import CLOCK
@@ -224,15 +224,8 @@ class _Reader:
         return made
 
     def mapping(self, kind: type[dict[Any, Any]], items: list[Any]) -> dict[Any, Any]:
-        both = iter(self.inside([each for item in items for each in fields(item, 2, "an item of a dict")]))
-        made = kind()
-        for key, value in zip(both, both, strict=True):
-            try:
-                made[key] = value
-            except TypeError:
-                raise Damaged(f"a key of a dict is a {type(key).__name__}") from None
-        need(len(made) == len(items), "a dict has a key twice")
-        return made
+        both = self.inside([each for item in items for each in fields(item, 2, "an item of a dict")])
+        return kind(zip(distinct(both[::2]), both[1::2], strict=True))
 
     def result(self, name: Any, tree: Any) -> Any:
         try:
