@@ -200,7 +200,7 @@ def _read_tensor(memory: Memory, place: Place, requires_grad: bool, cls: type[Te
 
 
 def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write tensors in dicts, lists and tuples, with numbers, strings and None, to a file.
+    """Write `obj`, tensors in dicts, lists and tuples, with numbers, strings and None, to the file `path`.
 
     An existing file is replaced only when everything has been written. Raises CallError, naming the place, for any other
     object, including instances of subclasses of Tensor. Then no file is left behind.
@@ -304,7 +304,7 @@ class _Writer:
 
 
 def load(path: str | os.PathLike[str] | IO[bytes], *, map_location: MapLocation = None) -> Any:
-    """Read an object that `save` wrote.
+    """Read an object that `save` wrote to `path`.
 
     map_location  None: the saved devices. A device: that device for everything. A mapping or function: from a saved device
                   string to a device; None keeps the saved one
