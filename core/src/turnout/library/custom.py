@@ -64,6 +64,7 @@ def custom_op(
     mutates_args  the arguments that the function writes, or "unknown" for all tensors
     device_types  the devices for which it is the kernel, None for all
     schema        "(Tensor x) -> Tensor", by default inferred from the annotations
+    tags          words that describe the operator, such as "pointwise"
     arrays        the function takes and returns the backend's arrays in place of tensors
 
     The function must not return its inputs or views of them. Raises LibraryError for a bad name or schema, SchemaError when

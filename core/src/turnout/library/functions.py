@@ -32,11 +32,11 @@ def define(
     lib: Library | None = None,
     tags: str | Iterable[str] = (),
 ) -> Any:
-    """Define the operator "namespace::name" from "(Tensor x) -> Tensor".
+    """Define the operator `qualname`, "namespace::name", from its `schema`, "(Tensor x) -> Tensor", with `tags`, in `lib`.
 
     With a Library as its first argument it is a decorator that also registers the CompositeImplicitAutograd kernel:
     `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a taken
-    name.
+    name. `alias_analysis` has no effect.
     """
     if isinstance(qualname, Library):
         owner = qualname
@@ -56,7 +56,7 @@ def impl(
     lib: Library | None = None,
     arrays: bool = False,
 ) -> Any:
-    """Register a kernel for "namespace::name"; a decorator if `func` is omitted.
+    """Register a kernel for `qualname`, "namespace::name", in `lib`; a decorator if `func` is omitted.
 
     types   device types such as "cpu", "default" for all of them, or names of dispatch keys
     arrays  the function takes and returns the backend's arrays in place of tensors
@@ -79,7 +79,7 @@ def register_kernel(
     op: Named, device_types: str | Iterable[str] | None, func: Call | None = None, /, *, lib: Library | None = None,
     arrays: bool = False,
 ) -> Any:  # fmt: skip
-    """Register the kernel of an operator for device types, None for all; a decorator if `func` is omitted.
+    """Register `func` in `lib` as the kernel of `op` for `device_types`, None for all; a decorator if `func` is omitted.
 
     With `arrays` it takes and returns the backend's arrays in place of tensors. Raises the errors of
     `CustomOpDef.register_kernel` for custom operators, those of `impl` for others.
@@ -95,10 +95,11 @@ def register_kernel(
 def register_fake(
     op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False
 ) -> Any:
-    """Register the function that computes shapes for tensors without data; a decorator if `func` is omitted.
+    """Register in `lib` the function that computes shapes of `op` for tensors without data; a decorator without `func`.
 
     `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the
-    keys every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
+    keys every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`;
+    `allow_override` replaces another library's kernel, instead of raising.
     """
     target, name = _target("register_fake", op, lib)
     how: dict[str, Any] = {"binder": fake.in_context, "allow_override": allow_override}
@@ -108,23 +109,27 @@ def register_fake(
 def register_autograd(
     op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None
 ) -> None:
-    """Register an operator's gradient: see `CustomOpDef.register_autograd`. The operator must be defined already."""
+    """Register in `lib` the gradient of `op`, which must be defined already: see `CustomOpDef.register_autograd`.
+
+    `backward(ctx, *grads)` returns a gradient or None for each input; `setup_context(ctx, inputs, output)` saves what it needs.
+    """
     target, name = _target("register_autograd", op, lib)
     rules.add_gradient(target, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
-    """Inside `turnout.autocast(device_type)`, run an operator, without autocast, on floating tensors cast to `cast_inputs`.
+    """Inside `turnout.autocast(device_type)`, run `op`, without autocast, on floating tensors cast to `cast_inputs`.
 
-    See `CustomOpDef.register_autocast`. Raises ConflictError when another package has a rule.
+    The rule belongs to `lib`. See `CustomOpDef.register_autocast`. Raises ConflictError when another package has a rule.
     """
     target, name = _target("register_autocast", op, lib)
     rules.add_cast(target, name, device_type, cast_inputs)
 
 
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
-    """Register how an operator computes a batch inside `turnout.vmap`: see `CustomOpDef.register_vmap`.
+    """Register in `lib` how `op` computes a batch inside `turnout.vmap`; a decorator if `func` is omitted.
 
+    `opaque` says that `func` calls no operators: see `CustomOpDef.register_vmap`.
     Raises CallError for a value that is not a function, ConflictError when another package has a rule.
     """
     target, name = _target("register_vmap", op, lib)

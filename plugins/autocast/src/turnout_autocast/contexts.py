@@ -68,7 +68,15 @@ def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> 
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """The lower precision of a device type: of the innermost context for it, else the option `dtype`, else its default."""
+    """The lower precision of a device type: of the innermost context for it, else the option `dtype`, else its default.
+
+    Arguments:
+        device_type: the type of device, such as "cpu"
+
+    Example:
+        >>> turnout.amp.get_autocast_dtype("cpu")
+        turnout.bfloat16
+    """
     found = SETTINGS.get().dtypes.get(device_type)
     return dtype_named(_option() or lower_dtype_of(device_type)) if found is None else found
 
@@ -92,12 +100,21 @@ def forget_option(names: object = None) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts of weights are kept until the outermost context is left."""
+    """Whether casts of weights are kept until the outermost context is left.
+
+    Example:
+        >>> turnout.amp.is_autocast_cache_enabled()
+        True
+    """
     return SETTINGS.get().cache_enabled
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts that the outermost context keeps."""
+    """Forget the casts that the outermost context keeps.
+
+    Example:
+        >>> turnout.amp.clear_autocast_cache()
+    """
     cache: Any = SETTINGS.get().cache
     if cache is not None:
         cache.clear()

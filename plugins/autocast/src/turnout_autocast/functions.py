@@ -18,8 +18,25 @@ def custom_fwd(
 ) -> Callable[..., Any]:
     """Decorates `forward(ctx, ...)` of an `autograd.Function`; with `custom_bwd` on its backward.
 
-    cast_inputs  None: forward runs in the casts around it. A floating dtype: inside autocast, eligible tensors of the arguments
-                 (in lists, tuples and dicts too) are cast to it and forward runs with autocast off; outside, nothing happens
+    Arguments:
+        fwd: the function; without it, the result is a decorator
+        device_type: the type of device whose casts are meant
+        cast_inputs: None: forward runs in the casts around it. A floating dtype: inside autocast, eligible tensors of the
+            arguments (in lists, tuples and dicts too) are cast to it and forward runs with autocast off; outside, nothing
+            happens
+
+    Example:
+        >>> class Double(turnout.autograd.Function):
+        ...     @staticmethod
+        ...     @turnout.amp.custom_fwd(device_type="cpu", cast_inputs=turnout.float32)
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @turnout.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> Double.apply(turnout.tensor([1.0]))
+        tensor([2.])
     """
     if fwd is None:
         return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
@@ -40,7 +57,19 @@ def custom_fwd(
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
-    """Decorates `backward(ctx, ...)`: it runs with autocast as it was in the forward that `custom_fwd` decorates."""
+    """Decorates `backward(ctx, ...)`: it runs with autocast as it was in the forward that `custom_fwd` decorates.
+
+    Arguments:
+        bwd: the function; without it, the result is a decorator
+        device_type: the type of device whose casts are meant
+
+    Example:
+        >>> @turnout.amp.custom_bwd(device_type="cpu")
+        ... def backward(ctx, grad):
+        ...     return grad * 2
+        >>> backward.__name__
+        'backward'
+    """
     if bwd is None:
         return partial(custom_bwd, device_type=device_type)
     backward = bwd

@@ -85,7 +85,15 @@ def _switch_off(device_type: str) -> Callable[[], None]:
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether operators on a type of device are cast now."""
+    """Whether operators on a type of device are cast now.
+
+    Arguments:
+        device_type: the type of device, such as "cpu"
+
+    Example:
+        >>> turnout.amp.is_autocast_enabled("cpu")
+        False
+    """
     if device_type not in active_device_types():
         return False
     include, keep = current()

@@ -22,11 +22,17 @@ Call = Callable[..., Any]
 def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any:
     """A tensor cast to `dtype` if autocast may cast it, from the cache if it is there; otherwise the tensor itself.
 
-    value        a tensor, None, or a list or tuple of them (which gives a list)
-    device_type  only tensors on such devices are cast; by default each tensor's own device type
-
     Eligible are floating tensors other than float64. For the kernels of operators at Autocast<B>, which call it with their
     own key excluded. Raises DTypeError when `dtype` is not floating, CallError for other values.
+
+    Arguments:
+        dtype: the dtype, floating-point
+        value: a tensor, None, or a list or tuple of them (which gives a list)
+        device_type: only tensors on such devices are cast; by default each tensor's own device type
+
+    Example:
+        >>> turnout.amp.cached_cast(turnout.bfloat16, turnout.tensor([1.0])).dtype
+        turnout.bfloat16
     """
     _require_floating("cached_cast", dtype)
     if isinstance(value, (list, tuple)):
@@ -61,6 +67,15 @@ def promote_type(dtype: DType, *values: Tensor | Sequence[Tensor] | None, device
     """The widest dtype among `dtype`, a lower precision, and the eligible tensors: that dtype, or float32.
 
     float64 and other tensors that autocast does not cast are not counted. Raises DTypeError when `dtype` is not floating.
+
+    Arguments:
+        dtype: the lower precision
+        values: tensors, or lists of them
+        device_type: only tensors on such devices count; by default each tensor's own device type
+
+    Example:
+        >>> turnout.amp.promote_type(turnout.bfloat16, turnout.tensor([1.0]))
+        turnout.float32
     """
     _require_floating("promote_type", dtype)
     tensors = [t for v in values for t in (v if isinstance(v, (list, tuple)) else (v,)) if isinstance(t, Tensor)]

@@ -31,15 +31,22 @@ def vmap(
 ) -> Callable[P, R]:
     """Return a function that does for a batch what `func` does for one example.
 
-    in_dims     which dim of each argument is the batch; None for an argument that all examples share. An int or None for all
-                arguments, or a tuple with one entry for each, which may be nested as the argument is
-    out_dims    where the batch dim goes in each result, written likewise; None for a result that is the same for all
-    randomness  "error" refuses random operators, "same" draws once for all examples, "different" for each
-    chunk_size  how many examples at a time; None for all at once
-
     Keyword arguments are passed on as they are. Raises VmapArgumentError for dims that do not fit the arguments, and
     VmapError for what a batch cannot do: `item()`, Python conditions on values, and writes of one example's values into a
     tensor that all examples share.
+
+    Arguments:
+        func: the function
+        in_dims: which dim of each argument is the batch, None for an argument that all examples share: an int or
+            None for all arguments, or a tuple with one entry for each, which may be nested as the argument is
+        out_dims: where the batch dim goes in each result, written likewise; None for a result that is the same for
+            all
+        randomness: "error" refuses random operators, "same" draws once for all examples, "different" for each
+        chunk_size: how many examples at a time; None for all at once
+
+    Example:
+        >>> turnout.vmap(lambda x: x.sum())(turnout.tensor([[1, 2], [3, 4]]))
+        tensor([3, 7])
     """
     plugins.require_functionality("Batched")
     if not callable(func):

@@ -9,7 +9,12 @@ from turnout_batched.mapping import vmap
 
 
 def loop_counts() -> dict[str, int]:
-    """How many calls ran once per example because the operator has no batching rule, by operator."""
+    """How many calls ran once per example because the operator has no batching rule, by operator.
+
+    Example:
+        >>> isinstance(turnout.func.loop_counts(), dict)
+        True
+    """
     return dict(LOOPS)
 
 

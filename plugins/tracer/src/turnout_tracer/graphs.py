@@ -14,6 +14,19 @@ from turnout_tracer.recording import trace as trace
 
 
 def load(path: Any, device: Any = None) -> Graph:
-    """Read a graph that `Graph.save` wrote; `device` is where its constants go, by default where they were."""
+    """Read a graph that `Graph.save` wrote.
+
+    Arguments:
+        path: the file
+        device: where its constants go, by default where they were
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     turnout.trace(lambda x: x + 1)(turnout.tensor([1])).save(f"{folder}/graph")
+        ...     graph = turnout.graphs.load(f"{folder}/graph")
+        >>> graph(turnout.tensor([2]))
+        tensor([3])
+    """
     plugins.require_functionality("Tracer")
     return Graph.load(path, device)

@@ -223,7 +223,12 @@ def _on_device(op: Operator, arguments: tuple[Any, ...], result: Tensor) -> tupl
 
 
 def is_tracing() -> bool:
-    """Whether a trace is being recorded in this context."""
+    """Whether a trace is being recorded in this context.
+
+    Example:
+        >>> turnout.graphs.is_tracing()
+        False
+    """
     return RECORDING.get() is not None
 
 
@@ -235,6 +240,14 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
     sizes, `item()` (with a TraceWarning), `tolist()`. Tensors from outside are copied into the graph, without their
     gradients. Writes into inputs are part of the graph; those into tensors from outside raise TraceError, as do an input
     given twice, a trace inside another one, and one inside vmap.
+
+    Arguments:
+        function: the function
+
+    Example:
+        >>> graph = turnout.trace(lambda x: x + 1)(turnout.tensor([1]))
+        >>> graph(turnout.tensor([2]))
+        tensor([3])
     """
 
     @wraps(function)

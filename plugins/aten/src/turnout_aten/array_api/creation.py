@@ -34,6 +34,16 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, co
     copy  True: always new memory. None: shared memory if dtype and device allow it. False: ValueError if they do not
 
     Raises OverflowError for a Python int that does not fit in the dtype; otherwise as `turnout.tensor` does.
+
+    Arguments:
+        obj: the array, number or sequences
+        dtype: the dtype; the default depends on the values
+        device: the device
+        copy: True always copies, False never does, None does where it is needed
+
+    Example:
+        >>> turnout.array_api.asarray([1, 2])
+        tensor([1, 2])
     """
     place = None if device is None else device_named(device)
     if isinstance(obj, Tensor):
@@ -62,6 +72,15 @@ def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) ->
     """An array that shares the memory of an object with `__dlpack__`. It is a copy for another `device` or with copy=True.
 
     Raises ArgumentError if a copy is needed but copy=False; otherwise as `turnout.from_dlpack` does.
+
+    Arguments:
+        x: an array
+        device: the device
+        copy: True always copies, False never does, None does where it is needed
+
+    Example:
+        >>> turnout.array_api.from_dlpack(turnout.tensor([1, 2]))
+        tensor([1, 2])
     """
     made = interop.from_dlpack(x)
     return asarray(made, device=device, copy=copy)
@@ -76,7 +95,19 @@ def arange(
     dtype: DType | None = None,
     device: Place = None,
 ) -> Tensor:
-    """start, start + step, ... up to `stop`, which is excluded. With one argument, counts from 0 to it. May be empty."""
+    """start, start + step, ... up to `stop`, which is excluded. With one argument, counts from 0 to it. May be empty.
+
+    Arguments:
+        start: the first number, or the end if it is alone
+        stop: the number before which it ends
+        step: the distance of neighbours
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.arange(1, 10, 3)
+        tensor([1, 4, 7])
+    """
     if stop is None:
         start, stop = 0, start
     if dtype is None:
@@ -96,7 +127,20 @@ def linspace(
     device: Place = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` evenly spaced numbers. The last is `stop`; without `endpoint` it is one step before `stop`."""
+    """`num` evenly spaced numbers. The last is `stop`; without `endpoint` it is one step before `stop`.
+
+    Arguments:
+        start: the first number
+        stop: the last number
+        num: how many numbers
+        dtype: the dtype; the default depends on the values
+        device: the device
+        endpoint: whether `stop` is the last number
+
+    Example:
+        >>> turnout.array_api.linspace(0, 1, 3)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
     if endpoint:
         return fn.linspace(start, stop, num, dtype=dtype, device=device)
     return fn.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
@@ -105,7 +149,20 @@ def linspace(
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: Place = None
 ) -> Tensor:
-    """Ones on a diagonal, the main one or the k-th above it, zeros elsewhere."""
+    """Ones on a diagonal, the main one or the k-th above it, zeros elsewhere.
+
+    Arguments:
+        n_rows: the number of rows
+        n_cols: the number of columns, by default that of rows
+        k: the diagonal, counted upwards from the main one
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     columns = n_rows if n_cols is None else n_cols
     if k == 0:
         return fn.eye(n_rows, columns, dtype=dtype, device=device)
@@ -114,52 +171,154 @@ def eye(
 
 
 def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """An array with unspecified contents."""
+    """An array with unspecified contents.
+
+    Arguments:
+        shape: the lengths of the axes
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.empty((2, 3)).shape
+        (2, 3)
+    """
     return fn.empty(_sizes(shape), dtype=dtype, device=device)
 
 
 def zeros(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """An array of zeros."""
+    """An array of zeros.
+
+    Arguments:
+        shape: the lengths of the axes
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.zeros((2,))
+        tensor([0., 0.])
+    """
     return fn.zeros(_sizes(shape), dtype=dtype, device=device)
 
 
 def ones(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """An array of ones."""
+    """An array of ones.
+
+    Arguments:
+        shape: the lengths of the axes
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.ones((2,))
+        tensor([1., 1.])
+    """
     return fn.ones(_sizes(shape), dtype=dtype, device=device)
 
 
 def full(shape: Shape, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """An array filled with one number. The dtype defaults to the default dtype of the number's kind."""
+    """An array filled with one number. The dtype defaults to the default dtype of the number's kind.
+
+    Arguments:
+        shape: the lengths of the axes
+        fill_value: the number
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.full((2,), 7)
+        tensor([7, 7])
+    """
     return fn.full(_sizes(shape), fill_value, dtype=dtype, device=device)
 
 
 def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """`empty` in the shape, dtype and device of x."""
+    """`empty` in the shape, dtype and device of x.
+
+    Arguments:
+        x: an array
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.empty_like(turnout.tensor([1, 2])).shape
+        (2,)
+    """
     return fn.empty_like(x, dtype=dtype, device=device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """`zeros` in the shape, dtype and device of x."""
+    """`zeros` in the shape, dtype and device of x.
+
+    Arguments:
+        x: an array
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.zeros_like(turnout.tensor([1, 2]))
+        tensor([0, 0])
+    """
     return fn.zeros_like(x, dtype=dtype, device=device)
 
 
 def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """`ones` in the shape, dtype and device of x."""
+    """`ones` in the shape, dtype and device of x.
+
+    Arguments:
+        x: an array
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.ones_like(turnout.tensor([1, 2]))
+        tensor([1, 1])
+    """
     return fn.ones_like(x, dtype=dtype, device=device)
 
 
 def full_like(x: Tensor, /, fill_value: Number, *, dtype: DType | None = None, device: Place = None) -> Tensor:
-    """`full` in the shape, dtype and device of x."""
+    """`full` in the shape, dtype and device of x.
+
+    Arguments:
+        x: an array
+        fill_value: the number
+        dtype: the dtype; the default depends on the values
+        device: the device
+
+    Example:
+        >>> turnout.array_api.full_like(turnout.tensor([1, 2]), 7)
+        tensor([7, 7])
+    """
     return fn.full_like(x, fill_value, dtype=dtype, device=device)
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The lower triangles of matrices, up to the k-th diagonal above the main one; zeros elsewhere."""
+    """The lower triangles of matrices, up to the k-th diagonal above the main one; zeros elsewhere.
+
+    Arguments:
+        x: an array
+        k: the diagonal, counted upwards from the main one
+
+    Example:
+        >>> turnout.array_api.tril(turnout.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 0],
+                [3, 4]])
+    """
     return fn.tril(x, k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The upper triangles of matrices, from the k-th diagonal above the main one; zeros elsewhere."""
+    """The upper triangles of matrices, from the k-th diagonal above the main one; zeros elsewhere.
+
+    Arguments:
+        x: an array
+        k: the diagonal, counted upwards from the main one
+
+    Example:
+        >>> turnout.array_api.triu(turnout.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 2],
+                [0, 4]])
+    """
     return fn.triu(x, k)
 
 
@@ -167,6 +326,14 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinates of a grid from vectors; "xy" exchanges the first two axes, "ij" does not.
 
     Raises ArgumentError for arrays of several dtypes.
+
+    Arguments:
+        arrays: the vectors
+        indexing: "xy" or "ij"
+
+    Example:
+        >>> turnout.array_api.meshgrid(turnout.tensor([1, 2]), turnout.tensor([3]))
+        (tensor([[1, 2]]), tensor([[3, 3]]))
     """
     for each in arrays[1:]:
         if each.dtype is not arrays[0].dtype:

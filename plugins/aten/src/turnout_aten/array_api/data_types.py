@@ -36,6 +36,16 @@ def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | Devic
     """x in another dtype or on another device. With copy=False, x itself if nothing changes.
 
     Raises DTypeError for complex to real because the imaginary part would be lost; use `real` or `abs`.
+
+    Arguments:
+        x: an array
+        dtype: the dtype
+        copy: whether to copy even if nothing changes
+        device: the device
+
+    Example:
+        >>> turnout.array_api.astype(turnout.tensor([1, 2]), turnout.float32)
+        tensor([1., 2.])
     """
     if x.dtype.category == COMPLEX != dtype.category:
         raise DTypeError(f"astype: cannot convert {x.dtype.name} to {dtype.name}; take real, imag or abs first")
@@ -43,7 +53,16 @@ def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | Devic
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
-    """Whether the standard's promotion converts a dtype to `to`. It never crosses kinds."""
+    """Whether the standard's promotion converts a dtype to `to`. It never crosses kinds.
+
+    Arguments:
+        from_: a dtype, or an array that has it
+        to: the dtype to convert to
+
+    Example:
+        >>> turnout.array_api.can_cast(turnout.int32, turnout.int64)
+        True
+    """
     source = _dtype(from_)
     if source is to:
         return True
@@ -56,12 +75,28 @@ def can_cast(from_: DType | Tensor, to: DType, /) -> bool:
 
 
 def finfo(type: DType | Tensor, /) -> limits.finfo:
-    """The limits of a floating-point dtype, or of the parts of a complex dtype. Raises DTypeError for others."""
+    """The limits of a floating-point dtype, or of the parts of a complex dtype. Raises DTypeError for others.
+
+    Arguments:
+        type: a dtype, or an array that has it
+
+    Example:
+        >>> turnout.array_api.finfo(turnout.float32).bits
+        32
+    """
     return limits.finfo(_dtype(type))
 
 
 def iinfo(type: DType | Tensor, /) -> limits.iinfo:
-    """The limits of an integer dtype. Raises DTypeError for others."""
+    """The limits of an integer dtype. Raises DTypeError for others.
+
+    Arguments:
+        type: a dtype, or an array that has it
+
+    Example:
+        >>> turnout.array_api.iinfo(turnout.int8).max
+        127
+    """
     return limits.iinfo(_dtype(type))
 
 
@@ -69,6 +104,14 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Whether a dtype equals a dtype, belongs to a kind, or matches any of several of these.
 
     Raises ArgumentError for an unknown kind, CallError for any other object.
+
+    Arguments:
+        dtype: the dtype
+        kind: a dtype, the name of a kind such as "integral", or several of these
+
+    Example:
+        >>> turnout.array_api.isdtype(turnout.int32, "integral")
+        True
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
@@ -87,6 +130,13 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """The common dtype of arrays and dtypes by the standard's tables. Python numbers adapt to it.
 
     Raises CallError without an array or dtype or for any other object, DTypeError if there is no common dtype.
+
+    Arguments:
+        arrays_and_dtypes: arrays, dtypes and numbers
+
+    Example:
+        >>> turnout.array_api.result_type(turnout.tensor([1]), turnout.float32)
+        turnout.float32
     """
     numbers = [each for each in arrays_and_dtypes if isinstance(each, (bool, int, float, complex))]
     others = [_dtype(each) for each in arrays_and_dtypes if not isinstance(each, (bool, int, float, complex))]

@@ -23,7 +23,30 @@ if TYPE_CHECKING:
     Real = Tensor | bool | int | float
 
 
-def _unary(name: str, operator: str = "") -> Callable[[Tensor], Tensor]:
+_UNARY = """`turnout.{operator}` of each element.
+
+Arguments:
+    x: an array
+
+Example:
+    >>> x = turnout.tensor([{example}])
+    >>> turnout.array_api.{name}(x) == turnout.{operator}(x)
+    tensor([True])
+"""
+_BINARY = """`turnout.{operator}` of the elements of two arrays, or of an array and a Python number.
+
+Arguments:
+    x1: the first operand
+    x2: the second operand, whose shape is broadcast with that of `x1`
+
+Example:
+    >>> x = turnout.tensor([{example}])
+    >>> turnout.array_api.{name}(x, x) == turnout.{operator}(x, x)
+    tensor([True])
+"""
+
+
+def _unary(name: str, operator: str = "", example: str = "1.0") -> Callable[[Tensor], Tensor]:
     operator = operator or name
 
     def function(x: Tensor, /) -> Tensor:
@@ -31,11 +54,11 @@ def _unary(name: str, operator: str = "") -> Callable[[Tensor], Tensor]:
         return made
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`turnout.{operator}` of each element."
+    function.__doc__ = _UNARY.format(name=name, operator=operator, example=example)
     return function
 
 
-def _binary(name: str, operator: str = "") -> Callable[[Operand, Operand], Tensor]:
+def _binary(name: str, operator: str = "", example: str = "2.0") -> Callable[[Operand, Operand], Tensor]:
     operator = operator or name
 
     def function(x1: Operand, x2: Operand, /) -> Tensor:
@@ -43,7 +66,7 @@ def _binary(name: str, operator: str = "") -> Callable[[Operand, Operand], Tenso
         return made
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`turnout.{operator}` of the elements of two arrays, or of an array and a Python number."
+    function.__doc__ = _BINARY.format(name=name, operator=operator, example=example)
     return function
 
 
@@ -54,15 +77,15 @@ asin = _unary("asin")
 asinh = _unary("asinh")
 atan = _unary("atan")
 atanh = _unary("atanh")
-bitwise_invert = _unary("bitwise_invert", "bitwise_not")
+bitwise_invert = _unary("bitwise_invert", "bitwise_not", "1")
 ceil = _unary("ceil")
-conj = _unary("conj")
+conj = _unary("conj", example="1j")
 cos = _unary("cos")
 cosh = _unary("cosh")
 exp = _unary("exp")
 expm1 = _unary("expm1")
 floor = _unary("floor")
-imag = _unary("imag")
+imag = _unary("imag", example="1j")
 isfinite = _unary("isfinite")
 isinf = _unary("isinf")
 isnan = _unary("isnan")
@@ -86,11 +109,11 @@ trunc = _unary("trunc")
 
 add = _binary("add")
 atan2 = _binary("atan2")
-bitwise_and = _binary("bitwise_and")
-bitwise_left_shift = _binary("bitwise_left_shift")
-bitwise_or = _binary("bitwise_or")
-bitwise_right_shift = _binary("bitwise_right_shift")
-bitwise_xor = _binary("bitwise_xor")
+bitwise_and = _binary("bitwise_and", example="2")
+bitwise_left_shift = _binary("bitwise_left_shift", example="2")
+bitwise_or = _binary("bitwise_or", example="2")
+bitwise_right_shift = _binary("bitwise_right_shift", example="2")
+bitwise_xor = _binary("bitwise_xor", example="2")
 copysign = _binary("copysign")
 divide = _binary("divide", "div")
 equal = _binary("equal", "eq")
@@ -115,14 +138,30 @@ subtract = _binary("subtract", "sub")
 
 
 def round(x: Tensor, /) -> Tensor:
-    """Each element rounded to the nearest integer, halves to the even one; both parts of a complex number."""
+    """Each element rounded to the nearest integer, halves to the even one; both parts of a complex number.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.round(turnout.tensor([0.5, 1.5]))
+        tensor([0., 2.])
+    """
     if x.dtype.category != COMPLEX:
         return fn.round(x)
     return fn.complex(fn.round(fn.real(x)), fn.round(fn.imag(x)))
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1 for negative, zero and positive elements; x / abs(x) for complex ones. NaN stays NaN, unlike in `sgn`."""
+    """-1, 0 or 1 for negative, zero and positive elements; x / abs(x) for complex ones. NaN stays NaN, unlike in `sgn`.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.sign(turnout.tensor([-2.0, 0.0]))
+        tensor([-1.,  0.])
+    """
     found = fn.sgn(x)
     return found if x.dtype.category <= INT else fn.where(fn.isnan(x), x, found)
 
@@ -131,6 +170,15 @@ def clip(x: Tensor, /, min: Real | None = None, max: Real | None = None) -> Tens
     """Each element limited to the bounds, in the dtype of x. NaN stays NaN, and a NaN bound gives NaN.
 
     Raises DTypeError for bounds that do not fit in the dtype of x.
+
+    Arguments:
+        x: an array
+        min: the lower limit
+        max: the upper limit
+
+    Example:
+        >>> turnout.array_api.clip(turnout.tensor([-2, 5]), 0, 3)
+        tensor([0, 3])
     """
     dtype = common("clip", x, *[bound for bound in (min, max) if bound is not None])
     if dtype is not x.dtype:

@@ -21,13 +21,44 @@ __all__ = [
 ]  # fmt: skip
 
 
+# The transforms of real numbers.
+_REAL = ("rfft", "rfftn", "ihfft")
+
+_ONE = """{what}, along an axis.
+
+Arguments:
+    x: an array
+    n: the length to which it is cut or padded with zeros
+    axis: the axis
+    norm: "backward", "ortho" or "forward": which direction is scaled
+
+Example:
+    >>> x = turnout.ones(4, dtype=turnout.{dtype})
+    >>> (turnout.array_api.fft.{name}(x) == turnout.fft.{name}(x)).all()
+    tensor(True)
+"""
+_SEVERAL = """{what}, along several axes; the last of `s`, or all, for None.
+
+Arguments:
+    x: an array
+    s: the lengths to which it is cut or padded with zeros
+    axes: the axes
+    norm: "backward", "ortho" or "forward": which direction is scaled
+
+Example:
+    >>> x = turnout.ones(4, 4, dtype=turnout.{dtype})
+    >>> (turnout.array_api.fft.{name}(x) == turnout.fft.{name}(x)).all()
+    tensor(True)
+"""
+
+
 def _along_one(name: str, what: str) -> Callable[..., Tensor]:
     def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
         made: Tensor = getattr(operators, name)(x, n, axis, norm)
         return made
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}, along an axis."
+    function.__doc__ = _ONE.format(name=name, what=what, dtype="float32" if name in _REAL else "complex64")
     return function
 
 
@@ -39,7 +70,7 @@ def _along_several(name: str, what: str) -> Callable[..., Tensor]:
         return made
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}, along several axes; the last of `s`, or all, for None."
+    function.__doc__ = _SEVERAL.format(name=name, what=what, dtype="float32" if name in _REAL else "complex64")
     return function
 
 
@@ -56,20 +87,60 @@ irfftn = _along_several("irfftn", "The inverse of `rfftn`")
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
-    """The frequencies of `fft` of n samples at distances d."""
+    """The frequencies of `fft` of n samples at distances d.
+
+    Arguments:
+        n: the number of samples
+        d: their distance
+        dtype: the dtype, floating-point
+        device: the device
+
+    Example:
+        >>> turnout.array_api.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
     return operators.fftfreq(n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
-    """The frequencies of `rfft` of n samples at distances d."""
+    """The frequencies of `rfft` of n samples at distances d.
+
+    Arguments:
+        n: the number of samples
+        d: their distance
+        dtype: the dtype, floating-point
+        device: the device
+
+    Example:
+        >>> turnout.array_api.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
+    """
     return operators.rfftfreq(n, d, dtype=dtype, device=device)
 
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """Frequency 0 moved to the middle of some axes; None means all axes."""
+    """Frequency 0 moved to the middle of some axes; None means all axes.
+
+    Arguments:
+        x: an array
+        axes: the axes
+
+    Example:
+        >>> turnout.array_api.fft.fftshift(turnout.tensor([0, 1, -2, -1]))
+        tensor([-2, -1,  0,  1])
+    """
     return operators.fftshift(x, axes)
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Arguments:
+        x: an array
+        axes: the axes
+
+    Example:
+        >>> turnout.array_api.fft.ifftshift(turnout.tensor([-2, -1, 0, 1]))
+        tensor([ 0,  1, -2, -1])
+    """
     return operators.ifftshift(x, axes)

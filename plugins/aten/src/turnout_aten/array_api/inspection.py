@@ -60,5 +60,10 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """The capabilities of the namespace."""
+    """The capabilities of the namespace.
+
+    Example:
+        >>> turnout.array_api.__array_namespace_info__().capabilities()["boolean indexing"]
+        True
+    """
     return Info()

@@ -19,12 +19,30 @@ if TYPE_CHECKING:
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
-    """The arrays expanded to their common shape. Raises ShapeError if they have none."""
+    """The arrays expanded to their common shape. Raises ShapeError if they have none.
+
+    Arguments:
+        arrays: the arrays
+
+    Example:
+        >>> turnout.array_api.broadcast_arrays(turnout.tensor([1, 2]), turnout.tensor([[3]]))
+        [tensor([[1, 2]]), tensor([[3, 3]])]
+    """
     return list(variadics.broadcast_tensors(*arrays)) if arrays else []
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
-    """x expanded to a shape, without a copy. Raises ShapeError if it does not fit."""
+    """x expanded to a shape, without a copy. Raises ShapeError if it does not fit.
+
+    Arguments:
+        x: an array
+        shape: the shape
+
+    Example:
+        >>> turnout.array_api.broadcast_to(turnout.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     return fn.broadcast_to(x, tuple(shape))
 
 
@@ -36,28 +54,74 @@ def _alike(name: str, arrays: Sequence[Tensor]) -> list[Tensor]:
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """The arrays joined along an existing axis; None flattens them first."""
+    """The arrays joined along an existing axis; None flattens them first.
+
+    Arguments:
+        arrays: the arrays
+        axis: the axis, or the axes
+
+    Example:
+        >>> turnout.array_api.concat([turnout.tensor([1, 2]), turnout.tensor([3])])
+        tensor([1, 2, 3])
+    """
     joined = _alike("concat", arrays)
     return fn.cat([fn.flatten(each) for each in joined]) if axis is None else fn.cat(joined, axis)
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """The arrays joined along a new axis."""
+    """The arrays joined along a new axis.
+
+    Arguments:
+        arrays: the arrays
+        axis: the axis, or the axes
+
+    Example:
+        >>> turnout.array_api.stack([turnout.tensor([1, 2]), turnout.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]])
+    """
     return fn.stack(_alike("stack", arrays), axis)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of x along an axis, as views without it."""
+    """The slices of x along an axis, as views without it.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes
+
+    Example:
+        >>> turnout.array_api.unstack(turnout.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
+    """
     return tuple(fn.unbind(x, axis))
 
 
 def expand_dims(x: Tensor, /, axis: int) -> Tensor:
-    """A view with a new axis of length 1. Raises DimError, an IndexError, for a position out of range."""
+    """A view with a new axis of length 1. Raises DimError, an IndexError, for a position out of range.
+
+    Arguments:
+        x: an array
+        axis: the place of the new axis
+
+    Example:
+        >>> turnout.array_api.expand_dims(turnout.tensor([1, 2]), 0)
+        tensor([[1, 2]])
+    """
     return fn.unsqueeze(x, axis)
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
-    """A view without the given axes, which must have length 1. Raises ArgumentError, a ValueError, for a longer axis."""
+    """A view without the given axes, which must have length 1. Raises ArgumentError, a ValueError, for a longer axis.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes
+
+    Example:
+        >>> turnout.array_api.squeeze(turnout.tensor([[1, 2]]), 0)
+        tensor([1, 2])
+    """
     axes = axes_of("squeeze", x, axis)
     for each in axes:
         if x.shape[each] != 1:
@@ -68,22 +132,61 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
 
 
 def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
-    """The elements in reverse order along some axes; None means all axes."""
+    """The elements in reverse order along some axes; None means all axes.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes
+
+    Example:
+        >>> turnout.array_api.flip(turnout.tensor([1, 2]))
+        tensor([2, 1])
+    """
     return fn.flip(x, axes_of("flip", x, axis))
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
-    """A view with axes moved elsewhere; the others keep their order."""
+    """A view with axes moved elsewhere; the others keep their order.
+
+    Arguments:
+        x: an array
+        source: the axes to move
+        destination: where to
+
+    Example:
+        >>> turnout.array_api.moveaxis(turnout.zeros(2, 3, 4), 0, 2).shape
+        (3, 4, 2)
+    """
     return fn.movedim(x, axes_of("moveaxis", x, source), axes_of("moveaxis", x, destination))
 
 
 def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
-    """A view with the axes in another order."""
+    """A view with the axes in another order.
+
+    Arguments:
+        x: an array
+        axes: the axes of x, in the order of the result
+
+    Example:
+        >>> turnout.array_api.permute_dims(turnout.tensor([[1, 2], [3, 4]]), (1, 0))
+        tensor([[1, 3],
+                [2, 4]])
+    """
     return fn.permute(x, tuple(axes))
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each slice along an axis repeated; `repeats` is a number, or an integer array of one per slice. axis=None flattens x."""
+    """Each slice along an axis repeated; `repeats` is a number, or an integer array of one per slice. axis=None flattens x.
+
+    Arguments:
+        x: an array
+        repeats: how often
+        axis: the axis, or None
+
+    Example:
+        >>> turnout.array_api.repeat(turnout.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+    """
     if isinstance(repeats, Tensor) and repeats.dtype.category == INT:
         repeats = repeats.to(int64)
     return fn.repeat_interleave(x, repeats, axis)
@@ -93,6 +196,16 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
     """The elements in another shape, in row-major order; one length may be -1.
 
     copy  True: always new memory. None: a view if the strides allow it. False: ArgumentError, a ValueError, if they do not
+
+    Arguments:
+        x: an array
+        shape: the shape
+        copy: True always copies, False never does, None does where it is needed
+
+    Example:
+        >>> turnout.array_api.reshape(turnout.tensor([1, 2, 3, 4]), (2, 2))
+        tensor([[1, 2],
+                [3, 4]])
     """
     if copy is False:
         try:
@@ -105,7 +218,17 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
 
 
 def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tensor:
-    """The elements shifted along axes, wrapping around at the ends. axis=None shifts x flattened."""
+    """The elements shifted along axes, wrapping around at the ends. axis=None shifts x flattened.
+
+    Arguments:
+        x: an array
+        shift: by how many places
+        axis: the axis, or the axes
+
+    Example:
+        >>> turnout.array_api.roll(turnout.tensor([1, 2, 3]), 1)
+        tensor([3, 1, 2])
+    """
     if axis is None:
         return fn.roll(x, shift)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -113,5 +236,14 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axis = None) -> Tens
 
 
 def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
-    """x repeated the given number of times along each axis."""
+    """x repeated the given number of times along each axis.
+
+    Arguments:
+        x: an array
+        repetitions: how often, for each axis
+
+    Example:
+        >>> turnout.array_api.tile(turnout.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+    """
     return fn.tile(x, tuple(repetitions))

@@ -37,12 +37,32 @@ class UniqueInverse(NamedTuple):
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the largest element (the first of equals), along an axis or in x flattened."""
+    """The index of the largest element (the first of equals), along an axis or in x flattened.
+
+    Arguments:
+        x: an array
+        axis: the axis
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.argmax(turnout.tensor([3, 9, 5]))
+        tensor(1)
+    """
     return fn.argmax(_ordered(x), axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the smallest element (the first of equals), along an axis or in x flattened."""
+    """The index of the smallest element (the first of equals), along an axis or in x flattened.
+
+    Arguments:
+        x: an array
+        axis: the axis
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.argmin(turnout.tensor([3, 1, 5]))
+        tensor(1)
+    """
     return fn.argmin(_ordered(x), axis, keepdims)
 
 
@@ -52,14 +72,32 @@ def _ordered(x: Tensor) -> Tensor:
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The number of nonzero elements, as int64."""
+    """The number of nonzero elements, as int64.
+
+    Arguments:
+        x: an array
+        axis: the axis
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.count_nonzero(turnout.tensor([0, 3, 4]))
+        tensor(2)
+    """
     axes = axes_of("count_nonzero", x, axis)
     found = x != 0
     return fn.sum(found, axes, keepdims) if axes else found.to(int64)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The indices of the nonzero elements, one vector per axis. Raises ShapeError for a 0-dim array."""
+    """The indices of the nonzero elements, one vector per axis. Raises ShapeError for a 0-dim array.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.nonzero(turnout.tensor([0, 3, 4]))
+        (tensor([1, 2]),)
+    """
     if x.ndim == 0:
         raise ShapeError("nonzero: needs an array with at least one dimension, got a 0-dim array")
     return tuple(reductions.nonzero(x, as_tuple=True))
@@ -69,6 +107,16 @@ def searchsorted(x1: Tensor, x2: Tensor | Number, /, *, side: str = "left", sort
     """The indices at which to insert the elements of x2 into the sorted vector x1, before ("left") or after ("right") equals.
 
     sorter  the indices that sort x1, if x1 is not sorted
+
+    Arguments:
+        x1: the sorted vector
+        x2: the values to insert
+        side: "left" or "right"
+        sorter: the indices that sort x1, if it is not sorted
+
+    Example:
+        >>> turnout.array_api.searchsorted(turnout.tensor([1, 3, 5]), turnout.tensor([3, 6]))
+        tensor([1, 3])
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
@@ -77,7 +125,17 @@ def searchsorted(x1: Tensor, x2: Tensor | Number, /, *, side: str = "left", sort
 
 
 def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """The elements of x1 where `condition` is true, else of x2. A number takes the dtype of the other array."""
+    """The elements of x1 where `condition` is true, else of x2. A number takes the dtype of the other array.
+
+    Arguments:
+        condition: a bool array
+        x1: the elements where it is true
+        x2: the elements elsewhere
+
+    Example:
+        >>> turnout.array_api.where(turnout.tensor([True, False]), turnout.tensor([1, 2]), turnout.tensor([3, 4]))
+        tensor([1, 4])
+    """
     if isinstance(x1, Tensor) or isinstance(x2, Tensor):
         return fn.where(condition, *pair("where", x1, x2))
     # Two numbers take the default dtype of their kinds and the device of the condition.
@@ -89,7 +147,17 @@ def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Ten
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The slices at the given indices along an axis; only a vector needs no `axis`. Negative indices count from the end."""
+    """The slices at the given indices along an axis; only a vector needs no `axis`. Negative indices count from the end.
+
+    Arguments:
+        x: an array
+        indices: the indices, a vector
+        axis: the axis
+
+    Example:
+        >>> turnout.array_api.take(turnout.tensor([1, 2, 3]), turnout.tensor([2, 0]))
+        tensor([3, 1])
+    """
     if axis is None:
         if x.ndim != 1:
             raise ArgumentError(f"take: axis is needed for an array of {x.ndim} dimensions")
@@ -98,7 +166,18 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The elements at indices along an axis, separate for each slice; the other axes broadcast."""
+    """The elements at indices along an axis, separate for each slice; the other axes broadcast.
+
+    Arguments:
+        x: an array
+        indices: the indices
+        axis: the axis
+
+    Example:
+        >>> turnout.array_api.take_along_axis(turnout.tensor([[3, 1], [2, 4]]), turnout.tensor([[1], [0]]))
+        tensor([[1],
+                [2]])
+    """
     dim = wrap_dim(axis, x.ndim)
     places = indices.to(int64)
     return fn.take_along_dim(x, fn.where(places < 0, places + x.shape[dim], places), dim)
@@ -108,12 +187,34 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements in order along an axis."""
+    """The elements in order along an axis.
+
+    Arguments:
+        x: an array
+        axis: the axis
+        descending: whether the largest element comes first
+        stable: whether equal elements keep their order
+
+    Example:
+        >>> turnout.array_api.sort(turnout.tensor([3, 1, 2]))
+        tensor([1, 2, 3])
+    """
     return fn.sort(x, stable=stable, dim=axis, descending=descending)[0]
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The indices that sort x along an axis. With `stable`, equal elements keep their order, also when descending."""
+    """The indices that sort x along an axis. With `stable`, equal elements keep their order, also when descending.
+
+    Arguments:
+        x: an array
+        axis: the axis
+        descending: whether the largest element comes first
+        stable: whether equal elements keep their order
+
+    Example:
+        >>> turnout.array_api.argsort(turnout.tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+    """
     return fn.sort(x, stable=stable, dim=axis, descending=descending)[1]
 
 
@@ -121,23 +222,55 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct elements, in order."""
+    """The distinct elements, in order.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.unique_values(turnout.tensor([3, 1, 3]))
+        tensor([1, 3])
+    """
     found: Tensor = reductions.unique(x)
     return found
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct elements, and the number of times that each occurs."""
+    """The distinct elements, and the number of times that each occurs.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.unique_counts(turnout.tensor([3, 1, 3])).counts
+        tensor([1, 2])
+    """
     return UniqueCounts(*reductions.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct elements, and for each element of x its index among them."""
+    """The distinct elements, and for each element of x its index among them.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.unique_inverse(turnout.tensor([3, 1, 3])).inverse_indices
+        tensor([1, 0, 1])
+    """
     return UniqueInverse(*reductions.unique(x, return_inverse=True))
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements, their first indices in x flattened, for each element of x its index among them, and the counts."""
+    """The distinct elements, their first indices in x flattened, for each element of x its index among them, and the counts.
+
+    Arguments:
+        x: an array
+
+    Example:
+        >>> turnout.array_api.unique_all(turnout.tensor([3, 1, 3])).indices
+        tensor([1, 0])
+    """
     values, inverse, counts = reductions.unique(x, return_inverse=True, return_counts=True)
     order = fn.sort(fn.flatten(inverse), stable=True, dim=0)[1]
     return UniqueAll(values, order[fn.cumsum(counts, 0) - counts], inverse, counts)

@@ -24,13 +24,35 @@ def _over(name: str, x: Tensor, axis: Axis) -> tuple[Tensor, tuple[int, ...]]:
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
-    """Sums, of integers as int64 or uint64 unless `dtype` says another."""
+    """Sums, of integers as int64 or uint64 unless `dtype` says another.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        dtype: the dtype of the result
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.sum(turnout.tensor([1, 2]))
+        tensor(3)
+    """
     values, axes = _over("sum", x, axis)
     return fn.sum(values, axes or -1, keepdims and bool(axes), dtype=dtype or widened(x.dtype))
 
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
-    """Products, of integers as int64 or uint64 unless `dtype` says another."""
+    """Products, of integers as int64 or uint64 unless `dtype` says another.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        dtype: the dtype of the result
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.prod(turnout.tensor([2, 3]))
+        tensor(6)
+    """
     found = x.to(dtype or widened(x.dtype))
     for each in sorted(axes_of("prod", x, axis), reverse=True):
         found = fn.prod(found, each, keepdims, dtype=found.dtype)
@@ -38,43 +60,115 @@ def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdim
 
 
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Arithmetic means."""
+    """The arithmetic means of the elements.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.mean(turnout.tensor([1.0, 2.0]))
+        tensor(1.5000)
+    """
     values, axes = _over("mean", x, axis)
     return fn.mean(values, axes or -1, keepdims and bool(axes))
 
 
 def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """Variances: sums of squares over the number of elements less `correction`."""
+    """Variances: sums of squares over the number of elements less `correction`.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        correction: what is subtracted from the number of elements
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.var(turnout.tensor([1.0, 3.0]))
+        tensor(1.)
+    """
     values, axes = _over("var", x, axis)
     return fn.var(values, axes or -1, correction=correction, keepdim=keepdims and bool(axes))
 
 
 def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """Standard deviations, the roots of `var`."""
+    """Standard deviations, the roots of `var`.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        correction: what is subtracted from the number of elements
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.std(turnout.tensor([1.0, 3.0]))
+        tensor(1.)
+    """
     values, axes = _over("std", x, axis)
     return fn.std(values, axes or -1, correction=correction, keepdim=keepdims and bool(axes))
 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The largest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction."""
+    """The largest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.max(turnout.tensor([1, 3]))
+        tensor(3)
+    """
     values, axes = _over("max", x, axis)
     return fn.amax(values, axes or -1, keepdims and bool(axes))
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction."""
+    """The smallest elements; NaN if any element is NaN. Raises ShapeError for an empty reduction.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.min(turnout.tensor([1, 3]))
+        tensor(1)
+    """
     values, axes = _over("min", x, axis)
     return fn.amin(values, axes or -1, keepdims and bool(axes))
 
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements differ from 0, as bool."""
+    """Whether all elements differ from 0, as bool.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.all(turnout.tensor([1, 0]))
+        tensor(False)
+    """
     values, axes = _over("all", x, axis)
     return fn.all(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
 
 
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether any element differs from 0, as bool."""
+    """Whether any element differs from 0, as bool.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        keepdims: whether a reduced axis stays, with length 1
+
+    Example:
+        >>> turnout.array_api.any(turnout.tensor([1, 0]))
+        tensor(True)
+    """
     values, axes = _over("any", x, axis)
     return fn.any(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
 
@@ -82,14 +176,36 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
-    """Running sums along an axis, which only a vector may leave out; `include_initial` puts a 0 before them."""
+    """Running sums along an axis, which only a vector may leave out; `include_initial` puts a 0 before them.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        dtype: the dtype of the result
+        include_initial: whether the result begins with the neutral element
+
+    Example:
+        >>> turnout.array_api.cumulative_sum(turnout.tensor([1, 2, 3]))
+        tensor([1, 3, 6])
+    """
     return _running("cumulative_sum", fn.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
-    """Running products along an axis, which only a vector may leave out; `include_initial` puts a 1 before them."""
+    """Running products along an axis, which only a vector may leave out; `include_initial` puts a 1 before them.
+
+    Arguments:
+        x: an array
+        axis: the axis, or the axes; None means all
+        dtype: the dtype of the result
+        include_initial: whether the result begins with the neutral element
+
+    Example:
+        >>> turnout.array_api.cumulative_prod(turnout.tensor([1, 2, 3]))
+        tensor([1, 2, 6])
+    """
     return _running("cumulative_prod", fn.cumprod, 1, x, axis, dtype, include_initial)
 
 
@@ -115,7 +231,19 @@ def _running(
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The n-th differences of neighbours along an axis. `prepend` and `append` are joined to x first."""
+    """The n-th differences of neighbours along an axis. `prepend` and `append` are joined to x first.
+
+    Arguments:
+        x: an array
+        axis: the axis
+        n: how many times differences are taken
+        prepend: elements put in front
+        append: elements put behind
+
+    Example:
+        >>> turnout.array_api.diff(turnout.tensor([1, 4, 9]))
+        tensor([3, 5])
+    """
     dtype = x.dtype
     for each in (prepend, append):
         dtype = dtype if each is None else promote(dtype, each.dtype)

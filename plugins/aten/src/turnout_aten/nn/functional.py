@@ -112,3 +112,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(_generated, name, None) or getattr(_functions, name)
     return globals().setdefault(name, found)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -329,11 +329,9 @@ def multi_head_attention_forward(
         is_causal: whether a query sees only keys up to its own place; needs `attn_mask`
 
     Example:
-        >>> q = turnout.ones(1, 1, 2)
-        >>> eye = turnout.eye(2)
-        >>> F = turnout.nn.functional
-        >>> tensor = turnout.tensor
-        >>> F.multi_head_attention_forward(q, q, q, 2, 1, turnout.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None)[0].shape
+        >>> q, eye = turnout.ones(1, 1, 2), turnout.eye(2)
+        >>> projections = turnout.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None
+        >>> turnout.nn.functional.multi_head_attention_forward(q, q, q, 2, 1, *projections)[0].shape
         (1, 1, 2)
     """
     single = query.ndim == 2

@@ -34,6 +34,15 @@ class GradientMethods:
         """Set which gradient levels track the tensor, and the marker bit with it.
 
         When a base becomes tracked, its live views get the marker too, so that their next use checks the base again.
+
+        Arguments:
+            mask: the levels, one bit for each; bit 0 is that of imperative autograd
+
+        Example:
+            >>> x = turnout.tensor([1.0])
+            >>> x.set_gmask(1)
+            >>> x.requires_grad
+            True
         """
         self.gmask = mask
         if mask:

@@ -36,7 +36,7 @@ DOCUMENT = "data.json"
 
 
 def save(obj: Any, path: FilePath | IO[bytes]) -> None:
-    """Write tensors in dicts, lists and tuples, with numbers, strings and None, to a file.
+    """Write `obj`, tensors in dicts, lists and tuples, with numbers, strings and None, to the file `path`.
 
     path  a str, bytes or path object, or a file object that is open for writing in binary mode
 
@@ -143,7 +143,7 @@ def _key(key: Any) -> str:
 
 
 def load(path: FilePath | IO[bytes], *, map_location: MapLocation = None) -> Any:
-    """Read an object that `save` wrote.
+    """Read an object that `save` wrote to `path`.
 
     path          a str, bytes or path object, or a file object that is open for reading in binary mode
     map_location  None: the saved devices. A device: that device for everything. A mapping or function: from a saved device

@@ -269,7 +269,15 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return self.version() & VERSION_MASK
 
     def bump_version(self) -> None:
-        """Record a write."""
+        """Record a write.
+
+        Example:
+            >>> x = turnout.tensor([1])
+            >>> before = x.version()
+            >>> x.bump_version()
+            >>> x.version() > before
+            True
+        """
         storage = self.storage
         if storage is None:
             self.ver += 1
@@ -286,7 +294,13 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return self.storage is not None and self.storage.memory.is_inference
 
     def shared_storage(self) -> Storage:
-        """The storage record, made when the tensor is first aliased."""
+        """The storage record, made when the tensor is first aliased.
+
+        Example:
+            >>> x = turnout.tensor([1, 2])
+            >>> x.shared_storage() is x.shared_storage()
+            True
+        """
         storage = self.storage
         if storage is None:
             with _ALIASING:
@@ -297,7 +311,17 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return storage
 
     def new_alias(self, array: Any, offset: int) -> Tensor:
-        """A new untracked tensor over the same storage. It is not an operator; kernels of view operators use it."""
+        """A new untracked tensor over the same storage. It is not an operator; kernels of view operators use it.
+
+        Arguments:
+            array: the backend's array of the new tensor
+            offset: the position of its first element in the storage, in elements
+
+        Example:
+            >>> x = turnout.tensor([1, 2])
+            >>> x.new_alias(x.array, 0).is_alias_of(x)
+            True
+        """
         made = wrap(array, self.device)
         made.storage = self.shared_storage()
         made.offset = offset
@@ -337,7 +361,14 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return None if self.view_of is None else self.view_of.base
 
     def live_views(self) -> Iterator[Tensor]:
-        """The views of this base that are still alive."""
+        """The views of this base that are still alive.
+
+        Example:
+            >>> x = turnout.tensor([1, 2])
+            >>> first = x[0]
+            >>> [view is first for view in x.live_views()]
+            [True]
+        """
         if self.storage is not None:
             for reference in list(self.storage.views):
                 view = reference()

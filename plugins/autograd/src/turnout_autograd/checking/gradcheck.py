@@ -32,15 +32,29 @@ def gradcheck(
     Checked with respect to the inputs that require a gradient, best of float64 or complex128; a complex number counts as its two
     parts. Every output of float or complex dtype that requires a gradient is taken; where none does, all must be constant.
 
-    nondet_tol            how much two backward passes may differ
-    check_undefined_grad  of several outputs, one alone must give the gradients that it gives beside zeros for the others
-    check_batched_grad    gradients of a batch of output gradients, inside vmap, must be those of each
-    check_forward_ad      derivatives along tangents, as `func.jvp` gives them, must be what the values say too
-    check_backward_ad     whether gradients are checked
-    fast_mode             one random direction through inputs and outputs, instead of every element
-
     Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient or there is
     nothing to check, ArgumentError for an input whose elements share memory. What `func` itself raises is raised.
+
+    Arguments:
+        func: the function
+        inputs: the arguments of `func`, one tensor or several
+        eps: half the distance of the values whose difference is taken
+        atol: the absolute tolerance
+        rtol: the relative tolerance
+        raise_exception: whether a difference raises GradcheckError; else the result is False
+        nondet_tol: how much two backward passes may differ
+        check_undefined_grad: whether, of several outputs, one alone must give the gradients that it gives beside
+            zeros for the others
+        check_batched_grad: whether gradients of a batch of output gradients, inside vmap, must be those of each
+        check_forward_ad: whether derivatives along tangents, as `func.jvp` gives them, must be what the values say
+            too
+        check_backward_ad: whether gradients are checked
+        fast_mode: whether one random direction through inputs and outputs is checked, instead of every element
+
+    Example:
+        >>> x = turnout.tensor([1.0, 2.0], dtype=turnout.float64, requires_grad=True)
+        >>> turnout.autograd.gradcheck(lambda x: x * x, x)
+        True
     """
     if not (check_backward_ad or check_forward_ad):
         raise ValueError("gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check")
@@ -64,9 +78,29 @@ def gradgradcheck(
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
     fast_mode: bool = False,
 ) -> bool:  # fmt: skip
-    """`gradcheck` of the gradients themselves, with respect to the inputs and to `grad_outputs` (random by default).
+    """`gradcheck` of the gradients themselves, with respect to the inputs and to `grad_outputs`.
 
-    A gradient that does not require one must be constant. `gen_non_contig_grad_outputs` spreads the random ones in memory.
+    A gradient that does not require one must be constant.
+
+    Arguments:
+        func: the function
+        inputs: the arguments of `func`, one tensor or several
+        grad_outputs: the gradients of the results; random by default
+        eps: half the distance of the values whose difference is taken
+        atol: the absolute tolerance
+        rtol: the relative tolerance
+        gen_non_contig_grad_outputs: whether the random ones are spread in memory
+        raise_exception: whether a difference raises GradcheckError; else the result is False
+        nondet_tol: how much two backward passes may differ
+        check_undefined_grad: whether, of several outputs, one alone must give the gradients that it gives beside
+            zeros for the others
+        check_batched_grad: whether gradients of a batch of output gradients, inside vmap, must be those of each
+        fast_mode: whether one random direction through inputs and outputs is checked, instead of every element
+
+    Example:
+        >>> x = turnout.tensor([1.0, 2.0], dtype=turnout.float64, requires_grad=True)
+        >>> turnout.autograd.gradgradcheck(lambda x: x * x * x, x)
+        True
     """
     func, args = in_real_numbers(func, listed(inputs))
     check_tracked("gradgradcheck", args)

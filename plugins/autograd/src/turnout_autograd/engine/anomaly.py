@@ -76,12 +76,22 @@ class set_detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether forward lines are recorded now."""
+    """Whether forward lines are recorded now.
+
+    Example:
+        >>> turnout.autograd.is_anomaly_enabled()
+        False
+    """
     return ANOMALY.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether a gradient that contains NaN is an error now."""
+    """Whether a gradient that contains NaN is an error now.
+
+    Example:
+        >>> turnout.autograd.is_anomaly_check_nan_enabled()
+        False
+    """
     return ANOMALY.check_nan
 
 

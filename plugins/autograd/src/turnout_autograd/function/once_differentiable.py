@@ -27,7 +27,24 @@ class OnceNode(Node):
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """For a `Function.backward` that is not written in operators: it runs unrecorded, and differentiating it is an error."""
+    """For a `Function.backward` that is not written in operators: it runs unrecorded, and differentiating it is an error.
+
+    Arguments:
+        backward: the function that is decorated
+
+    Example:
+        >>> class Double(turnout.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @turnout.autograd.once_differentiable
+        ...     def backward(ctx, grad):
+        ...         return turnout.from_numpy(grad.numpy() * 2)
+        >>> x = turnout.tensor([1.0], requires_grad=True)
+        >>> turnout.autograd.grad(Double.apply(x), x)
+        (tensor([2.]),)
+    """
 
     @wraps(backward)
     def run_once(ctx: Any, *grads: Any) -> Any:

@@ -45,14 +45,23 @@ def backward(
 
     A `GradientEdge` may stand for a tensor; an edge among `inputs` that does not belong to a leaf only limits what is computed.
 
-    grad_tensors  the gradients of `tensors`; None for tensors of one element
-    retain_graph  keep what the graph has saved, for another backward; default: as create_graph
-    create_graph  record the computation of the gradients too, so that they can be differentiated
-
     To functional transforms around the call every `.grad` is a constant; they differentiate what `grad` returns.
 
     Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
     exception leaves every `.grad` as it was.
+
+    Arguments:
+        tensors: the results, one or several
+        grad_tensors: the gradients of `tensors`; None for tensors of one element
+        retain_graph: whether what the graph has saved is kept for another backward; as `create_graph` by default
+        create_graph: whether the computation of the gradients is recorded, so that they can be differentiated
+        inputs: the tensors whose `.grad` is added to; by default all leaves
+
+    Example:
+        >>> x = turnout.tensor(3.0, requires_grad=True)
+        >>> turnout.autograd.backward(x * x)
+        >>> x.grad
+        tensor(6.)
     """
     outputs = (tensors,) if tensors.__class__ is Tensor else places("backward", "output", tensors)
     retain = create_graph if retain_graph is None else retain_graph
@@ -172,11 +181,24 @@ def grad(
 
     Inside vmap, either all of them are batched by the same vmaps or none is; each element of the batch has its own gradient.
 
-    allow_unused       None instead of an error for inputs that the outputs do not depend on
-    materialize_grads  zeros for those; ArgumentError together with allow_unused=False
-    is_grads_batched   grad_outputs have a leading batch dim, over which `turnout.vmap` maps the computation
-
     Raises as `backward` does.
+
+    Arguments:
+        outputs: the results, one or several
+        inputs: the tensors whose gradients are wanted
+        grad_outputs: the gradients of `outputs`; None for tensors of one element
+        retain_graph: whether what the graph has saved is kept for another backward; as `create_graph` by default
+        create_graph: whether the computation of the gradients is recorded, so that they can be differentiated
+        only_inputs: must be true
+        allow_unused: whether inputs that the outputs do not depend on give None instead of an error
+        is_grads_batched: whether `grad_outputs` have a leading batch dim, over which `turnout.vmap` maps the
+            computation
+        materialize_grads: whether such inputs give zeros; ArgumentError together with allow_unused=False
+
+    Example:
+        >>> x = turnout.tensor(3.0, requires_grad=True)
+        >>> turnout.autograd.grad(x * x, x)
+        (tensor(6.),)
     """
     if materialize_grads and allow_unused is False:
         raise ArgumentError(errors.passes.unused_contradiction())

@@ -27,11 +27,18 @@ _ones_like = find_operator("aten::ones_like").stub
 def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """Return a function that gives the gradient of `func`, which must return one number, with respect to some of its arguments.
 
-    argnums  which positional arguments; negative ones count from the end, and a tuple gives a tuple of gradients
-    has_aux  `func` returns (number, anything), and the gradient comes with that: (gradient, anything)
-
     The gradient can be differentiated again. Raises GradientError for a result that is not one floating-point number, and for
     arguments that are not floating-point or complex.
+
+    Arguments:
+        func: the function
+        argnums: which positional arguments; negative ones count from the end, and a tuple gives a tuple of
+            gradients
+        has_aux: whether `func` returns (number, anything); the gradient comes with that: (gradient, anything)
+
+    Example:
+        >>> turnout.func.grad(lambda x: x * x)(turnout.tensor(3.0))
+        tensor(6.)
     """
     both = _with_value("grad", func, argnums, has_aux)
 
@@ -44,7 +51,17 @@ def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) ->
 
 
 def grad_and_value(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
-    """As `grad`, with what `func` returned: (gradient, value), or (gradient, (value, anything)) with `has_aux`."""
+    """As `grad`, with what `func` returned: (gradient, value), or (gradient, (value, anything)) with `has_aux`.
+
+    Arguments:
+        func: the function
+        argnums: which positional arguments
+        has_aux: whether `func` returns (number, anything)
+
+    Example:
+        >>> turnout.func.grad_and_value(lambda x: x * x)(turnout.tensor(3.0))
+        (tensor(6.), tensor(9.))
+    """
     return _with_value("grad_and_value", func, argnums, has_aux)
 
 

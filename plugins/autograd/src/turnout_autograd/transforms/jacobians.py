@@ -35,6 +35,17 @@ def jacrev(
 
     Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
     computed at a time; with 1 the backward pass runs without vmap, so that it may read values.
+
+    Arguments:
+        func: the function
+        argnums: which positional arguments, one or a tuple
+        has_aux: whether `func` returns (result, anything)
+        chunk_size: how many rows are computed at a time; None for all
+
+    Example:
+        >>> turnout.func.jacrev(lambda x: x * x)(turnout.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     return _by_rows("jacrev", func, argnums, has_aux, chunk_size)
 
@@ -45,12 +56,33 @@ def jacfwd(
     """As `jacrev`, one column of the argument at a time: for functions with more results than arguments.
 
     # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
+
+    Arguments:
+        func: the function
+        argnums: which positional arguments, one or a tuple
+        has_aux: whether `func` returns (result, anything)
+        randomness: what random operators do; see `turnout.vmap`
+
+    Example:
+        >>> turnout.func.jacfwd(lambda x: x * x)(turnout.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     return _by_columns("jacfwd", func, argnums, has_aux, randomness)
 
 
 def hessian(func: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
-    """Return a function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
+    """Return a function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`.
+
+    Arguments:
+        func: the function
+        argnums: which positional arguments, one or a tuple
+
+    Example:
+        >>> turnout.func.hessian(lambda x: (x * x * x).sum())(turnout.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
     rows = _by_rows("hessian", func, argnums, False, None)
     return _by_columns("hessian", rows, argnums, False, "error")
 

@@ -24,6 +24,16 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     # differs from torch: for levels that do not record when `vjp` is called (inside `no_grad`), the primals are constants in what
     # the pullback gives later; a history without the calls in between would give wrong second derivatives.
+
+    Arguments:
+        func: the function
+        primals: the arguments of `func`
+        has_aux: whether `func` returns (result, anything)
+
+    Example:
+        >>> value, pullback = turnout.func.vjp(lambda x: x * x, turnout.tensor(3.0))
+        >>> pullback(turnout.tensor(1.0))
+        (tensor(6.),)
     """
     run = Linearized("vjp", func, primals, has_aux)
     check_outputs(run)
@@ -43,9 +53,18 @@ def jvp(
 ) -> Any:
     """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
 
-    strict  an error where a result does not depend on the primals, instead of a derivative of zeros
-
     # differs from torch: what is computed inside `no_grad` is a constant for tangents too, as it is for gradients.
+
+    Arguments:
+        func: the function
+        primals: the arguments of `func`
+        tangents: the direction, a tensor for each primal
+        strict: whether it is an error if a result does not depend on the primals, instead of a derivative of zeros
+        has_aux: whether `func` returns (result, anything)
+
+    Example:
+        >>> turnout.func.jvp(lambda x: x * x, (turnout.tensor(3.0),), (turnout.tensor(1.0),))
+        (tensor(9.), tensor(6.))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise errors.GradientError(errors.transforms.not_tuples("jvp"))
@@ -64,7 +83,17 @@ def jvp(
 
 
 def linearize(func: Function, *primals: Any) -> Any:
-    """(func(*primals), the linear function of tangents that `jvp` would compute); `func` runs once."""
+    """(func(*primals), the linear function of tangents that `jvp` would compute); `func` runs once.
+
+    Arguments:
+        func: the function
+        primals: the arguments of `func`
+
+    Example:
+        >>> value, linear = turnout.func.linearize(lambda x: x * x, turnout.tensor(3.0))
+        >>> linear(turnout.tensor(1.0))
+        tensor(6.)
+    """
     run = Linearized("linearize", func, primals, False)
     pushed = Pushed(run)
 
