@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from turnout.errors import DimError
@@ -12,6 +13,9 @@ from turnout_arrays.numbers import store
 from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
+
+# Indices that are computed at a time: half a megabyte, which a cache holds until they are used.
+_BLOCK = 1 << 16
 
 
 def kernels(xp: Any) -> Table:
@@ -26,6 +30,26 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
         grid.append(xp.arange(length).reshape((1,) * i + (length,) + (1,) * (len(shape) - i - 1)))
     grid[dim] = index
     return tuple(grid)
+
+
+def flat_places(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> Iterator[tuple[slice, Any]]:
+    """(part of dim 0 of `index`, its elements' places in the flat memory of a row-major array of `shape`), part by part.
+
+    The indices are along `dim` and in range. One index per element costs a third of the time of an index tuple.
+    """
+    dim %= len(shape)
+    step, steps = 1, [0] * len(shape)
+    for i in range(len(shape) - 1, -1, -1):
+        steps[i] = step
+        step *= shape[i]
+    lengths = [1 if i == dim else n for i, n in enumerate(index.shape)]
+    base: Any = xp.zeros((1,) * len(shape), xp.int64)
+    for i, length in enumerate(lengths):
+        base = base + (xp.arange(length) * steps[i]).reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1))
+    rows = max(1, _BLOCK * index.shape[0] // max(index.size, 1))
+    for first in range(0, index.shape[0], rows):
+        part = slice(first, first + rows)
+        yield part, xp.multiply(index[part], steps[dim], dtype=xp.int64) + (base if dim == 0 else base[part])
 
 
 def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -67,7 +91,12 @@ def selecting(xp: Any) -> Table:
             in_range(xp, "gather", index, self.size)
             return store(xp, out, self.reshape(-1)[index])
         in_range(xp, "gather", index, self.shape[dim])
-        return store(xp, out, self[along(xp, index.shape, dim, index)])
+        if not self.flags.c_contiguous or not out.flags.c_contiguous:
+            return store(xp, out, self[along(xp, index.shape, dim, index)])
+        flat = self.reshape(-1)
+        for part, places in flat_places(xp, self.shape, dim, index):
+            xp.take(flat, places, out=out[part], mode="clip")  # the default mode would go through a buffer
+        return out
 
     def nonzero(self: Any) -> Any:
         return xp.argwhere(self)

@@ -255,6 +255,10 @@ def powers(xp: Any) -> Table:
     def power_number(self: Any, exponent: Any, out: Any = None) -> Any:
         if exponent == 2:
             return xp.square(self, out)
+        if exponent in (-2, -1, 3) and self.shape and self.dtype.kind in "fc" and self.dtype.itemsize > 2:
+            # As in PyTorch; a power of array modules calls the C library for each element.
+            value = xp.multiply(self, self) if exponent != -1 else self
+            return xp.multiply(value, self, out) if exponent == 3 else xp.true_divide(1, value, out)
         return power(self, exponent, out)
 
     def float_power(self: Any, exponent: Any, out: Any) -> Any:
@@ -309,11 +313,15 @@ def selection(xp: Any) -> Table:
     def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         if min is None and max is None:
             raise ValueError("no bound")  # the shape function says it as an error of the operator
+        low, high = (None if b is None else bound(b, self.dtype) for b in (min, max))
+        floating = self.dtype.kind == "f" and out is not None and out.dtype == self.dtype
+        if floating and not any(b is None or hasattr(b, "dtype") for b in (low, high)):
+            return xp.clip(self, low, high, out)  # a third of the time of two ufuncs
         value = self
         if min is not None:
-            value = xp.maximum(value, bound(min, self.dtype))
+            value = xp.maximum(value, low)
         if max is not None:
-            value = xp.minimum(value, bound(max, self.dtype))
+            value = xp.minimum(value, high)
         return store(xp, out, value)
 
     def limited(ufunc: Any) -> Any:
