@@ -16,6 +16,8 @@ Table = dict[str, Any]
 
 # Indices that are computed at a time: half a megabyte, which a cache holds until they are used.
 _BLOCK = 1 << 16
+# Rows of a triangle at a time: outside the square with their diagonals they are copied or zero.
+_ROWS = 64
 
 
 def kernels(xp: Any) -> Table:
@@ -122,11 +124,31 @@ def shaping(xp: Any) -> Table:
     def flip(self: Any, dims: Any, out: Any) -> Any:
         return store(xp, out, xp.flip(self, tuple(dims)) if len(dims) and self.shape else self)
 
+    def bands(self: Any, diagonal: int) -> Iterator[tuple[Any, Any, Any, int]]:
+        """For some rows at a time: (the part left of all their diagonals, the part with them, the part right, the diagonal there)."""
+        rows, columns = self.shape[-2:]
+        for first in range(0, rows, _ROWS):
+            last = min(first + _ROWS, rows)
+            start, stop = (min(max(n + diagonal, 0), columns) for n in (first, last))
+            left, middle, right = slice(0, start), slice(start, stop), slice(stop, columns)
+            yield (
+                *[(..., slice(first, last), part) for part in (left, middle, right)],
+                first + diagonal - start,
+            )
+
     def tril(self: Any, diagonal: int, out: Any) -> Any:
-        return store(xp, out, xp.tril(self, diagonal))
+        for left, middle, right, at in bands(self, diagonal):
+            out[left] = self[left]
+            out[middle] = xp.tril(self[middle], at)
+            out[right] = 0
+        return out
 
     def triu(self: Any, diagonal: int, out: Any) -> Any:
-        return store(xp, out, xp.triu(self, diagonal))
+        for left, middle, right, at in bands(self, diagonal):
+            out[left] = 0
+            out[middle] = xp.triu(self[middle], at)
+            out[right] = self[right]
+        return out
 
     # fmt: off
     return {
