@@ -84,7 +84,10 @@ def selecting(xp: Any) -> Table:
         if not self.shape:
             return store(xp, out, self.reshape(out.shape))
         in_range(xp, "index_select", index, self.shape[dim])
-        return store(xp, out, xp.take(self, xp.reshape(index, (-1,)), dim))
+        index = xp.reshape(index, (-1,))
+        if out.flags.c_contiguous and self.size and out is not self:
+            return xp.take(self, index, dim, out=out, mode="clip")  # the default mode would go through a buffer
+        return store(xp, out, xp.take(self, index, dim))
 
     def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
         if not index.size:
