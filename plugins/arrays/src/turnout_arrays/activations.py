@@ -37,12 +37,14 @@ def kernels(xp: Any) -> Table:
             return xp.maximum(self, xp.zeros(self.shape, self.dtype), out=out)
         return xp.maximum(self, 0, out=out)
 
-    def erf(self: Any, out: Any = None) -> Any:
-        return store(xp, out, erf_function(self), self.dtype)
+    def erf(self: Any, out: Any) -> Any:
+        return store(xp, out, erf_function(widen(xp, self)))
 
     def silu(self: Any, out: Any) -> Any:
         x = widen(xp, self)
-        return store(xp, out, x / (1 + xp.exp(-x)))
+        value = xp.exp(-x)
+        value += 1
+        return store(xp, out, x / value)
 
     def mish(self: Any, out: Any) -> Any:
         x = widen(xp, self)
@@ -63,19 +65,46 @@ def kernels(xp: Any) -> Table:
 
     def gelu(self: Any, approximate: str, out: Any) -> Any:
         x = widen(xp, self)
-        if approximate == "tanh":
-            inner = _TANH_SCALE * (x + _TANH_CUBE * x * x * x)
-            return store(xp, out, 0.5 * x * (1 + xp.tanh(inner)))
-        return store(xp, out, 0.5 * x * (1 + erf_function(x * _SQRT_HALF)))
+        value = xp.tanh(tanh_argument(x, x * x)) if approximate == "tanh" else erf_function(x * _SQRT_HALF)
+        value += 1
+        value *= 0.5
+        value *= x
+        return store(xp, out, value)
+
+    def tanh_argument(x: Any, square: Any) -> Any:
+        value = square * (_TANH_SCALE * _TANH_CUBE)
+        value += _TANH_SCALE
+        value *= x
+        return value
 
     def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
         x, grad = widen(xp, self), widen(xp, grad_output)
         if approximate == "tanh":
-            tanh = xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x))
-            slope = _TANH_SCALE * (1 + 3 * _TANH_CUBE * x * x)
-            return store(xp, out, grad * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * slope))
-        density = xp.exp(-0.5 * x * x) * _DENSITY
-        return store(xp, out, grad * (0.5 * (1 + erf_function(x * _SQRT_HALF)) + x * density))
+            square = x * x
+            tanh = xp.tanh(tanh_argument(x, square))
+            # ((1 + t) + x (1 - t) (1 + t) d) / 2, with d the derivative of the argument; x comes last, because it may be large.
+            value = square
+            value *= 3 * _TANH_SCALE * _TANH_CUBE
+            value += _TANH_SCALE
+            value *= 1 - tanh
+            tanh += 1
+            value *= tanh
+            value *= x
+            value += tanh
+            value *= 0.5
+            value *= grad
+            return store(xp, out, value)
+        density = x * x
+        density *= -0.5
+        density = xp.exp(density)
+        density *= _DENSITY
+        density *= x
+        value = erf_function(x * _SQRT_HALF)
+        value += 1
+        value *= 0.5
+        value += density
+        value *= grad
+        return store(xp, out, value)
 
     def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
         bits = words.get(grad_output.dtype.itemsize)
@@ -131,10 +160,12 @@ def piecewise(xp: Any) -> Table:
 
     def hardswish(self: Any, out: Any) -> Any:
         x = widen(xp, self)
-        return store(xp, out, x * _gate(x) / 6)
+        value = _gate(x)
+        value *= x
+        return store(xp, out, value / 6)
 
     def _gate(x: Any) -> Any:
-        return xp.minimum(xp.maximum(x + 3, 0), 6)
+        return xp.clip(x + 3, 0, 6)
 
     def hardshrink(self: Any, lambd: Any, out: Any) -> Any:
         limit = number_as(xp, lambd, self.dtype)

@@ -18,6 +18,8 @@ Ints = tuple[int, ...]
 
 # Elements of one block of columns: 1 MB of float32. Between 1 << 17 and 1 << 20 the time hardly changes.
 BLOCK = 1 << 18
+# Elements of the planes that are convolved one channel at a time: three such arrays fit in the second-level cache.
+_PLANES = 1 << 16
 
 
 def kernels(xp: Any) -> Table:
@@ -63,8 +65,11 @@ def convolution(xp: Any) -> Any:
     """The kernel for an array module."""
 
     def forward(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+        over(padded(xp, x, padding, padding), weight, made, stride, dilation, groups)
+
+    def over(x: Any, weight: Any, made: Any, stride: Ints, dilation: Ints, groups: int) -> None:
+        """The convolution of a padded image."""
         ndim = x.ndim - 2
-        x = padded(xp, x, padding, padding)
         kernel, counts = weight.shape[2:], made.shape[2:]
         n, c = x.shape[:2]
         if c == groups and weight.shape[0] == groups:
@@ -93,19 +98,51 @@ def convolution(xp: Any) -> Any:
                 xp.matmul(rows, columns, out=target[image, :, :, first * line : last * line])
 
     def depthwise(x: Any, weight: Any, made: Any, stride: Ints, dilation: Ints) -> None:
-        """One channel per group: a product and a sum for each kernel element."""
-        made.fill(0)
+        """One channel per group: a product and a sum for each kernel element, for all positions of the padded image in a row.
+
+        In flat memory the elements under one kernel element are those under the first one, shifted. The sums between two lines
+        and those that a stride leaves out are computed, too, and not used.
+        """
+        lengths = x.shape[2:]
+        steps = [prod(lengths[i + 1 :]) for i in range(len(lengths))]
+        counts = [(n - 1) * s + 1 for n, s in zip(made.shape[2:], stride, strict=True)]
+        extent = sum((n - 1) * s for n, s in zip(counts, steps, strict=True)) + 1
         scale = weight.reshape(weight.shape[0], -1)
-        last = (1,) * (x.ndim - 2)
-        for image in range(x.shape[0]):
-            for at, offset in enumerate(product(*map(range, weight.shape[2:]))):
-                part = x[image][places(offset, made.shape[2:], stride, dilation)]
-                made[image] += part * scale[:, at].reshape(-1, *last)
+        x = xp.ascontiguousarray(x).reshape(*x.shape[:2], -1)
+        offsets = [
+            sum(o * d * s for o, d, s in zip(offset, dilation, steps, strict=True))
+            for offset in product(*map(range, weight.shape[2:]))
+        ]
+        used = (slice(None), *[slice(0, n, s) for n, s in zip(counts, stride, strict=True)])
+        channels = max(1, _PLANES // extent)
+        total = xp.zeros((min(channels, x.shape[1]), counts[0] * steps[0]), x.dtype)
+        for image, first in product(range(x.shape[0]), range(0, x.shape[1], channels)):
+            part = slice(first, first + channels)
+            planes, factors = x[image, part], scale[part]
+            sums = total[: planes.shape[0]]
+            for at, offset in enumerate(offsets):
+                shifted = planes[:, offset : offset + extent]
+                if at:
+                    sums[:, :extent] += shifted * factors[:, at : at + 1]
+                else:
+                    xp.multiply(shifted, factors[:, :1], sums[:, :extent])
+            made[image, part] = sums.reshape(-1, counts[0], *lengths[1:])[used]
 
     def transposed(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
         """The adjoint: every input element adds its multiple of the kernel to the output."""
         n, c = x.shape[:2]
         kernel, counts = weight.shape[2:], x.shape[2:]
+        before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
+        after = [
+            o + d * (k - 1) - m - b for o, d, k, m, b in zip(made.shape[2:], dilation, kernel, counts, before, strict=True)
+        ]
+        if all(s == 1 for s in stride) and min(before) >= 0 and min(after) >= 0:
+            # A convolution with the kernel turned around.
+            turned = weight[(..., *(slice(None, None, -1),) * len(kernel))]
+            turned = xp.swapaxes(turned.reshape(groups, c // groups, -1, *kernel), 1, 2)
+            turned = turned.reshape(made.shape[1], c // groups, *kernel)
+            over(padded(xp, x, before, after), turned, made, stride, dilation, groups)
+            return
         reach = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
         room = [max(r, p + o) for r, p, o in zip(reach, padding, made.shape[2:], strict=True)]
         rows = xp.swapaxes(weight.reshape(groups, c // groups, -1), 1, 2)

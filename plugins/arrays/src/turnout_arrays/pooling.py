@@ -62,6 +62,22 @@ def _flat_index(xp: Any, coordinates: list[Any], lengths: Ints) -> Any:
 def max_pool(xp: Any, ndim: int) -> Any:
     """The kernel for an array module and a number of dims."""
 
+    def largest(x: Any, offsets: Any, counts: Ints, steps: Ints, gaps: Ints, best: Any, which: Any) -> None:
+        """The largest element of each window, and the number of the first offset at which it is.
+
+        Numbers of one byte are quick to select: the largest of (length - number) where the element is the largest one.
+        """
+        parts = [x[places(offset, counts, steps, gaps)] for offset in offsets]
+        best[...] = parts[0]
+        for part in parts[1:]:
+            xp.maximum(best, part, out=best)
+        which.fill(0)
+        for number, part in enumerate(parts):
+            same = xp.equal(part, best).view(xp.uint8)
+            same *= len(parts) - number
+            xp.maximum(which, same, out=which)
+        xp.subtract(len(parts), which, which)
+
     def kernel(
         self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, out: Any, indices: Any
     ) -> None:
@@ -73,6 +89,17 @@ def max_pool(xp: Any, ndim: int) -> Any:
         lowest = -xp.inf if floating else xp.iinfo(x.dtype).min
         x = padded(xp, x, pads, _behind(lengths, size, counts, steps, pads, gaps), lowest)
         starts = [xp.arange(n) * s - p for n, s, p in zip(counts, steps, pads, strict=True)]
+        if out.size and prod(size) < 255:
+            best = xp.empty(out.shape, x.dtype)
+            which = xp.empty(out.shape, xp.uint8)
+            for image in range(out.shape[0]):
+                largest(x[image], list(product(*map(range, size))), counts, steps, gaps, best[image], which[image])
+            if bool(xp.all(best > lowest)):
+                store(xp, out, best)
+                corners = _flat_index(xp, starts, lengths)
+                within = _flat_index(xp, [xp.arange(k) * d for k, d in zip(size, gaps, strict=True)], lengths)
+                store(xp, indices, xp.take(within.reshape(-1), which) + corners)
+                return
         # If no element exceeds the lowest value, the first index inside the image is the result.
         first = [s + d * ((-s + d - 1) // d * (s < 0)) for s, d in zip(starts, gaps, strict=True)]
         best = xp.empty(out.shape, x.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays.indexing import Table, along, in_range, tuple_of
+from turnout_arrays.indexing import Table, along, flat_places, in_range, tuple_of
 from turnout_arrays.numbers import number_as, store, widen
 from turnout_aten.kernels.wrapping import Row
 
@@ -84,7 +84,16 @@ def kernels(xp: Any) -> Table:
         target, places = start("scatter_add", self, dim, index, out)
         if not index.size:
             return out
-        added_at(target, places, part(src, index))
+        room, source = widen(xp, target), widen(xp, part(src, index))
+        if not room.flags.c_contiguous or not index.shape:
+            xp.add.at(room, places, source)
+        else:
+            # Two one-dimensional arrays: array modules are several times faster than with a tuple of indices.
+            flat = room.reshape(-1)
+            for rows, at in flat_places(xp, room.shape, dim, index):
+                xp.add.at(flat, at.reshape(-1), source[rows].reshape(-1))
+        if room is not target:
+            store(xp, target, room)
         return out
 
     def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:

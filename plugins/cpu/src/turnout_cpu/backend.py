@@ -8,6 +8,21 @@ import ml_dtypes
 import numpy as np
 
 from turnout_arrays import ArrayBackend
+from turnout_cpu.pool import LARGE
+
+
+# Bytes of a cache line.
+_LINE = 64
+
+
+def _across(source: Any) -> bool:
+    """Whether the last dim, a long one, goes across the rows of memory, as in a transposed matrix."""
+    return bool(
+        source.ndim > 1
+        and source.shape[-1] >= 256
+        and source.strides[-1] >= 4 * _LINE
+        and source.strides[-2] == source.itemsize
+    )
 
 
 class CPUBackend(ArrayBackend):
@@ -19,6 +34,15 @@ class CPUBackend(ArrayBackend):
 
     def __init__(self) -> None:
         super().__init__(np, ml_dtypes.bfloat16)
+
+    def copy(self, target: Any, source: Any) -> None:
+        if source.size > LARGE and source.shape == target.shape and source.dtype == target.dtype and _across(source):
+            # Some columns at a time: what is written fills whole lines of the cache. In one piece it takes six times as long.
+            step = max(1, _LINE // source.itemsize)
+            for first in range(0, source.shape[-1], step):
+                target[..., first : first + step] = source[..., first : first + step]
+            return
+        super().copy(target, source)
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         made = np.empty(shape, array.dtype)

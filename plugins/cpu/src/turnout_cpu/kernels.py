@@ -9,13 +9,14 @@ import numpy as np
 import turnout_arrays
 from turnout_arrays.numbers import with_numbers
 from turnout_aten.kernels.wrapping import ALWAYS, SAME, Row
-from turnout_cpu import lapack, rows, special
+from turnout_cpu import blocks, lapack, rows, scattering, special
 from turnout_cpu.pool import LARGE, Pool
 
 
 def kernels(pool: Pool) -> dict[str, Any]:
     """Operator -> kernel."""
     shared = turnout_arrays.kernels(np) | lapack.kernels() | special.kernels()
+    shared |= blocks.kernels(pool, shared) | scattering.kernels(shared)
     # fmt: off
     return shared | rows.kernels(pool, shared) | {
         "add.out":  scaled(pool, np.add, shared["add.out"].fn),

@@ -21,10 +21,12 @@ from turnout_cpu.sorting import sort
 
 # Elements of a block: half a megabyte of float32, so that what a kernel makes of it stays in the cache of one core.
 BLOCK = 1 << 17
+# Elements of one dot product.
+RUN = 1 << 15
 
 
 def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs: int = 1) -> Row:
-    """A row `kernel(self, ..., outputs)` that is cut along dims which it does not reduce.
+    """A row `kernel(self, ..., outputs)` that is cut along dims which it does not reduce, with all arguments of the shape of `self`.
 
     `dim` and `keepdim` are the places of those arguments after `self`; a dim is an int, several, or None or none for all.
     keepdim=None: the outputs have all dims anyway. A single output is made here where it has the dtype of `self`.
@@ -46,7 +48,9 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
         if at is None or (at and keepdim is None):
             return whole(self, *args)
         if not outs or outs[0] is None:
-            if self.dtype.kind not in "fc" or any(isinstance(a, DType) for a in given):
+            if any(isinstance(a, DType) for a in given):
+                raise NotImplementedError("a conversion needs an output")
+            if self.dtype.kind not in "fc":
                 return whole(self, *given)
             shape = [
                 1 if i in reduced and keepdim is not None else n
@@ -59,7 +63,8 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
         def piece(start: int, stop: int) -> None:
             left = (slice(None),) * at + (slice(start, stop),)
             right = (slice(None),) * place + (slice(start, stop),)
-            whole(self[left], *given, *[out[right] for out in outs])
+            parts = [a[left] if getattr(a, "shape", ()) == self.shape else a for a in given]
+            whole(self[left], *parts, *[out[right] for out in outs])
 
         spread(pool, self, at, piece)
         return outs[0] if outputs == 1 else None
@@ -107,6 +112,24 @@ def sum_rows(row: Row) -> Row:
     return Row(sum_dims, row.allocates, refuses=row.refuses)
 
 
+def two_norm(row: Row) -> Row:
+    """The root of the sum of all squares by dot products of runs of memory, which are added up in float64.
+
+    A dot product adds in 32 or more separate sums, so that a run is short enough not to lose digits.
+    """
+    whole = row.fn
+
+    def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+        if ord == 2 and out.size == 1 and self.size > BLOCK and self.dtype.char in "fd" and self.flags.c_contiguous:
+            flat = self.reshape(-1)
+            runs = (flat[start : start + RUN] for start in range(0, flat.size, RUN))
+            out.fill(np.sqrt(np.add.reduce([float(np.dot(run, run)) for run in runs])))
+            return out
+        return whole(self, ord, dim, keepdim, dtype, out)
+
+    return Row(vector_norm, row.allocates, refuses=row.refuses)
+
+
 def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
     """A row `kernel(self, ..., out)` that reduces all elements by a ufunc."""
     whole = row.fn
@@ -147,9 +170,11 @@ def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
         **{name: cut(pool, shared[name], keepdim=None) for name in keeping},
         "var.correction_out":    cut(pool, shared["var.correction_out"], keepdim=2),
         "std.correction_out":    cut(pool, shared["std.correction_out"], keepdim=2),
-        "linalg_vector_norm.out": cut(pool, shared["linalg_vector_norm.out"], dim=1, keepdim=2),
+        "linalg_vector_norm.out": cut(pool, two_norm(shared["linalg_vector_norm.out"]), dim=1, keepdim=2),
         "max.dim_max":           cut(pool, shared["max.dim_max"], outputs=2),
         "min.dim_min":           cut(pool, shared["min.dim_min"], outputs=2),
+        "_softmax_backward_data.out":     cut(pool, shared["_softmax_backward_data.out"], dim=1, keepdim=None),
+        "_log_softmax_backward_data.out": cut(pool, shared["_log_softmax_backward_data.out"], dim=1, keepdim=None),
         "cummax.out":            cut(pool, shared["cummax.out"], keepdim=None, outputs=2),
         "cummin.out":            cut(pool, shared["cummin.out"], keepdim=None, outputs=2),
         "median.dim_values":     cut(pool, shared["median.dim_values"], outputs=2),

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 # Maximum elements of the windows of one block of images; limits the memory of a weight's gradient.
 _BLOCK = 1 << 24
+# From this many positions on, the weight's gradient is made image by image.
+_LONG = 64
+# Elements of the copied windows of some images.
+_COLUMNS = 1 << 20
 
 
 def _convolved(
@@ -193,9 +197,11 @@ def _weight_grad(
         # More windows than positions may fit; the surplus at the end is dropped.
         large = aten.slice__Tensor(large, dim, 0, (m - 1) * s + d * (k - 1) + 1, 1)
         large = aten.slice__Tensor(aten.unfold(large, dim, d * (k - 1) + 1, s), -1, 0, d * (k - 1) + 1, d)
+    depth = channels * prod(kernel)
+    if area >= _LONG and n:
+        return aten.reshape(_by_image(small, large, groups, depth), (groups * rows, channels, *kernel))
     # [N, C, *P, *K] -> [N, groups, area, C * K]
     order = (0, *range(2, 2 + ndim), 1, *range(2 + ndim, 2 + 2 * ndim))
-    depth = channels * prod(kernel)
     step = max(1, _BLOCK // max(groups * depth * area, 1))
     total: Tensor | None = None
     for first in range(0, max(n, 1), step):
@@ -210,6 +216,28 @@ def _weight_grad(
     assert total is not None
     grad: Tensor = aten.reshape(total, (groups * rows, channels, *kernel))
     return grad
+
+
+def _by_image(small: Tensor, large: Tensor, groups: int, depth: int) -> Tensor:
+    """The sum over images of small [N, O, *P] times windows [N, C, *P, *K], a product for each image and group.
+
+    The positions come last, so that the windows are copied line by line, not kernel by kernel.
+    """
+    ndim = small.ndim - 2
+    n, area = small.shape[0], prod(small.shape[2:])
+    step = max(1, _COLUMNS // max(groups * depth * area, 1))
+    windows = aten.permute(large, (0, 1, *range(2 + ndim, 2 + 2 * ndim), *range(2, 2 + ndim)))
+    total: Tensor | None = None
+    for first in range(0, n, step):
+        here = min(step, n - first)
+        right = aten.reshape(aten.slice__Tensor(windows, 0, first, first + here, 1), (here * groups, depth, area))
+        rows = small.shape[1] // groups
+        left = aten.reshape(aten.slice__Tensor(small, 0, first, first + here, 1), (here * groups, rows, area))
+        products = aten.bmm(left, aten.transpose__int(right, 1, 2))
+        made = aten.sum__dim_IntList(aten.reshape(products, (here, groups * rows * depth)), (0,))
+        total = made if total is None else aten.add__Tensor(total, made)
+    assert total is not None
+    return total
 
 
 def _by_group(windows: Tensor, ndim: int, groups: int) -> Tensor:

@@ -219,10 +219,13 @@ def _moved(running: Tensor | None, value: Tensor, momentum: float) -> Tensor | N
 
 
 def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """(x - mean) * factor * weight + bias, per channel."""
+    """(x - mean) * factor * weight + bias, per channel, as x * scale + shift: twice over the elements instead of three times."""
     scale = factor if weight is None else aten.mul__Tensor(factor, _in(weight, x.dtype))
-    made: Tensor = aten.mul__Tensor(aten.sub__Tensor(x, _per_channel(mean, x.ndim)), _per_channel(scale, x.ndim))
-    return made if bias is None else aten.add__Tensor(made, _per_channel(_in(bias, x.dtype), x.ndim))
+    shift = aten.neg(aten.mul__Tensor(mean, scale))
+    if bias is not None:
+        shift = aten.add__Tensor(shift, _in(bias, x.dtype))
+    made: Tensor = aten.add__Tensor(aten.mul__Tensor(x, _per_channel(scale, x.ndim)), _per_channel(shift, x.ndim))
+    return made
 
 
 def native_batch_norm_no_stats(

@@ -1,0 +1,80 @@
+"""Element-wise kernels that take several steps, on large arrays: shared among threads, and cut into blocks that fit a cache.
+
+A kernel of ten steps goes over memory ten times, which is where its time goes. On a block, the arrays that it makes in between stay
+in the cache of one core, and only its arguments and its result pass through memory (silu of 4 million floats: 7 ms of 18). The
+kernel itself does not change: it is called once for each block.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from turnout_aten.kernels.wrapping import Row
+from turnout_cpu.pool import LARGE, Pool
+
+# Elements of a block: 128 KB of float32, so that five such arrays fit in the second-level cache.
+BLOCK = 1 << 15
+# Up to this many elements, the calls would cost more than the cache saves.
+SMALL = 4 * BLOCK
+
+
+def several_steps(row: Any) -> bool:
+    """Whether a row is an element-wise kernel of more than one ufunc."""
+    return isinstance(row, Row) and row.pointwise and row.simple is None and hasattr(row.fn, "__code__")
+
+
+def blocked(pool: Pool, row: Row) -> Row:
+    """The row, called block by block where its arrays are large, of one shape, and contiguous."""
+    whole = row.fn
+    count = whole.__code__.co_argcount
+
+    def kernel(*args: Any) -> Any:
+        first = next((a for a in args if getattr(a, "shape", ())), None)
+        if first is None or first.size <= SMALL:
+            return whole(*args)
+        shape, arrays = first.shape, []
+        for at, value in enumerate(args):
+            if getattr(value, "shape", ()):
+                if value.shape != shape or not value.flags.c_contiguous:
+                    return whole(*args)
+                arrays.append(at)
+        out = None
+        if len(args) < count or args[-1] is None:
+            given = args[: count - 1]
+            if not row.allocates or len(given) < count - 1:
+                return whole(*args)
+            probe = whole(*[a.reshape(-1)[:1] if at in arrays else a for at, a in enumerate(given)])
+            out = np.empty(shape, probe.dtype)
+            args = (*given, out)
+            arrays.append(count - 1)
+        flat = [a.reshape(-1) if at in arrays else a for at, a in enumerate(args)]
+        size = first.size
+        threads = pool.count() if size > LARGE else 1
+        share = -(-size // threads)
+
+        def work(start: int) -> None:
+            stop = min(start + share, size)
+            for at in range(start, stop, BLOCK):
+                part = slice(at, min(at + BLOCK, stop))
+                whole(*[a[part] if i in arrays else a for i, a in enumerate(flat)])
+
+        starts = range(0, size, share)
+        if len(starts) < 2 or not pool.run([partial(work, start) for start in starts]):
+            for start in starts:
+                work(start)
+        return out if out is not None else args[-1]
+
+    kernel.__name__ = kernel.__qualname__ = whole.__name__
+    simple, limit = (whole, SMALL) if row.allocates else (None, 0)
+    return Row(
+        kernel, row.allocates, pointwise=True, simple=simple, limit=limit, bools=row.bools, refuses=row.refuses,
+        ranks=row.ranks,
+    )  # fmt: skip
+
+
+def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
+    """The rows of the shared library that take several steps, by operator."""
+    return {name: blocked(pool, row) for name, row in shared.items() if several_steps(row)}
