@@ -565,7 +565,8 @@ def test_a_device_that_is_not_there_is_a_device_error_and_one_that_cannot_be_a_d
 # ---- one path, several writers and readers
 
 WRITER = """
-import sys, threading
+import sys
+from concurrent.futures import ThreadPoolExecutor
 import turnout
 
 path, count, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -574,9 +575,9 @@ def work(number):
     for mark in range(first + number * count, first + (number + 1) * count):
         turnout.save({"mark": mark, "x": turnout.full((257,), mark)}, path)
 
-threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-[t.start() for t in threads]
-[t.join() for t in threads]
+with ThreadPoolExecutor(4) as threads:
+    for done in [threads.submit(work, number) for number in range(4)]:
+        done.result()
 """
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 import turnout
+from operator_cases import CASES, build
 from turnout import graphs, library
+from turnout.registry import find_operator
 from turnout.state import DISPATCH
 
 
@@ -560,3 +563,21 @@ def test_a_functionality_beside_the_tracer_hides_nothing_from_it(anchor):
     assert "softmax" in seen
     x = numbers(3, seed=5, grad=True)
     assert values(graph(x)) == values(f(x))
+
+
+def test_the_graphs_of_operator_cases_come_back_from_a_file(tmp_path):
+    count = 0
+    for case in CASES[::4]:
+        op, dtype = find_operator(f"aten::{case.op}"), case.dtypes[0]
+        sample = next(iter(case.samples))
+        args, kwargs = (
+            build(each, dtype, lambda data, name: turnout.tensor(data, dtype=turnout.dtypes.dtype_named(name)))
+            for each in (list(sample.args), sample.kwargs)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = turnout.trace(lambda args, kwargs, op=op: op(*args, **kwargs))(args, kwargs)
+        graph.save(tmp_path / "graph")
+        assert str(graphs.load(tmp_path / "graph")) == str(graph), case
+        count += 1
+    assert count > 150
