@@ -4,8 +4,10 @@ A file documents one family:
 
     arguments:              descriptions that hold for the family's arguments of these names
       dim: the dimension to reduce
-    raises:                 errors of the family's operators
-      DimError: '`dim` is out of range'
+    raises:                 errors of the family's operators: of all, of those with certain arguments, or of several tensors
+      DTypeError: the reduction is not defined for the dtype
+      DimError: {for: [dim], when: '`dim` is out of range'}
+      ShapeError: {for: several tensors, when: the shapes do not broadcast}
     operators:
       amax:
         does: The largest elements along `dim`.
@@ -23,7 +25,7 @@ of `add` says what it does. An entry for it holds what differs, such as an examp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,10 +52,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What holds for all operators of one file, unless an entry says otherwise."""
+    """What holds for the operators of one file, unless an entry says otherwise."""
 
     arguments: Mapping[str, str]
-    raises: Mapping[str, str]
+    raises: Mapping[str, str | Mapping[str, Any]]
+
+    def raised(self, operator: str, arguments: Set[str], tensors: int) -> Iterator[tuple[str, str]]:
+        """The errors of an operator that has these arguments, among them so many tensors."""
+        for error, when in self.raises.items():
+            if isinstance(when, str):
+                yield error, when
+                continue
+            several = when["for"] == "several tensors"
+            if tensors > 1 if several else {operator, *arguments} & set(when["for"]):
+                yield error, when["when"]
 
 
 class Documentation:
@@ -82,13 +94,13 @@ class Documentation:
                     return described[name]
         return self.shared.get(name, "")
 
-    def raises(self, operator: str) -> Mapping[str, str]:
-        """Error class -> when an operator raises it."""
+    def raises(self, operator: str, arguments: Set[str], tensors: int) -> Mapping[str, str]:
+        """Error class -> when an operator raises it that has these arguments, among them so many tensors."""
         for each in self._entries(operator):
             if each.raises:
                 return each.raises
         entry = self.find(operator)
-        return {} if entry is None else self.families[entry.family].raises
+        return {} if entry is None else dict(self.families[entry.family].raised(entry.name, arguments, tensors))
 
     def _entries(self, operator: str) -> Iterator[Entry]:
         """The entries that describe an operator, nearest first."""

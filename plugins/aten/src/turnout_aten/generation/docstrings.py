@@ -67,10 +67,13 @@ class Docstrings:
             described.append(_filled(words, "    ", "        "))
         if described:
             parts.append("\n".join(["Arguments:", *described]))
-        raised = dict(self._words.raises(packet.name))
-        if packet.name.endswith("_") and entry.name != packet.name:
-            raised["DTypeError"] = "; ".join(
-                filter(None, [raised.get("DTypeError"), "the dtype of the tensor cannot hold the result"])
+        raised = dict(self._words.raises(packet.name, *_operands(packet)))
+        target = (
+            "`input`" if packet.name.endswith("_") and entry.name != packet.name else "`out`" if packet.outs else ""
+        )
+        if target and not (method and target == "`out`"):
+            raised["DTypeError"] = ", or ".join(
+                filter(None, [raised.get("DTypeError"), f"{target} cannot hold the result"])
             )
         if raised:
             parts.append(
@@ -92,6 +95,7 @@ class Docstrings:
         if entry is not None and entry.name != packet.name:
             base = packet.name[:-1]
             path = f"turnout.Tensor.{base}" if method else self._paths.get(base, base)
+            does = does.replace("A copy of `input`", "`input`", 1)
             return f"In-place version of `{path}`: writes the result into `input` and returns `input`. {does}"
         return does
 
@@ -146,6 +150,16 @@ def words_of(type: Type) -> str:
     return _WORDS.get(type.canonical, type.canonical)
 
 
+def _operands(packet: Packet) -> tuple[set[str], int]:
+    """The names of a packet's arguments, and how many tensors an overload takes at most; a list counts as several."""
+    names = {p.name for p in of_packet(packet, method=False)}
+    return names, max(sum(_tensors(a.type) for a in f.schema.arguments) for f in packet.bases)
+
+
+def _tensors(type: Type) -> int:
+    return 0 if "Tensor" not in type.canonical else 2 if isinstance(type, ListType) else 1
+
+
 def _type_words(packet: Packet, parameter: Parameter, *, method: bool) -> str:
     """The types that a parameter accepts in any overload."""
     if parameter.name == "out":
@@ -169,8 +183,7 @@ def _result_words(packet: Packet, schema: FunctionSchema) -> str:
         return f"({', '.join(fields)})"
     words = []
     for r in schema.returns:
-        is_list = isinstance(r.type, ListType)
-        words.append("tuple of Tensor" if is_list and "Tensor" in r.type.canonical else words_of(r.type))
+        words.append(words_of(r.type))
     return "None" if not words else words[0] if len(words) == 1 else f"({', '.join(words)})"
 
 
