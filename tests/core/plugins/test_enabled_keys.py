@@ -101,7 +101,15 @@ def calls(name="counter"):
 
 # ---- setting x origin x state
 
-ORIGINS = ("turnout.toml", "pyproject.toml", "the file that TURNOUT_CONFIG names", "the user's file", "environment", "set", "override")
+ORIGINS = (
+    "turnout.toml",
+    "pyproject.toml",
+    "the file that TURNOUT_CONFIG names",
+    "the user's file",
+    "environment",
+    "set",
+    "override",
+)
 TEXTS = {
     "keys.enable": '["Counter"]',
     "keys.disable": '["Counter"]',
@@ -196,7 +204,9 @@ def stack():
 
 @pytest.mark.filterwarnings("ignore::turnout.errors.PluginWarning")
 @pytest.mark.parametrize(("how", "origin"), list(itertools.product(STATES, ORIGINS)))
-def test_an_enabled_key_takes_part_or_is_an_error_that_names_the_setting(sell, registering, monkeypatch, stack, how, origin):
+def test_an_enabled_key_takes_part_or_is_an_error_that_names_the_setting(
+    sell, registering, monkeypatch, stack, how, origin
+):
     install(registering, monkeypatch, how, counter)
     if STATES[how] and origin == "override":
         with pytest.raises(TurnoutError) as caught:
@@ -235,7 +245,9 @@ def test_a_disabled_key_cannot_be_asked_for_in_any_state(sell, registering, monk
     ]
 
 
-@pytest.mark.parametrize(("how", "origin"), list(itertools.product([s for s in STATES if s != "disabled"], ORIGINS[:-1])))
+@pytest.mark.parametrize(
+    ("how", "origin"), list(itertools.product([s for s in STATES if s != "disabled"], ORIGINS[:-1]))
+)
 def test_a_disabled_plugin_is_silent_in_any_state(site, monkeypatch, stack, how, origin):
     install(site, monkeypatch, how, counter) if how != "active" else counter(site)
     where = assign(stack, monkeypatch, origin, "plugins.disable", TEXTS["plugins.disable"])
@@ -277,7 +289,10 @@ def test_the_default_device_is_used_or_is_an_error_that_names_the_setting(regist
     ("enable", "problem"),
     [
         (["Cuonter"], "keys.enable: there is no key 'Cuonter'; did you mean Counter?"),
-        (["AutogradTill"], "keys.enable: AutogradTill is one key of Autograd, which is enabled as a whole: write 'Autograd'"),
+        (
+            ["AutogradTill"],
+            "keys.enable: AutogradTill is one key of Autograd, which is enabled as a whole: write 'Autograd'",
+        ),
         (["AcmeTill"], "keys.enable: AcmeTill is one key of Acme, which is enabled as a whole: write 'Acme'"),
     ],
 )
@@ -295,7 +310,9 @@ def test_a_key_that_cannot_be_enabled_is_refused(sell, registering, enable, prob
     [("Counter", "Counter"), ("Autocast", "AutocastTill"), ("AutocastTill", "Autocast"), ("Autograd", "AutogradTill")],
 )
 @pytest.mark.parametrize("first", ["keys.enable", "keys.disable"])
-def test_one_key_that_is_enabled_and_disabled_is_an_error_with_both_lines(sell, registering, settings_file, enable, disable, first):
+def test_one_key_that_is_enabled_and_disabled_is_an_error_with_both_lines(
+    sell, registering, settings_file, enable, disable, first
+):
     counter(registering)
     plugins.reset_discovery()
     rows = [f'enable = ["{enable}"]', f'disable = ["{disable}"]']
@@ -312,7 +329,10 @@ def test_an_override_cannot_enable_what_the_process_disables(sell, registering):
     counter(registering)
     plugins.reset_discovery()
     config.set({"keys.disable": ["Counter"]})
-    with pytest.raises(ConfigError, match="'Counter', but keys.disable has 'Counter'"), config.override(keys__enable=["Counter"]):
+    with (
+        pytest.raises(ConfigError, match=r"'Counter', but keys\.disable has 'Counter'"),
+        config.override(keys__enable=["Counter"]),
+    ):
         pass
 
 
@@ -331,7 +351,9 @@ def test_a_key_that_takes_part_anyway_can_be_named(sell, key):
 def test_a_standard_key_that_nothing_provides_is_an_error(sell, monkeypatch):
     monkeypatch.setattr(providers, "data", dict)
     config.set({"keys.enable": ["Functionalize"]})
-    with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"):
+    with pytest.raises(
+        PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"
+    ):
         sell(Thing())
 
 
@@ -375,7 +397,9 @@ def test_a_change_reaches_threads_that_started_earlier_and_new_ones(counting):
     assert len(calls()) == 2
 
 
-@pytest.mark.parametrize("guard", [lambda: state.include("Tracer"), lambda: state.exclude("Autograd"), state.below_adinplaceorview])
+@pytest.mark.parametrize(
+    "guard", [lambda: state.include("Tracer"), lambda: state.exclude("Autograd"), state.below_adinplaceorview]
+)
 def test_a_change_reaches_blocks_that_were_entered_before(counting, guard):
     with guard(), Registrations("tracing") as library:
         library.fallthrough("Tracer")
@@ -508,5 +532,5 @@ def test_a_guard_of_a_key_that_nobody_knows_says_so(counting):
 
 def test_a_guard_of_a_disabled_key_names_the_setting(counting):
     config.set({"keys.disable": ["Counter"]})
-    with pytest.raises(DisabledError, match="Counter was asked for, but keys.disable switches it off"):
+    with pytest.raises(DisabledError, match=r"Counter was asked for, but keys\.disable switches it off"):
         state.include("Counter")

@@ -241,7 +241,9 @@ class _Checker:
             raise UnexpectedValueError(f"expected {setting.expected}, got {show(value)}")
         if setting.name.startswith("keys.") and value:
             keys = self._catalog().key_names()
-            known = {key for key, family in keys.items() if not family or family in _ALIASES} if setting.scoped else keys
+            known = (
+                {key for key, family in keys.items() if not family or family in _ALIASES} if setting.scoped else keys
+            )
             for key in value:
                 if key in keys and key not in known:
                     text = f"{key} is one key of {keys[key]}, which is enabled as a whole: write {keys[key]!r}"

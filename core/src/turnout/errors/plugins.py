@@ -49,7 +49,9 @@ def unknown_device(
     return DeviceError(report(head, *_there(known, broken)))
 
 
-def unknown(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
+def unknown(
+    asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
+) -> PluginError:
     """A plugin or functionality that nobody knows."""
     hint = near(name, [*known, *elsewhere])
     head = f"{asked}: no installed plugin provides it and no package is known to{hint}"

@@ -57,7 +57,9 @@ def _bits(manager: Manager, setting: Value) -> int:
 
 def require(manager: Manager, functionality: str, asked: str) -> None:
     """Activate the plugin of a functionality, unless core itself serves it."""
-    served = functionality in REGISTRY.fallbacks or any(r.included or r.prefix == "" for r in KEYS.rows_of(functionality))
+    served = functionality in REGISTRY.fallbacks or any(
+        r.included or r.prefix == "" for r in KEYS.rows_of(functionality)
+    )
     if ("functionality", functionality) not in ACTIVE and not served:
         manager.require("functionality", functionality, asked)
 

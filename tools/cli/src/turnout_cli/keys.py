@@ -36,7 +36,11 @@ def keys(ctx: click.Context, as_json: bool) -> None:
         print_json({"keys": rows, "problem": problem})
     else:
         cells = [(r["key"], r["state"], r["why"], r["provider"], r["plugin_state"]) for r in rows]
-        print_table(("key", "state", "why", "provided by", "plugin"), cells, styles={"on": "green", "off": "dim", "disabled": "yellow"})
+        print_table(
+            ("key", "state", "why", "provided by", "plugin"),
+            cells,
+            styles={"on": "green", "off": "dim", "disabled": "yellow"},
+        )
     if problem:
         if not as_json:
             note(problem)
@@ -91,7 +95,9 @@ def _provider(key: str, row: Functionality) -> tuple[str, str]:
     kind, name = ("backend", key) if row.prefix == "" else ("functionality", row.family)
     records = [r for r in plugins.all_plugins() if f"{kind}:{name}" in r.provides]
     if records:
-        return ", ".join(f"{r.name} ({r.distribution} {r.version})" for r in records), ", ".join(r.state for r in records)
+        return ", ".join(f"{r.name} ({r.distribution} {r.version})" for r in records), ", ".join(
+            r.state for r in records
+        )
     if name in REGISTRY.fallbacks:
         return f"core ({REGISTRY.fallbacks[name].origin})", ""
     package = plugins.provider_of(kind, name)

@@ -37,7 +37,8 @@ def argument_names(qualified_name: str, precomputed: Mapping[str, tuple[str, ...
     packet, _, overload = name.partition(".")
     found = standard().find(f"{packet}__{overload}" if overload else packet) if namespace == "aten" else None
     text = found.schema_text if found is not None else REGISTRY.find(qualified_name).schema_text
-    names, outputs, required = [], 0, 0
+    names: list[str] = []
+    outputs = required = 0
     keyword_only = False
     for part in _parts(str(text)):
         declared, equals, _ = part.partition("=")
@@ -110,7 +111,9 @@ def _taken(fn: Any) -> tuple[int, int | None, list[str]] | None:
     defaults = getattr(fn, "__defaults__", None) or ()
     given = getattr(fn, "__kwdefaults__", None) or {}
     keywords = [
-        name for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount] if name not in given
+        name
+        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        if name not in given
     ]
     return max(most - len(defaults), 0), None if code.co_flags & _VARIABLE else most, keywords
 

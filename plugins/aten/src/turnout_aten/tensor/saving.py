@@ -21,6 +21,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
 from turnout_aten.functions import return_types
+from turnout_aten.tensor.backend_keys import kept_keys
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
@@ -130,6 +131,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         copied = memo[("storage", key)] = Storage(target, CLOCK.epoch)  # type: ignore[index]
     made = _in_class(_at(copied.array, _place(tensor), tensor.device, copied), type(tensor))
     memo[id(tensor)] = made
+    made.keys = kept_keys(made.keys, tensor.keys)
     made.set_gmask(tensor.gmask & 1)
     if type(tensor) is not Tensor:
         _restore(made, copy.deepcopy(_state(tensor), memo))
