@@ -187,13 +187,15 @@ def activate_all() -> None:
     current_manager().activate_all()
 
 
-def __getattr__(name: str) -> Any:
-    module = {"hookimpl": "turnout.plugins.hooks", "PluginRecord": "turnout.plugins.records"}.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers would take every name for one of this module
 
-    return getattr(import_module(module), name)
+    def __getattr__(name: str) -> Any:
+        module = {"hookimpl": "turnout.plugins.hooks", "PluginRecord": "turnout.plugins.records"}.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(module), name)
 
 
 connect(sys.modules[__name__])
