@@ -51,7 +51,8 @@ Matrix = dict[str, dict[str, "Entry"]]
 def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
     """Print what serves each operator at each key.
 
-    PATTERN selects operators by name, such as '*_backward', or all overloads of one name, such as add. Exit code 1 if there is none.
+    PATTERN selects operators by name, such as '*_backward', or all overloads of one name, such as add. Exit code 1 if it
+    matches none.
     """
     from turnout.errors.layout import near
     from turnout.registry import REGISTRY
@@ -65,8 +66,9 @@ def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | 
     keys = [REGISTRY.keys.canonical(key) for key in wanted] or _used(matrix)
     if missing:
         matrix = {name: row for name, row in matrix.items() if any(key not in row for key in keys)}
-        if not matrix:
-            raise Problem(f"none of the {len(names)} operators lacks a kernel for {', '.join(keys)}")
+        if not matrix and page is None and not as_json:
+            print_lines(f"no operator of {len(names)} lacks a kernel for {', '.join(keys)}")
+            return
     if page is not None:
         page.write_text(_page(matrix, keys), encoding="utf-8")
         note(f"{len(matrix)} operators, {len(keys)} keys: {page}")
