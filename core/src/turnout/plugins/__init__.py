@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout.plugins.enabled import EnabledKeys
     from turnout.plugins.hooks import hookimpl as hookimpl
     from turnout.plugins.manager import Manager
     from turnout.plugins.public_names import Facade
@@ -154,25 +155,11 @@ def remedy_for(kind: str, name: str, *, activate: bool) -> str:
     return f"pip install {package}" if package else ""
 
 
-def require_keys(keys: tuple[str, ...]) -> None:
-    """Activate the installed plugins that provide these keys. Raises DisabledError for one that configuration disables."""
-    from turnout.plugins.enabled import require_keys
+def enabled_keys() -> EnabledKeys:
+    """What activates and includes keys by name."""
+    from turnout.plugins.enabled import EnabledKeys
 
-    require_keys(current_manager(), keys)
-
-
-def include_enabled() -> int:
-    """Include what the setting `keys.enable` names in every call from now on; returns the bits."""
-    from turnout.plugins.enabled import include_enabled
-
-    return include_enabled(current_manager())
-
-
-def switched_keys(before: Any, after: Any) -> Any:
-    """The guard for a context in which `keys.enable` has another value."""
-    from turnout.plugins.enabled import switched
-
-    return switched(current_manager(), before, after)
+    return EnabledKeys(current_manager())
 
 
 def default_device_type() -> str:

@@ -114,7 +114,7 @@ def _failing_settings() -> list[str]:
     from turnout.errors import TurnoutError
 
     found = []
-    for setting, attempt in (("default_device", default_device), ("keys.enable", plugins.include_enabled)):
+    for setting, attempt in (("default_device", default_device), ("keys.enable", plugins.enabled_keys().include)):
         try:
             if config.get(setting):
                 attempt()

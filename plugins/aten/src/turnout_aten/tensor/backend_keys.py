@@ -50,7 +50,7 @@ def _changed(tensor: Tensor, functionality: str, function: str, *, add: bool) ->
         raise AliasError(
             f"{function}: the tensor requires a gradient, which the new one would not record; detach() it first"
         )
-    plugins.require_keys((functionality,))
+    plugins.enabled_keys().require((functionality,))
     made = tensor.new_alias(tensor.array, tensor.storage_offset())
     replaced = _DENSE if row.backend_key else 0
     kept = kept_keys(made.keys, tensor.keys)
