@@ -74,7 +74,8 @@ def require_functionality(name: str, key: str | None = None) -> None:
     if disabled:
         from turnout.errors import plugins as errors
 
-        raise errors.functionality_disabled(key or name, disabled, str(config.origin("keys.disable")))
+        shown = name if disabled == name else key or name
+        raise errors.functionality_disabled(shown, disabled, str(config.origin("keys.disable")))
     if ("functionality", name) not in ACTIVE:
         current_manager().require("functionality", name)
 
