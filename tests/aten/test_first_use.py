@@ -152,7 +152,7 @@ def test_functions_methods_and_operators_pickle_by_their_public_names():
 
 def test_every_stub_is_found_by_its_name():
     for packet, overloads in tables.standard().names().items():
-        assert sorted(overloads) == sorted(REGISTRY.packets["aten"][packet].overloads)
+        assert sorted(overloads) == sorted(o.overload for o in REGISTRY.packets["aten"][packet])
         for overload in overloads:
             found = tables.standard().find(f"{packet}__{overload}" if overload else packet)
             assert found.qualified_name == f"aten::{packet}.{overload}".removesuffix(".")
@@ -334,7 +334,7 @@ def worker(n):
             getattr(turnout, name.strip("_"), None)
             packet = REGISTRY.packet("aten", name)
             assert packet is None or all(op.is_defined for op in packet)
-            assert packet is None or len(list(packet)) == len(packet.overloads) > 0
+            assert packet is None or len(list(packet)) == len(packet.overloads()) > 0
         except BaseException as error:
             wrong.append((name, error))
 

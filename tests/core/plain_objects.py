@@ -136,7 +136,7 @@ def state_of_registry() -> tuple[Any, ...]:
         for name, op in REGISTRY.operators.items()
     }
     packets = {
-        (namespace, name): sorted(packet.overloads)
+        (namespace, name): sorted(packet.overloads())
         for namespace, packets in REGISTRY.packets.items()
         for name, packet in packets.items()
     }

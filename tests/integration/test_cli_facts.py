@@ -202,3 +202,46 @@ def test_config_shows_values_with_their_origins(monkeypatch):
     done = run("config", "strikt")
     assert done.exit_code == 1
     assert "strict" in done.stderr
+
+
+# ---- what is not there
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["plugin"], 2, "Error: there is no command 'plugin'; did you mean plugins?"),
+        (["tabel", "add"], 2, "Error: there is no command 'tabel'; did you mean table?"),
+        (["coverage", "nosuch*"], 1, "turnout: no operator matches 'nosuch*'"),
+        (["coverage", "expp"], 1, "turnout: no operator matches 'expp'; did you mean exp?"),
+        (["coverage", "nosuch*", "--json"], 1, "turnout: no operator matches 'nosuch*'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_an_error_with_the_nearest_one(args, code, said):
+    done = run(*args)
+    assert (done.exit_code, done.output.splitlines()[-1]) == (code, said)
+
+
+def test_coverage_takes_the_name_of_a_packet_as_table_does_and_lists_only_what_its_cells_use():
+    with Registrations("covered", distribution="covered-dist", version="1") as library:
+        library.define("covered::half.first(Tensor x) -> Tensor")
+        library.define("covered::half.second(Tensor x, int n) -> Tensor")
+        library.impl("half.first", "CPU", lambda x: x)
+        assert list(facts("coverage", "half")["operators"]) == ["covered::half.first", "covered::half.second"]
+        lines = run("coverage", "covered::half", "--key", "CPU").output.splitlines()
+        assert lines[-1] == "1 covered-dist 1"
+        assert [line for line in lines if line[:2] == "1 "] == lines[-1:]
+        assert (
+            run("coverage", "half.first", "--key", "CPU", "--missing").output
+            == "no operator of 1 lacks a kernel for CPU\n"
+        )
+
+
+# ---- keys
+
+
+def test_keys_prints_a_table_of_all_keys_highest_first():
+    lines = run("keys").output.splitlines()
+    assert lines[0].split() == ["key", "state", "why", "provided", "by", "plugin"]
+    names = [line.split()[0] for line in lines[1:]]
+    assert names.index("AutogradCPU") < names.index("ADInplaceOrView") < names.index("CPU")

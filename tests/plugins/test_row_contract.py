@@ -51,6 +51,10 @@ def returns(a, out):
     return np.exp(a)
 
 
+def silent(a, out):
+    np.exp(a, out)
+
+
 def other_array(a, out):
     np.exp(a, out)
     return out[:]
@@ -60,7 +64,10 @@ def text(a, out=None):
     return "hello" if out is None else np.exp(a, out)
 
 
-WRITES = "what a row returns is not the result\n  to fix  write the result into the last argument and return None or that argument, such as numpy.exp(x, out)"
+WRITES = (
+    "what a row returns is not the result\n"
+    "  to fix  write the result into the last argument and return None or that argument, such as numpy.exp(x, out)"
+)
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -83,9 +90,8 @@ def test_a_row_that_returns_an_array_of_its_own_is_an_error(on_rep, row, op, cal
 @pytest.mark.parametrize(
     "row",
     [
-        lambda a, out: None if np.exp(a, out) is out else None,
+        silent,
         np.exp,
-        lambda a, out: np.exp(a, out),
         lambda a, out: (np.exp(a, out),),
     ],
 )

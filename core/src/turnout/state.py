@@ -60,7 +60,7 @@ def include(keys: Keys) -> Guard:
     """
     if not isinstance(keys, int):
         keys = (keys,) if isinstance(keys, str) else tuple(keys)
-        installed().require_keys(keys)
+        installed().enabled_keys().require(keys)
     on, switches = _split(keys)
     return Guard(lambda inc, keep: (inc | on | switches, keep | switches))
 
@@ -114,7 +114,7 @@ def unsettle() -> None:
 
 
 def _settled() -> tuple[int, int]:
-    included = installed().include_enabled()
+    included = installed().enabled_keys().include()
     include, keep = state = DISPATCH.get()
     return (include | included, keep) if included else state
 

@@ -50,7 +50,7 @@ def test_the_configuration_of_the_documentation_has_only_settings_that_exist():
     table = tomllib.loads(block((DOCS / "configuration.md").read_text(), "default_device"))
     plugins = table.pop("plugins")
     assert plugins.keys() == {"disable", "enable", "choose"}
-    assert table.pop("keys").keys() == {"disable"}
+    assert table.pop("keys").keys() == {"enable", "disable"}
     assert table.pop("kernels").keys() == {"choose"}
     assert table.pop("names").keys() == {"choose"}
     assert table.pop("plugin").keys() == {"acme"}

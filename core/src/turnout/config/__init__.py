@@ -19,7 +19,6 @@ from turnout.keys.rows import STANDARD
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from types import TracebackType
     from typing import Any
 
     from turnout.config.sources import Origin
@@ -83,8 +82,8 @@ def reload() -> None:
 def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
     """Values for a `with` block. Each thread and task has its own.
 
-    They can be set for `default_device`, `strict`, `keys.enable` and options of plugins. Entering the block raises ConfigError for other
-    settings, which hold for the whole process, and for wrong values.
+    They can be set for `default_device`, `strict`, `keys.enable` and options of plugins. Entering the block raises ConfigError
+    for other settings, which hold for the whole process, and for wrong values.
     """
     return Override(_named(values, named))
 
@@ -94,29 +93,22 @@ class Override:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._entered: list[tuple[Any, Any]] = []
+        self._entered: list[Any] = []
 
     def __enter__(self) -> None:
+        from contextlib import ExitStack
+
         store = current_store()
         checked = store.overriding(self._values)
-        before, keys = store.value(ENABLED_KEYS), None
-        token = OVERRIDES.set({**(OVERRIDES.get() or {}), **checked})
-        if ENABLED_KEYS in checked:
-            try:
-                keys = installed().switched_keys(before, store.value(ENABLED_KEYS))
-            except BaseException:
-                OVERRIDES.reset(token)
-                raise
-            keys.__enter__()
-        self._entered.append((token, keys))
+        before = store.value(ENABLED_KEYS)
+        with ExitStack() as entered:
+            entered.callback(OVERRIDES.reset, OVERRIDES.set({**(OVERRIDES.get() or {}), **checked}))
+            if ENABLED_KEYS in checked:
+                entered.enter_context(installed().enabled_keys().switched(before, store.value(ENABLED_KEYS)))
+            self._entered.append(entered.pop_all())
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        token, keys = self._entered.pop()
-        if keys is not None:
-            keys.__exit__()
-        OVERRIDES.reset(token)
+    def __exit__(self, *exc_info: object) -> None:
+        self._entered.pop().close()
 
 
 def key_disabled(key: str, functionality: str) -> str:

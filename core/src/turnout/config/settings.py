@@ -31,7 +31,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("debug.kernels", "bool", False, "each call of a backend's row checks what the row writes; slow"),
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all plugins that are not enabled"),
     Setting("plugins.enable", "strings", (), "plugins that are used even if a weaker source disables them"),
-    Setting("keys.enable", "strings", (), "functionalities that take part in every call; their plugins are activated", scoped=True),
+    Setting("keys.enable", "strings", (), "functionalities that take part in every call", scoped=True),
     Setting("keys.disable", "strings", (), "functionalities or runtime keys whose slots fall through"),
 )}
 # fmt: on

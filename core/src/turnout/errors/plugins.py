@@ -114,10 +114,14 @@ def deactivation_failed(name: str, why: str) -> PluginError:
 
 
 def warn(text: str) -> None:
-    """Issue a PluginWarning."""
+    """Issue a PluginWarning that points at the first caller outside of Turnout and its plugins."""
+    import sys
     import warnings
 
-    warnings.warn(text, PluginWarning, stacklevel=3)
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(("turnout", "importlib.")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, PluginWarning, stacklevel=level)
 
 
 def no_public_name(package: str, name: str, provider: str | None, known: Iterable[str]) -> str:

@@ -33,8 +33,7 @@ class Packet:
         self.chosen: dict[Any, Operator] = {}
         self._schemas: tuple[list[Operator], list[FunctionSchema]] | None = None
 
-    @property
-    def overloads(self) -> dict[str, Operator]:
+    def _loaded(self) -> dict[str, Operator]:
         """The overloads by name, "" for the unnamed one."""
         self.registry.load(self.namespace, self.name)
         return self.attached
@@ -79,23 +78,26 @@ class Packet:
         found = self._schemas
         if found is None:
             with self.registry.lock:
-                operators = [op for op in self.overloads.values() if op.is_defined]
+                operators = [op for op in self._loaded().values() if op.is_defined]
                 found = self._schemas = (operators, [op.schema for op in operators])
         return found
 
     def __getattr__(self, overload: str) -> Operator:
         if overload.startswith("__"):
             raise AttributeError(overload)
-        op = self.overloads.get("" if overload == "default" else overload)
+        op = self._loaded().get("" if overload == "default" else overload)
         if op is None:
             raise UnknownOperatorError(texts.unknown_overload(self, overload))
         return op
 
     def __iter__(self) -> Iterator[Operator]:
-        return iter(list(self.overloads.values()))
+        return iter(list(self._loaded().values()))
 
-    def __dir__(self) -> list[str]:
-        return [overload or "default" for overload in self.overloads]
+    def overloads(self) -> list[str]:
+        """The names of the overloads; "default" is the one without a name."""
+        return [overload or "default" for overload in self._loaded()]
+
+    __dir__ = overloads
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (self.registry.restore, (self.namespace, self.name))

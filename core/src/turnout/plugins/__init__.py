@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout.plugins.enabled import EnabledKeys
     from turnout.plugins.hooks import hookimpl as hookimpl
     from turnout.plugins.manager import Manager
     from turnout.plugins.public_names import Facade
@@ -73,7 +74,8 @@ def require_functionality(name: str, key: str | None = None) -> None:
     if disabled:
         from turnout.errors import plugins as errors
 
-        raise errors.functionality_disabled(key or name, disabled, str(config.origin("keys.disable")))
+        shown = name if disabled == name else key or name
+        raise errors.functionality_disabled(shown, disabled, str(config.origin("keys.disable")))
     if ("functionality", name) not in ACTIVE:
         current_manager().require("functionality", name)
 
@@ -154,25 +156,11 @@ def remedy_for(kind: str, name: str, *, activate: bool) -> str:
     return f"pip install {package}" if package else ""
 
 
-def require_keys(keys: tuple[str, ...]) -> None:
-    """Activate the installed plugins that provide these keys. Raises DisabledError for one that configuration disables."""
-    from turnout.plugins.enabled import require_keys
+def enabled_keys() -> EnabledKeys:
+    """What activates and includes keys by name."""
+    from turnout.plugins.enabled import EnabledKeys
 
-    require_keys(current_manager(), keys)
-
-
-def include_enabled() -> int:
-    """Include what the setting `keys.enable` names in every call from now on; returns the bits."""
-    from turnout.plugins.enabled import include_enabled
-
-    return include_enabled(current_manager())
-
-
-def switched_keys(before: Any, after: Any) -> Any:
-    """The guard for a context in which `keys.enable` has another value."""
-    from turnout.plugins.enabled import switched
-
-    return switched(current_manager(), before, after)
+    return EnabledKeys(current_manager())
 
 
 def default_device_type() -> str:
@@ -187,13 +175,15 @@ def activate_all() -> None:
     current_manager().activate_all()
 
 
-def __getattr__(name: str) -> Any:
-    module = {"hookimpl": "turnout.plugins.hooks", "PluginRecord": "turnout.plugins.records"}.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers would take every name for one of this module
 
-    return getattr(import_module(module), name)
+    def __getattr__(name: str) -> Any:
+        module = {"hookimpl": "turnout.plugins.hooks", "PluginRecord": "turnout.plugins.records"}.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(module), name)
 
 
 connect(sys.modules[__name__])

@@ -26,7 +26,7 @@ from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
 from turnout.plugins import providers
-from turnout.plugins.manifest import STANDARD_KEYS, Manifest, Option, api_of, claims, load, parse
+from turnout.plugins.manifest import Manifest, Option, api_of, claims, load, parse
 
 GROUP = "turnout.plugins"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout_cli.activation import activate_with_note
-from turnout_cli.main import facts
+from turnout_cli.main import Problem, facts
 from turnout_cli.operators import entry_facts
 from turnout_cli.output import note, print_json, print_lines, print_table
 
@@ -49,15 +49,26 @@ Matrix = dict[str, dict[str, "Entry"]]
 )
 @facts
 def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
-    """Print what serves each operator at each key. PATTERN, such as '*_backward', selects operators by name."""
+    """Print what serves each operator at each key.
+
+    PATTERN selects operators by name, such as '*_backward', or all overloads of one name, such as add. Exit code 1 if it
+    matches none.
+    """
+    from turnout.errors.layout import near
     from turnout.registry import REGISTRY
 
     activate_with_note()
-    names = [n for n, op in sorted(REGISTRY.operators.items()) if op.is_defined and _matches(n, pattern)]
+    every = [n for n, op in sorted(REGISTRY.operators.items()) if op.is_defined]
+    names = [name for name in every if _matches(name, pattern)]
+    if not names:
+        raise Problem(f"no operator matches {pattern!r}{near(pattern, {n.partition('::')[2] for n in every})}")
     matrix = {name: _served(REGISTRY.operators[name]) for name in names}
     keys = [REGISTRY.keys.canonical(key) for key in wanted] or _used(matrix)
     if missing:
         matrix = {name: row for name, row in matrix.items() if any(key not in row for key in keys)}
+        if not matrix and page is None and not as_json:
+            print_lines(f"no operator of {len(names)} lacks a kernel for {', '.join(keys)}")
+            return
     if page is not None:
         from turnout_aten.files import write_text
 
@@ -71,7 +82,8 @@ def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | 
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return fnmatch(name, pattern) or fnmatch(name.partition("::")[2], pattern)
+    short = name.partition("::")[2]
+    return any(fnmatch(each, pattern) for each in (name, short, name.partition(".")[0], short.partition(".")[0]))
 
 
 def _served(op: Operator) -> dict[str, Entry]:
@@ -99,7 +111,8 @@ def _is_plain_fallback(entry: Entry) -> bool:
 
 
 def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
-    origins = sorted({e.kernel.origin for row in matrix.values() for e in row.values() if e.kernel is not None})
+    shown = [e for row in matrix.values() for key, e in row.items() if key in keys]
+    origins = sorted({e.kernel.origin for e in shown if e.kernel is not None})
     number = {origin: str(i + 1) for i, origin in enumerate(origins)}
 
     def cell(entry: Entry | None) -> str:
@@ -110,7 +123,7 @@ def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
     rows = [(name, *(cell(row.get(key)) for key in keys)) for name, row in matrix.items()]
     totals = ("operators served", *(sum(1 for row in matrix.values() if key in row) for key in keys))
     print_table(("operator", *keys), [*rows, totals], styles={".": "dim"})
-    seen = {REASONS[e.reason][0]: e.reason for row in matrix.values() for k, e in row.items() if k in keys}
+    seen = {REASONS[e.reason][0]: e.reason for e in shown}
     print_lines(
         "", f"{len(matrix)} operators", ", ".join(f"{letter} {reason}" for letter, reason in sorted(seen.items()))
     )

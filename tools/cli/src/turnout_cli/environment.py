@@ -79,7 +79,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     """Try every plugin and the configuration; say what is broken, why, and what to do. Exit code 1 if something is."""
     found = _examined()
     broken = [p for p in found["plugins"] if p["state"] in BROKEN]
-    found["healthy"] = not broken and not found["configuration"]["problem"]
+    found["healthy"] = not broken and not found["configuration"]["problem"] and not found["settings"]
     if as_json:
         print_json(found)
     else:
@@ -101,9 +101,26 @@ def _examined() -> dict[str, Any]:
         "platform": platform.platform(),
         "executable": sys.executable,
         "configuration": {"problem": "" if problem is None else str(problem), "changed": _changed_settings()},
+        "settings": [] if problem is not None else _failing_settings(),
         "plugins": [plugin_facts(record) for record in records],
         "dangling": sorted(op.qualified_name for op in REGISTRY.dangling()),
     }
+
+
+def _failing_settings() -> list[str]:
+    """The errors of settings that are well written, and ask for what cannot be had: a device, a key."""
+    from turnout import config, plugins
+    from turnout.devices import default_device
+    from turnout.errors import TurnoutError
+
+    found = []
+    for setting, attempt in (("default_device", default_device), ("keys.enable", plugins.enabled_keys().include)):
+        try:
+            if config.get(setting):
+                attempt()
+        except TurnoutError as error:
+            found.append(str(error))
+    return found
 
 
 def _changed_settings() -> list[dict[str, str]]:
@@ -124,6 +141,8 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
     else:
         print_lines(f"configuration: fine, {len(changed)} setting{'' if len(changed) == 1 else 's'} not at the default")
         print_lines(*(f"  {c['name']} = {c['value']} ({c['origin']})" for c in changed))
+    for text in found["settings"]:
+        print_lines("setting: broken", _indented(text))
     if not found["plugins"]:
         print_lines("plugins: none is installed", "  to fix  pip install turnout-cpu")
     for each in found["plugins"]:

@@ -28,7 +28,7 @@ def keys(ctx: click.Context, as_json: bool) -> None:
     config.get("keys.enable")  # a configuration that cannot be read is an error
     problem = ""
     try:
-        plugins.include_enabled()
+        plugins.enabled_keys().include()
     except TurnoutError as error:
         problem = str(error)
     rows = [key_facts(key, row) for row in reversed(KEYS.functionalities) for key in _keys_of(row)]

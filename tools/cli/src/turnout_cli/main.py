@@ -38,6 +38,15 @@ class Commands(click.Group):
         module = COMMANDS.get(cmd_name)
         return None if module is None else getattr(import_module(module), cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from turnout.errors.layout import near
+
+            ctx.fail(f"there is no command {args[0]!r}{near(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         from turnout.errors import PluginWarning
 

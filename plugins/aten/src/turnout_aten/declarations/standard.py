@@ -59,7 +59,9 @@ class StandardOperators:
                     op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant"
                 )
             elif path.startswith(_CALL_THE_BACKEND):
-                library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
+                library.impl(
+                    op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False, binder=_bind_plain
+                )
             else:
                 library.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_composite)
 
@@ -71,7 +73,14 @@ def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     return variants.kernel(op, kind, op.registry.find(source))
 
 
+def _bind_plain(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    from turnout_aten.tensor.backend_keys import keeping
+
+    return keeping(op, key, kernel.fn.__wrapped__)
+
+
 def _bind_composite(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    from turnout_aten.tensor.backend_keys import keeping
     from turnout_aten.views.temporaries import bind_composite
 
-    return bind_composite(op, kernel, key)
+    return keeping(op, key, bind_composite(op, kernel, key))

@@ -37,7 +37,8 @@ def argument_names(qualified_name: str, precomputed: Mapping[str, tuple[str, ...
     packet, _, overload = name.partition(".")
     found = standard().find(f"{packet}__{overload}" if overload else packet) if namespace == "aten" else None
     text = found.schema_text if found is not None else REGISTRY.find(qualified_name).schema_text
-    names, outputs, required = [], 0, 0
+    names: list[str] = []
+    outputs = required = 0
     keyword_only = False
     for part in _parts(str(text)):
         declared, equals, _ = part.partition("=")

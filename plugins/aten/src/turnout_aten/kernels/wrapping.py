@@ -223,8 +223,8 @@ def wrapped({", ".join(["ks", *arguments])}):
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
-        "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
-        "after": _after_failure(s.op, backend), **_defaults(others),
+        "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
+        "KEYS": backend.keys, "CLOCK": CLOCK, "after": _after_failure(s.op, backend), **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
@@ -416,7 +416,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = (
                     backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 )
-                direct = direct and (row.pointwise and not debug or not any(shares(target, value) for value in inputs))
+                direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
                 written.append(
                     target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
                 )

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, NoDataError
+from turnout_aten.tensor.backend_keys import kept_keys
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
@@ -117,6 +118,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         copied = memo[("storage", key)] = Storage(target, CLOCK.epoch)  # type: ignore[index]
     made = _in_class(tensor_at(copied.array, place_of(tensor), tensor.device, copied), type(tensor))
     memo[id(tensor)] = made
+    made.keys = kept_keys(made.keys, tensor.keys)
     made.set_gmask(tensor.gmask & 1)
     if type(tensor) is not Tensor:
         _restore(made, copy.deepcopy(_state(tensor), memo))
