@@ -35,7 +35,7 @@ def compare(found: Any, expected: Any, changes: bool) -> None:
     if changes and not isinstance(found, Raised) and not isinstance(expected, Raised):
         assert [type(value) for value in found] == [type(value) for value in expected]
         return
-    check(found, expected, "cpu", 0)
+    check(found, expected, "cpu", 0, names=("the call with it", "the call without it"))
 
 
 def without(turnout_key: Functionality, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -232,4 +232,4 @@ def test_deactivation_takes_everything_back_and_the_next_use_brings_it_again(tur
     assert facts["registered"]
     assert facts["left"] == []
     assert facts["after deactivation"] == "discovered"
-    assert facts["again"]
+    assert facts["again"] == "as before"
