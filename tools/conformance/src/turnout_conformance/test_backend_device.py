@@ -82,6 +82,17 @@ def test_copies_convert_dtypes_as_cpu_does(turnout_device: str) -> None:
             assert into.copy_(here.to(turnout_device).t()).tolist() == here.t().to(dtype_named(target)).tolist()
 
 
+def test_integers_that_do_not_fit_wrap_around(turnout_device: str) -> None:
+    whole = [name for name in sorted(dtypes_of(turnout_device)) if "int" in name]
+    for source in whole:
+        here = turnout.tensor([-1, -129, 255, 256, 2**40 + 3], dtype=turnout.int64, device="cpu").to(
+            dtype_named(source)
+        )
+        for target in whole:
+            expected = here.to(dtype_named(target)).tolist()
+            assert here.to(turnout_device).to(dtype_named(target)).tolist() == expected, (source, target)
+
+
 def test_memory_has_the_strides_that_were_asked_for(turnout_device: str) -> None:
     for shape, strides in (((2, 3), (1, 2)), ((2, 3), (3, 1)), ((2, 1, 3), (3, 9, 1)), ((), ()), ((0, 3), (3, 1))):
         made = turnout.empty_strided(shape, strides, device=turnout_device)
