@@ -164,6 +164,19 @@ except turnout.errors.DisabledError as error:
     )
 
 
+def test_the_kit_proves_it_in_its_own_context(counted):
+    code = """
+import pytest
+raise SystemExit(pytest.main([
+    "-q", "--pyargs", "turnout_conformance", "--turnout-key=CallCounter",
+    "--turnout-key-context=CallCounter=fixture_counter:counting", "-k", "relu or sort or mm or state or deactivation",
+]))
+"""
+    done = counted.run(code)
+    assert done.returncode == 0, done.stdout
+    assert "turnout: kernels of CallCounter ran for" in done.stdout
+
+
 ORDERS = tuple(permutations(("cpu", "numpy_twin", "autograd", "counter")))[::4]  # each comes first in one
 PERMUTATION = """
 import hashlib

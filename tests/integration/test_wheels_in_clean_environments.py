@@ -171,7 +171,7 @@ print(x.grad.tolist())
 
 def test_everything_installs_through_the_extra_and_works_together(environment):
     everything = environment("turnout[all]")
-    assert {one.name for one in distributions()} <= installed(everything)
+    assert {one.name for one in distributions()} - {"turnout-conformance"} <= installed(everything)
     program = """
 import turnout
 x = turnout.ones(2, 3, device="meta")
@@ -184,3 +184,10 @@ print(tuple(x.grad.shape))
     run = everything.run("turnout", "plugins")
     assert run.returncode == 0, run.stderr
     assert all(name in run.stdout for name in ("autograd", "cpu", "meta"))
+
+
+def test_the_kit_alone_proves_a_backend(environment):
+    kit = environment("turnout-conformance")
+    run = kit.run("pytest", "-q", "--pyargs", "turnout_conformance", "--turnout-backend=cpu", "-k", "relu or plugin")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "turnout: kernels of cpu ran for" in run.stdout

@@ -28,6 +28,15 @@ ARROWS = {
     "turnout-autograd": TENSORS,
     "turnout-batched": TENSORS,
     "turnout-cli": {*TENSORS, "turnout-autocast", "turnout-autograd", "turnout-cpu"},
+    "turnout-conformance": {
+        *TENSORS,
+        "turnout-autocast",
+        "turnout-autograd",
+        "turnout-batched",
+        "turnout-cpu",
+        "turnout-meta",
+        "turnout-tracer",
+    },
     "turnout-cpu": {*TENSORS, "turnout-arrays"},
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
@@ -75,7 +84,8 @@ def test_the_root_distribution_has_no_code_and_names_only_known_distributions():
 
 
 def test_the_extra_all_names_every_plugin_and_tool():
-    libraries = {"turnout-core", "turnout-arrays"}  # what the others depend on
+    # What the others depend on, and what only authors of plugins need: pytest loads it in every run.
+    libraries = {"turnout-core", "turnout-arrays", "turnout-conformance"}
     named = {required_name(text) for text in WORKSPACE.project["optional-dependencies"]["all"]}
     assert named == NAMES - libraries
 

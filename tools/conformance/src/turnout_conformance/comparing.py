@@ -51,27 +51,38 @@ def layout(tensor: turnout.Tensor) -> list[int]:
     return [s for n, s in zip(tensor.shape, tensor.stride(), strict=True) if n > 1] if tensor.numel() > 1 else []
 
 
-def check(found: Any, expected: Any, device: str, tolerance: float, *, layouts: bool = True) -> None:
-    """The outcome on a device is that of cpu. A result of a dtype that the device has not must be refused."""
+def check(
+    found: Any,
+    expected: Any,
+    device: str,
+    tolerance: float,
+    *,
+    layouts: bool = True,
+    names: tuple[str, str] = ("", "cpu"),
+) -> None:
+    """The outcome is the expected one. A result of a dtype that the device has not must be refused. `names` are those of the two
+    outcomes in messages, the first is the device's where it is empty."""
+    first, second = names[0] or device, names[1]
     if isinstance(expected, Raised) or isinstance(found, Raised):
         absent = {t.dtype.name for t in tensors(expected)} - dtypes_of(device)
         if absent and isinstance(found, Raised):
             assert issubclass(found.kind, DTypeError), f"{device} has no {', '.join(sorted(absent))}: {found}"
             return
-        assert isinstance(expected, Raised), f"{device} raised {found}\nand cpu gave {expected}"
-        assert isinstance(found, Raised), f"{device} gave {found}\nand cpu raised {expected}"
-        assert found.kind is expected.kind, f"{device} raised {found}\nand cpu raised {expected}"
+        assert isinstance(expected, Raised), f"{first} raised {found}\nand {second} gave {expected}"
+        assert isinstance(found, Raised), f"{first} gave {found}\nand {second} raised {expected}"
+        assert found.kind is expected.kind, f"{first} raised {found}\nand {second} raised {expected}"
         return
-    assert len(found) == len(expected), f"{device} gave {len(found)} results, and cpu {len(expected)}"
+    assert len(found) == len(expected), f"{first} gave {len(found)} results, and {second} {len(expected)}"
     for got, want in zip(found, expected, strict=True):
+        assert type(got) is type(want), f"{first} gave {got!r}, and {second} {want!r}"
         if not isinstance(want, turnout.Tensor):
             assert got == want
             continue
         assert (got.device.type, got.dtype, got.shape) == (device, want.dtype, want.shape)
         if layouts:
-            assert layout(got) == layout(want), f"strides {got.stride()}, and on cpu {want.stride()}"
+            assert layout(got) == layout(want), f"{first} gave strides {got.stride()}, and {second} {want.stride()}"
         same = close(np, got.detach().cpu().numpy(), want.detach().numpy(), tolerance)
-        assert same, f"{device} gave {got}\nand cpu gave {want}"
+        assert same, f"{first} gave {got}\nand {second} gave {want}"
 
 
 def shown(value: Any) -> str:

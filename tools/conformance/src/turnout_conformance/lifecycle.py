@@ -66,14 +66,18 @@ if KIND == "device":
     except turnout.TurnoutError as error:
         problem = type(error).__name__
     config.set({"plugins.disable": []})
-used()
+try:
+    used()
+    again = "as before" if registered() == first else "something else"
+except Exception as error:
+    again = f"{type(error).__name__}: {error}"
 print(json.dumps({
     "beyond": beyond,
     "registered": first,
     "left": left,
     "after deactivation": state,
     "when disabled": problem,
-    "again": registered() == first,
+    "again": again,
     "backends": [b.name for b in manifest.backends],
     "keys": [k.name for k in manifest.keys] + [k.prefix for k in manifest.keys if k.prefix],
     "namespaces": list(manifest.namespaces),

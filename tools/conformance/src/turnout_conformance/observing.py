@@ -21,7 +21,7 @@ KINDS = ("own kernel", "composite", "host fallback", "fallback", "missing")
 class Watch:
     """Counts the calls at some keys, from `start` to `stop`.
 
-    calls  (key, operator) -> how often a kernel of the key ran, fallbacks to the host not counted
+    calls  (key, operator) -> how often a kernel ran that was registered at the key; fallbacks to the host are not counted
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,8 @@ class Watch:
             self._undo = None
 
     def _counted(self, op: Operator, plan: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
-        if plan.key not in self._keys or plan.entry is None or is_host_fallback(plan.entry.kernel):
+        entry = plan.entry
+        if plan.key not in self._keys or entry is None or entry.key != plan.key or is_host_fallback(entry.kernel):
             return run
         fact, calls = (plan.key, op.qualified_name), self.calls
 
@@ -65,7 +66,7 @@ def is_host_fallback(kernel: Any) -> bool:
 
 def served(op: Operator, key: str) -> str:
     """How a key serves an operator: one of KINDS."""
-    entry = op.table().get(key)
+    entry = op.entry(key)
     if entry is None:
         return "missing"
     if is_host_fallback(entry.kernel):

@@ -47,27 +47,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--turnout-key-changes", action="append", default=[], metavar="PATTERN",
         help="operators whose results the functionality changes, such as '*_backward'",
     )  # fmt: skip
-    add("--turnout-expected-failures", type=Path, metavar="FILE", help="tests that must fail, one a line")
-    add("--turnout-write-expected-failures", type=Path, metavar="FILE", help="write the tests that failed to a file")
-    add("--turnout-report", type=Path, metavar="FILE.html", help="write a page of all operators and their tests")
+    add("--turnout-expected-failures", metavar="FILE", help="tests that must fail, one a line")
+    add("--turnout-write-expected-failures", metavar="FILE", help="write the tests that failed to a file")
+    add("--turnout-report", metavar="FILE.html", help="write a page of all operators and their tests")
     add("--require-backend", action="append", default=[], metavar="DEVICE", help="fail where this device is missing")
 
 
 # ---- which tests there are
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the kit's files that nothing was asked of; an error if there are no others."""
-    if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
-        return None
-    options = {name: config.getoption(option) for name, option in SUBJECTS.items()}
-    if not any(options.values()):
+def pytest_collection(session: pytest.Session) -> None:
+    """Stop a run of the kit that was not told what to prove."""
+    config = session.config
+    named = any(argument.partition("::")[0].partition(".")[0] == "turnout_conformance" for argument in config.args)
+    if named and not any(config.getoption(option) for option in SUBJECTS.values()):
         raise pytest.UsageError(
             "turnout-conformance was not told what to prove\n"
             "  to fix  pytest --pyargs turnout_conformance --turnout-backend=DEVICE, or --turnout-key=KEY"
         )
-    wanted = "turnout_key" if "functionality" in collection_path.name else "turnout_device"
-    return True if not options[wanted] else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the kit's files that nothing was asked of."""
+    if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
+        return None
+    subject = "turnout_key" if "functionality" in collection_path.name else "turnout_device"
+    return None if config.getoption(SUBJECTS[subject]) else True
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -82,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that are expected to fail, and note for the report what each test is about."""
     path = config.getoption("--turnout-expected-failures")
-    failures = expected.read(path) if path is not None else {}
+    failures = expected.read(Path(path)) if path else {}
     collected = []
     for item in items:
         subject = _subject(item)
@@ -195,13 +200,13 @@ class Session:
             self.config.workeroutput["turnout"] = {name: dict(counts) for name, counts in self.counted().items()}
             return
         path = self.config.getoption("--turnout-write-expected-failures")
-        if path is not None:
-            expected.write(path, self.failed)
+        if path:
+            expected.write(Path(path), self.failed)
         page = self.config.getoption("--turnout-report")
-        if page is not None:
+        if page:
             from turnout_conformance import report
 
-            report.write(page, self.outcomes, self.asked_keys(), self.counted())
+            report.write(Path(page), self.outcomes, self.asked_keys(), self.counted())
         if self.idle() and not self.config.option.collectonly and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -247,11 +252,11 @@ def need_device(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 def _why_not(device_type: str) -> str:
-    from turnout import plugins
+    from turnout.devices import device
     from turnout.errors import DeviceError, DisabledError, PluginError
 
     try:
-        plugins.require_device(device_type)
+        assert device(device_type).backend.name
     except (DeviceError, DisabledError, PluginError) as error:
         why = (line.removeprefix("  why").strip() for line in str(error).splitlines() if line.startswith("  why"))
         return next(why, str(error))
