@@ -1,13 +1,14 @@
 """Rows about kernels on large tensors: what a user's program spends its time in when its tensors are large.
 
-Each row is one statement, run by both libraries on the same values and on one thread. The sizes: `x`, `y` have 4 million elements,
-`mat` is 4096 x 1024, `img` is 16 x 64 x 56 x 56. A backward row times the sweep alone; its graph is made beforehand.
+Each row is one statement, run by both libraries on the same values and on one thread. `x` and `y` have 4 million elements, `mat` is
+4096 x 1024, `img` is 16 x 64 x 56 x 56. A backward row times the sweep alone; its graph is made beforehand.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,9 +55,6 @@ ARRAYS: dict[str, Any] = {
     "target": ((4096,), 1024),
     "wl": (1024, 1024),
 }
-
-# The names of ARRAYS that track gradients in backward rows.
-_GRAD = "def back(m, out, ins): g = m.ones_like(out); return lambda: m.autograd.grad(out, ins, g, retain_graph=True)"
 
 
 def _back(name: str, call: str, leaves: str) -> KernelRow:
@@ -179,7 +177,7 @@ ROWS = [
 # fmt: on
 
 
-def pair(row: KernelRow) -> Callable[[], Any]:
+def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
     """What prepares both sides of a row."""
 
     @contextmanager
@@ -189,17 +187,15 @@ def pair(row: KernelRow) -> Callable[[], Any]:
         for m in (turnout, torch):
             names = {n: m.from_numpy(_array(n)) for n in ARRAYS if _uses(row, n)}
             names |= {"m": m, "F": m.nn.functional}
-            exec(row.before, names)  # noqa: S102 - text of this file
+            exec(row.before, names)
             names.pop("__builtins__", None)
             sides.append(Side(row.statement, **names))
-        yield Pair(*sides)
+        yield Pair(sides[0], sides[1])
 
     return prepare
 
 
 def _uses(row: KernelRow, name: str) -> bool:
-    import re
-
     return re.search(rf"\b{name}\b", f"{row.before}; {row.statement}") is not None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+import kernels
 import numpy as np
 import startup
 from numeric import against_numpy, against_torch, torch_with_threads, training
@@ -27,6 +28,9 @@ MANY, FEW = 10_000, 10
 BACKENDS = 64
 LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
+
+
+CALLS, KERNELS = "calls", "kernels"
 
 
 class Row(NamedTuple):
@@ -253,3 +257,9 @@ ROWS = [
     Row("import",        "import turnout, over bare Python",       "bare Python",      60.0, 25.0, run=startup.measure),
 ]
 # fmt: on
+
+# What each group measures. The kernels are for one thread, each against torch; for all of them only the aim is stated.
+GROUPS = {
+    CALLS: ROWS,
+    KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
+}

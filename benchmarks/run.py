@@ -1,6 +1,6 @@
 """How fast calls are: ratios measured in one run, in one process, the two sides in turns.
 
-    python benchmarks/run.py [--quick] [--rows add,import] [--json FILE] [--profile ROW]
+    python benchmarks/run.py [--group kernels] [--quick] [--rows add,import] [--json FILE] [--profile ROW]
 
 It reports and never fails because something is slow.
 """
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import platform
+import sys
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
 import pieces
 from numeric import Skipped
-from rows import ROWS, Row
+from rows import CALLS, GROUPS, KERNELS, Row
 from timing import Result, compare
 
 COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
@@ -96,18 +99,37 @@ def table_line(cells: Sequence[str]) -> str:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    names = [row.name for row in ROWS]
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0], epilog="rows: " + ", ".join(names))
-    parser.add_argument("--rows", default=",".join(names), metavar="A,B", help="only these rows")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--group", choices=sorted(GROUPS), default=CALLS, help="calls, or kernels on large tensors")
+    parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true", help="few repeats: shows that it runs, not how fast it is")
     parser.add_argument("--json", metavar="FILE", help="write the numbers to a file, too")
     parser.add_argument("--profile", choices=sorted(pieces.PROFILES), help="instead: where the time of one row goes")
     options = parser.parse_args(argv)
-    options.rows = options.rows.split(",")
+    names = [row.name for row in GROUPS[options.group]]
+    options.rows = names if options.rows is None else options.rows.split(",")
     unknown = [name for name in options.rows if name not in names]
     if unknown:
         parser.error(f"no such row: {', '.join(unknown)}; there are {', '.join(names)}")
     return options
+
+
+def on_one_thread() -> None:
+    """Start this program anew with one thread for every library, if it was not; they read their number when they are loaded."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS")
+    wanted = dict.fromkeys(names, "1")
+    if any(os.environ.get(name) != "1" for name in names):
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | wanted)
+
+
+def overall(records: Sequence[dict[str, Any]]) -> str:
+    """The geometric mean of the ratios, and the worst row."""
+    found = {r["row"]: r["value"] for r in records if "skipped" not in r}
+    if not found:
+        return "nothing was measured"
+    mean = math.exp(sum(map(math.log, found.values())) / len(found))
+    worst = max(found, key=lambda name: found[name])
+    return f"geometric mean of {len(found)} rows {mean:.2f}; worst: {worst} {found[worst]:.2f}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -116,11 +138,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.profile:
         pieces.PROFILES[options.profile](options.quick)
         return
+    if options.group == KERNELS:
+        on_one_thread()
     facts = machine()
     print(", ".join(f"{k} {v}" for k, v in facts.items()))
     print(table_line(COLUMNS))
     records = []
-    for row in (r for r in ROWS if r.name in options.rows):
+    for row in (r for r in GROUPS[options.group] if r.name in options.rows):
         result, skipped = None, ""
         try:
             result = measure(row, quick=options.quick)
@@ -128,6 +152,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             skipped = str(reason)
         records.append(record(row, result, skipped))
         print(table_line(line(records[-1])), flush=True)
+    if options.group == KERNELS:
+        print(overall(records))
     for each in records:
         if each.get("note"):
             print(f"{each['what']}: {each['note']}")

@@ -134,14 +134,15 @@ def convolution(xp: Any) -> Any:
         kernel, counts = weight.shape[2:], x.shape[2:]
         before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
         after = [
-            o + d * (k - 1) - m - b for o, d, k, m, b in zip(made.shape[2:], dilation, kernel, counts, before, strict=True)
+            o + d * (k - 1) - m - b
+            for o, d, k, m, b in zip(made.shape[2:], dilation, kernel, counts, before, strict=True)
         ]
         if all(s == 1 for s in stride) and min(before) >= 0 and min(after) >= 0:
             # A convolution with the kernel turned around.
             turned = weight[(..., *(slice(None, None, -1),) * len(kernel))]
             turned = xp.swapaxes(turned.reshape(groups, c // groups, -1, *kernel), 1, 2)
             turned = turned.reshape(made.shape[1], c // groups, *kernel)
-            over(padded(xp, x, before, after), turned, made, stride, dilation, groups)
+            over(padded(xp, x, tuple(before), tuple(after)), turned, made, stride, dilation, groups)
             return
         reach = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
         room = [max(r, p + o) for r, p, o in zip(reach, padding, made.shape[2:], strict=True)]

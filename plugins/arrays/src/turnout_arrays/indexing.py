@@ -128,7 +128,7 @@ def shaping(xp: Any) -> Table:
         return store(xp, out, xp.flip(self, tuple(dims)) if len(dims) and self.shape else self)
 
     def bands(self: Any, diagonal: int) -> Iterator[tuple[Any, Any, Any, int]]:
-        """For some rows at a time: (the part left of all their diagonals, the part with them, the part right, the diagonal there)."""
+        """For some rows at a time: (the part left of their diagonals, the part with them, the part right, the diagonal there)."""
         rows, columns = self.shape[-2:]
         for first in range(0, rows, _ROWS):
             last = min(first + _ROWS, rows)

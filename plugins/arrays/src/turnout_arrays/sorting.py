@@ -49,9 +49,13 @@ def ordering(xp: Any) -> Table:
         return found[(*(slice(None),) * dim, slice(length - k, length) if largest else slice(0, k))]
 
     def one_by_one(x: Any, k: int, dim: int, largest: bool) -> Any:
-        """The same by finding one extreme after the other; None if one of them is the value that overwrites those found, or nan."""
+        """The same, one extreme after the other; None if one of them is nan or the value that overwrites those found."""
         find = xp.argmax if largest else xp.argmin
-        end = (-xp.inf if largest else xp.inf) if x.dtype.kind == "f" else getattr(xp.iinfo(x.dtype), "min" if largest else "max")
+        end = (
+            (-xp.inf if largest else xp.inf)
+            if x.dtype.kind == "f"
+            else getattr(xp.iinfo(x.dtype), "min" if largest else "max")
+        )
         rest, found = x.copy(), []
         for _ in range(k):
             found.append(find(rest, dim, keepdims=True))

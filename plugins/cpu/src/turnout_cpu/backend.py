@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from turnout_arrays import ArrayBackend
+from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE
-
 
 # Bytes of a cache line.
 _LINE = 64
@@ -36,11 +36,16 @@ class CPUBackend(ArrayBackend):
         super().__init__(np, ml_dtypes.bfloat16)
 
     def copy(self, target: Any, source: Any) -> None:
-        if source.size > LARGE and source.shape == target.shape and source.dtype == target.dtype and _across(source):
+        large = source.size > LARGE and source.shape == target.shape
+        if large and source.dtype == target.dtype and _across(source):
             # Some columns at a time: what is written fills whole lines of the cache. In one piece it takes six times as long.
             step = max(1, _LINE // source.itemsize)
             for first in range(0, source.shape[-1], step):
                 target[..., first : first + step] = source[..., first : first + step]
+            return
+        contiguous = large and source.flags.c_contiguous and target.flags.c_contiguous
+        if contiguous and source.dtype.char == "f" and target.dtype.char == "e":
+            to_float16(target.reshape(-1), source.reshape(-1))
             return
         super().copy(target, source)
 

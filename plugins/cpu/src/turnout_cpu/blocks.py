@@ -1,8 +1,8 @@
 """Element-wise kernels that take several steps, on large arrays: shared among threads, and cut into blocks that fit a cache.
 
-A kernel of ten steps goes over memory ten times, which is where its time goes. On a block, the arrays that it makes in between stay
-in the cache of one core, and only its arguments and its result pass through memory (silu of 4 million floats: 7 ms of 18). The
-kernel itself does not change: it is called once for each block.
+A kernel of ten steps goes over memory ten times, which is where its time goes. On a block, the arrays that it makes in between
+stay in the cache of one core, and only its arguments and its result pass through memory (silu of 4 million floats: 5 ms of 21).
+The kernel itself does not change: it is called once for each block.
 """
 
 from __future__ import annotations

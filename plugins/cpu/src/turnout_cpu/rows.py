@@ -26,8 +26,9 @@ RUN = 1 << 15
 
 
 def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs: int = 1) -> Row:
-    """A row `kernel(self, ..., outputs)` that is cut along dims which it does not reduce, with all arguments of the shape of `self`.
+    """A row `kernel(self, ..., outputs)` that is cut along dims which it does not reduce.
 
+    Other arguments of the shape of `self` are cut with it.
     `dim` and `keepdim` are the places of those arguments after `self`; a dim is an int, several, or None or none for all.
     keepdim=None: the outputs have all dims anyway. A single output is made here where it has the dtype of `self`.
     """

@@ -57,7 +57,7 @@ def kernels(shared: dict[str, Any]) -> dict[str, Any]:
         return out
 
     def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
-        index = indices[0] if indices else None
+        index: Any = indices[0] if indices else None
         rows = accumulate and index is not None and index.dtype.kind == "i" and all(i is None for i in indices[1:])
         if not rows or values.shape != index.shape + out.shape[1:] or not pays(out, values):
             return put(self, indices, values, accumulate, out)
@@ -66,7 +66,7 @@ def kernels(shared: dict[str, Any]) -> dict[str, Any]:
             return put(self, indices, values, accumulate, out)  # raises
         if out is not self:
             store(np, out, self)
-        add_rows(out, np.where(index < 0, index + length, index).reshape(-1), values)
+        add_rows(out, (index + length * (index < 0)).reshape(-1), values)
         return out
 
     return {"index_add.out": Row(index_add), "index_put.out": Row(index_put)}

@@ -199,7 +199,8 @@ def _weight_grad(
         large = aten.slice__Tensor(aten.unfold(large, dim, d * (k - 1) + 1, s), -1, 0, d * (k - 1) + 1, d)
     depth = channels * prod(kernel)
     if area >= _LONG and n:
-        return aten.reshape(_by_image(small, large, groups, depth), (groups * rows, channels, *kernel))
+        by_image: Tensor = aten.reshape(_by_image(small, large, groups, depth), (groups * rows, channels, *kernel))
+        return by_image
     # [N, C, *P, *K] -> [N, groups, area, C * K]
     order = (0, *range(2, 2 + ndim), 1, *range(2 + ndim, 2 + 2 * ndim))
     step = max(1, _BLOCK // max(groups * depth * area, 1))

@@ -306,19 +306,26 @@ def native_batch_norm_backward(
     n = input.ndim
     dims = [d for d in range(n) if d != 1]
     grad = _in(grad_out, computed)
-    shaped = _per_channel(factor, n)
-    normal = aten.mul__Tensor(aten.sub__Tensor(_in(input, computed), _per_channel(mean, n)), shaped)
+    scale = factor if weight is None else aten.mul__Tensor(factor, _in(weight, computed))
+    channels = input.dtype if weight is None else weight.dtype
     found: list[Tensor | None] = [None, None, None]
     if output_mask[0]:
-        each = grad if weight is None else aten.mul__Tensor(grad, _per_channel(_in(weight, computed), n))
-        whole = _row_grad(each, normal, shaped, dims) if train else aten.mul__Tensor(each, shaped)
-        found[0] = _in(whole, input.dtype)
-    channels = input.dtype if weight is None else weight.dtype
-    if output_mask[1]:
-        found[1] = _in(aten.sum__dim_IntList(aten.mul__Tensor(grad, normal), dims), channels)
-    if output_mask[2]:
-        found[2] = _in(aten.sum__dim_IntList(grad, dims), channels)
-    return found[0], found[1], found[2]
+        found[0] = aten.mul__Tensor(grad, _per_channel(scale, n))
+    if output_mask[2] or (output_mask[0] and train):
+        total = aten.sum__dim_IntList(grad, dims)
+        found[2] = _in(total, channels) if output_mask[2] else None
+    if output_mask[1] or (output_mask[0] and train):
+        centred = aten.sub__Tensor(_in(input, computed), _per_channel(mean, n))
+        along = aten.mul__Tensor(aten.sum__dim_IntList(aten.mul__Tensor(grad, centred), dims), factor)
+        found[1] = _in(along, channels) if output_mask[1] else None
+    if output_mask[0] and train:
+        # The gradients of mean and variance are one number per channel: two times over the elements.
+        count = max(input.numel() // max(input.shape[1], 1), 1)
+        slope = aten.mul__Tensor(aten.mul__Tensor(along, factor), aten.div__Scalar(scale, count))
+        level = aten.mul__Tensor(total, aten.div__Scalar(scale, count))
+        moved = aten.add__Tensor(aten.mul__Tensor(centred, _per_channel(slope, n)), _per_channel(level, n))
+        found[0] = aten.sub__Tensor(found[0], moved)
+    return None if found[0] is None else _in(found[0], input.dtype), found[1], found[2]
 
 
 def batch_norm(
