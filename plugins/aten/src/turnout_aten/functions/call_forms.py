@@ -59,8 +59,10 @@ def is_number(value: Any) -> bool:
 
 def python_number(value: Any) -> Any:
     """A NumPy scalar as a Python number. `item` returns a longdouble as it is, which is rounded to 64 bits here."""
-    found = value.item() if hasattr(value, "item") else value
-    if found.__class__ is value.__class__ and not isinstance(found, (int, float, complex)):
+    if value.__class__ in NUMBERS or not hasattr(value, "item"):
+        return value
+    found = value.item()
+    if found.__class__ is value.__class__:
         return complex(found) if value.dtype.kind == "c" else float(found)
     return found
 
