@@ -1,8 +1,8 @@
 """Calls with a number written in several ways: as a Python number, a NumPy scalar, a 0-dim array or a 0-dim tensor.
 
-`lines(seed)` draws the text of an operator, method, factory or assignment with a number in it; `sample(seed)` draws a call from the
-table of operator cases. Either call is run with the number as Python has it and in another form, and must end alike: with the
-same dtype, shape and elements, or both with an error.
+`program(seed)` draws an operator, method, factory or assignment with a number in it, `call(seed)` a row of the table of operator
+cases. Each is run with its numbers as Python has them and in other forms, and must end alike: with the same dtype, shape and
+elements, or both with an error.
 """
 
 from __future__ import annotations
@@ -64,16 +64,9 @@ CALLS = (
 ASSIGNMENTS = ("x[0] = n", "x[:] = n", "x[m] = n", "x[i] = n", "x[...] = n")
 IN_PLACE = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
 SMALL = (
-    "t.arange(n)",
-    "t.arange(0, n, 1)",
-    "t.zeros(n)",
-    "x.repeat(n)",
-    "x.roll(n)",
-    "x.select(0, n)",
-    "x[n]",
-    "x.sum(n)",
-    "x.tril(n)",
-)
+    "t.arange(n)", "t.arange(0, n, 1)", "t.zeros(n)", "x.repeat(n)", "x.roll(n)", "x.select(0, n)", "x[n]", "x.sum(n)",
+    "x.reshape(1, 3).tril(n)", "t.nn.functional.one_hot(i, n)", "x.softmax(n)", "x.unsqueeze(n)", "t.eye(n)", "x.split(n)",
+)  # fmt: skip
 
 
 @dataclass
@@ -194,12 +187,8 @@ def outcome(value: Any) -> Outcome:
         return Outcome(None, str([p.dtype for p in parts]), (len(parts),), [p.elements for p in parts])
     if hasattr(value, "tolist") and hasattr(value, "detach"):
         return Outcome(None, str(value.dtype).rpartition(".")[2], tuple(value.shape), value.tolist())
-    return Outcome(
-        None,
-        type(value).__name__,
-        (),
-        str(value).rpartition(".")[2] if "dtype" in type(value).__name__.lower() else value,
-    )
+    kind = type(value).__name__.lower()
+    return Outcome(None, kind, (), str(value).rpartition(".")[2] if kind == "dtype" else value)
 
 
 def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:

@@ -61,7 +61,7 @@ def as_array(value: Tensor | Number, dtype: DType, like: Tensor) -> Tensor:
         made: Tensor = value if value.dtype is dtype else value.to(dtype)
         return made
     value = python_number(value)
-    if dtype.category == INT and not iinfo(dtype).min <= value <= iinfo(dtype).max:
+    if dtype.category == INT and not iinfo(dtype).min <= value <= iinfo(dtype).max:  # type: ignore[operator]
         raise ArgumentError(f"{value} does not fit in {dtype.name}, the dtype of the other operand")
     return fn.full((), value, dtype=dtype, device=like.device)
 
