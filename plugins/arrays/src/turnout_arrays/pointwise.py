@@ -266,7 +266,7 @@ def powers(xp: Any) -> Table:
         return xp.where(negative, units, value)
 
     def power_number(self: Any, exponent: Any, out: Any = None) -> Any:
-        if exponent == 2:
+        if exponent == 2 and (exponent.__class__ is int or self.dtype.kind in "fc"):  # 2.0 makes integers floats
             return xp.square(self, out)
         if isinstance(exponent, bool) and self.dtype.kind == "b":
             return store(xp, out, self if exponent else xp.ones_like(self))

@@ -12,6 +12,7 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.packet import type_key
 from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
+from turnout_aten.dtypes import holds
 from turnout_aten.errors import calls as texts
 
 TYPE_CHECKING = False
@@ -80,6 +81,13 @@ def number_dtype(value: Any) -> DType:
     if isinstance(value, int):
         return DTYPES["int64"]
     return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
+
+
+def converted(value: Any) -> Any:
+    """A number that `number_dtype` of it holds: a float beyond the default dtype becomes infinite, as in a conversion."""
+    if isinstance(value, float) and not holds(get_default_dtype(), value):
+        return float("inf") if value > 0 else -float("inf")
+    return value
 
 
 # PyTorch's aliases of arguments (mostly NumPy's names) -> schema names. Public functions and methods accept them.
