@@ -83,11 +83,17 @@ def number_dtype(value: Any) -> DType:
     return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
 
 
-def converted(value: Any) -> Any:
-    """A number that `number_dtype` of it holds: a float beyond the default dtype becomes infinite, as in a conversion."""
-    if isinstance(value, float) and not holds(get_default_dtype(), value):
-        return float("inf") if value > 0 else -float("inf")
-    return value
+def as_operand(tensor: Any, value: Any) -> dict[str, Any]:
+    """The arguments of scalar_tensor for a number beside a tensor: it gets the tensor's dtype, unless that is of a lower kind.
+
+    In the default dtype 0.3 would lose digits beside float64. A float beyond the dtype becomes infinite, as in a conversion.
+    """
+    dtype, own = tensor.dtype, number_dtype(value)
+    if dtype.category >= own.category and holds(dtype, value):
+        return {"s": value, "dtype": dtype}
+    if isinstance(value, float) and not holds(own, value):
+        value = float("inf") if value > 0 else -float("inf")
+    return {"s": value, "dtype": own}
 
 
 # PyTorch's aliases of arguments (mostly NumPy's names) -> schema names. Public functions and methods accept them.
