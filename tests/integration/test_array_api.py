@@ -48,7 +48,7 @@ def evaluated(namespace: Any, expression: str) -> Any:
 
 def same(ours: Any, theirs: Any, where: str) -> None:
     if isinstance(theirs, (tuple, list)):
-        assert isinstance(ours, tuple)
+        assert isinstance(ours, (tuple, list))
         assert len(ours) == len(theirs), where
         assert getattr(ours, "_fields", None) == getattr(theirs, "_fields", None)
         for one, other in zip(ours, theirs, strict=True):

@@ -6,11 +6,11 @@ import warnings
 from functools import partial
 
 import numpy as np
-import pytest
-
 import operator_cases
-import turnout
+import pytest
 from operator_cases import CASES
+
+import turnout
 from turnout import config
 from turnout.dtypes import dtype_named
 from turnout.errors import RegistrationError

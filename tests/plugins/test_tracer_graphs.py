@@ -8,9 +8,9 @@ import sys
 import warnings
 
 import pytest
+from operator_cases import CASES, build
 
 import turnout
-from operator_cases import CASES, build
 from turnout import graphs, library
 from turnout.registry import find_operator
 from turnout.state import DISPATCH

@@ -60,7 +60,8 @@ def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
 def _item(value: Any) -> Any:
     """The number in a 0-dim tensor or array, or of an array library's own kind; anything else unchanged."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return value.item()
+        found = value.item()  # NumPy's longdouble returns itself
+        return float(found) if type(found).__name__ == "longdouble" else found
     return value
 
 

@@ -53,13 +53,16 @@ def number_as(xp: Any, value: Any, dtype: Any) -> Any:
     return xp.asarray(value).astype(dtype)
 
 
-def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
+def binary(xp: Any, ufunc: Call, allocates: str = SAME, *, halves: bool = True) -> Row:
     """A two-argument ufunc as a row. It also accepts Python numbers that do not fit in the array's dtype.
 
-    Without `out` such a number raises; the caller's general path then calls again with `out`.
+    Without `out` such a number raises; the caller's general path then calls again with `out`. `halves=False` computes a number
+    and a float16 array in float32.
     """
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        if not halves and is_half_beside_number(self, other, out):
+            return store(xp, out, ufunc(*[widen(xp, v) if hasattr(v, "dtype") else v for v in (self, other)]))
         try:
             return ufunc(self, other, out)
         except (OverflowError, TypeError):
@@ -68,7 +71,12 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
         return with_numbers(xp, ufunc, self, other, out)
 
     kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
-    return Row(kernel, allocates, pointwise=True, simple=ufunc)
+    return Row(kernel, allocates, pointwise=True, simple=ufunc, halves=halves)
+
+
+def is_half_beside_number(self: Any, other: Any, out: Any) -> bool:
+    """Whether float16 numbers are computed from an array and a Python number, which must not be rounded to float16 first."""
+    return out is not None and out.dtype.char == "e" and not (hasattr(self, "dtype") and hasattr(other, "dtype"))
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:

@@ -43,7 +43,8 @@ def comparison(ufunc: Any) -> Any:
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if out is None and other.__class__ is int and not 0 <= other <= 127:
             dtype = self.dtype
-            if dtype.kind == "u" or dtype.itemsize < 4:
+            beyond = dtype.kind == "i" and other >> 8 * dtype.itemsize - 1 not in (0, -1)
+            if beyond or dtype.kind == "u" or dtype.itemsize < 4:
                 raise OverflowError("the number may not fit in the dtype")
         return ufunc(self, other, out=out)
 
@@ -184,7 +185,7 @@ def arithmetic(xp: Any) -> Table:
         "add.out":         Row(add, ALWAYS, pointwise=True, simple=plus),
         "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus, bools=False),
         "rsub.Tensor_out": Row(rsub, SAME, pointwise=True, bools=False),
-        "mul.out":         binary(xp, times, ALWAYS),
+        "mul.out":         binary(xp, times, ALWAYS, halves=False),
         "maximum.out":     row(ordered(xp.maximum), ALWAYS),
         "minimum.out":     row(ordered(xp.minimum), ALWAYS),
         "lerp.Scalar_out": row(lerp),
@@ -199,6 +200,8 @@ def division(xp: Any) -> Table:
     """Quotients and remainders. An integer division by zero raises because no integer can represent the result."""
 
     def check_divisor(self: Any, other: Any) -> None:
+        if isinstance(self, float) or isinstance(other, float):
+            return
         kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
         if all(kind in "biu" for kind in kinds) and not bool(xp.all(xp.asarray(other) != 0)):
             raise ZeroDivisionError("integer division by zero")
@@ -237,7 +240,7 @@ def division(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "div.out":              binary(xp, xp.true_divide),
+        "div.out":              binary(xp, xp.true_divide, halves=False),
         "div.out_mode":         row(div_mode),
         "floor_divide.out":     row(floor_divide, SAME),
         "remainder.Tensor_out": row(remainder, SAME),
@@ -263,7 +266,7 @@ def powers(xp: Any) -> Table:
         return xp.where(negative, units, value)
 
     def power_number(self: Any, exponent: Any, out: Any = None) -> Any:
-        if exponent == 2:
+        if exponent == 2 and (exponent.__class__ is int or self.dtype.kind in "fc"):  # 2.0 makes integers floats
             return xp.square(self, out)
         if isinstance(exponent, bool) and self.dtype.kind == "b":
             return store(xp, out, self if exponent else xp.ones_like(self))

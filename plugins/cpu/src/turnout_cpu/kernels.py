@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import turnout_arrays
-from turnout_arrays.numbers import with_numbers
+from turnout_arrays.numbers import is_half_beside_number
 from turnout_aten.kernels.wrapping import ALWAYS, SAME, Row
 from turnout_cpu import blocks, lapack, rows, scattering, special
 from turnout_cpu.pool import LARGE, Pool
@@ -21,8 +21,8 @@ def kernels(pool: Pool) -> dict[str, Any]:
     return shared | rows.kernels(pool, shared) | {
         "add.out":  scaled(pool, np.add, shared["add.out"].fn),
         "sub.out":  scaled(pool, np.subtract, shared["sub.out"].fn),
-        "mul.out":  binary(pool, np.multiply),
-        "div.out":  binary(pool, np.true_divide),
+        "mul.out":  binary(pool, np.multiply, shared["mul.out"].fn),
+        "div.out":  binary(pool, np.true_divide, shared["div.out"].fn),
         "neg.out":  _row(negative, np.negative),
         "exp.out":  unary(pool, np.exp),
         "log.out":  unary(pool, np.log),
@@ -62,10 +62,12 @@ def scaled(pool: Pool, ufunc: Any, general: Any) -> Row:
     return _row(kernel, ufunc)
 
 
-def binary(pool: Pool, ufunc: Any) -> Row:
+def binary(pool: Pool, ufunc: Any, general: Any) -> Row:
     """A ufunc of two arguments, the first an array."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        if is_half_beside_number(self, other, out):
+            return general(self, other, out)
         try:
             if self.size > LARGE:
                 made = pool.apply(ufunc, (self, other), out)
@@ -75,9 +77,9 @@ def binary(pool: Pool, ufunc: Any) -> Row:
         except (OverflowError, TypeError):
             if out is None:
                 raise
-        return with_numbers(np, ufunc, self, other, out)
+        return general(self, other, out)
 
-    return _row(kernel, ufunc)
+    return _row(kernel, ufunc, halves=False)
 
 
 def unary(pool: Pool, ufunc: Any) -> Row:
@@ -93,9 +95,15 @@ def unary(pool: Pool, ufunc: Any) -> Row:
     return _row(kernel, ufunc)
 
 
-def _row(kernel: Any, ufunc: Any) -> Row:
+def _row(kernel: Any, ufunc: Any, *, halves: bool = True) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
     return Row(
-        kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE, bools=ufunc is not np.subtract
+        kernel,
+        ALWAYS if always else SAME,
+        pointwise=True,
+        simple=ufunc,
+        limit=LARGE,
+        bools=ufunc is not np.subtract,
+        halves=halves,
     )

@@ -8,6 +8,7 @@ from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType
 from turnout.errors import ArgumentError, CallError, DTypeError
 from turnout_aten.array_api.promotion import number_dtype, promote
 from turnout_aten.functions import limits
+from turnout_aten.functions.call_forms import is_number, python_number
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -138,8 +139,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         >>> turnout.array_api.result_type(turnout.tensor([1]), turnout.float32)
         turnout.float32
     """
-    numbers = [each for each in arrays_and_dtypes if isinstance(each, (bool, int, float, complex))]
-    others = [_dtype(each) for each in arrays_and_dtypes if not isinstance(each, (bool, int, float, complex))]
+    numbers = [python_number(each) for each in arrays_and_dtypes if is_number(each)]
+    others = [_dtype(each) for each in arrays_and_dtypes if not is_number(each)]
     for each in others:
         if not isinstance(each, DType):
             raise CallError(f"result_type: takes arrays, dtypes and Python numbers, got {each.__class__.__name__}")

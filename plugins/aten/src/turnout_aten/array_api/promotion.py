@@ -9,6 +9,7 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, DTYPES, FLOAT, INT, DType, bool_, get_default_dtype, int64, uint64
 from turnout.errors import ArgumentError, CallError, DTypeError
 from turnout_aten.dtypes import promote_types
+from turnout_aten.functions.call_forms import is_number, python_number
 from turnout_aten.functions.limits import iinfo
 from turnout_aten.generated import functions as fn
 from turnout_aten.shapes.extents import wrap_dim
@@ -59,6 +60,7 @@ def as_array(value: Tensor | Number, dtype: DType, like: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         made: Tensor = value if value.dtype is dtype else value.to(dtype)
         return made
+    value = python_number(value)
     if dtype.category == INT and not iinfo(dtype).min <= value <= iinfo(dtype).max:  # type: ignore[operator]
         raise ArgumentError(f"{value} does not fit in {dtype.name}, the dtype of the other operand")
     return fn.full((), value, dtype=dtype, device=like.device)
@@ -70,13 +72,13 @@ def common(name: str, *operands: Tensor | Number) -> DType:
     for each in operands:
         if isinstance(each, Tensor):
             found = each.dtype if found is None else promote(found, each.dtype)
-        elif not isinstance(each, (bool, int, float, complex)):
+        elif not is_number(each):
             raise CallError(f"{name}: operands must be arrays or Python numbers, got {type(each).__name__}")
     if found is None:
         raise CallError(f"{name}: at least one operand must be an array")
     for each in operands:
         if not isinstance(each, Tensor):
-            found = number_dtype(each, found)
+            found = number_dtype(python_number(each), found)
     return found
 
 

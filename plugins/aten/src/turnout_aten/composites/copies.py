@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import COMPLEX, DType
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
@@ -215,6 +215,8 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         made: Tensor = aten.where__self(mask, value, self)
     else:
         check_held(self.dtype, value, "masked_fill", "value")
+        if self.dtype.category < FLOAT:  # the number is converted to self's dtype before it is promoted with it
+            value = bool(value) if self.dtype.category == BOOL else int(value)
         made = aten.where__ScalarSelf(mask, value, self)
     return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 

@@ -12,6 +12,7 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.packet import type_key
 from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
+from turnout_aten.dtypes import holds
 from turnout_aten.errors import calls as texts
 
 TYPE_CHECKING = False
@@ -59,8 +60,10 @@ def is_number(value: Any) -> bool:
 
 def python_number(value: Any) -> Any:
     """A NumPy scalar as a Python number. `item` returns a longdouble as it is, which is rounded to 64 bits here."""
-    found = value.item() if hasattr(value, "item") else value
-    if found.__class__ is value.__class__ and not isinstance(found, (int, float, complex)):
+    if value.__class__ in NUMBERS or not hasattr(value, "item"):
+        return value
+    found = value.item()
+    if found.__class__ is value.__class__:
         return complex(found) if value.dtype.kind == "c" else float(found)
     return found
 
@@ -78,6 +81,19 @@ def number_dtype(value: Any) -> DType:
     if isinstance(value, int):
         return DTYPES["int64"]
     return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
+
+
+def as_operand(tensor: Any, value: Any) -> dict[str, Any]:
+    """The arguments of scalar_tensor for a number beside a tensor: it gets the tensor's dtype, unless that is of a lower kind.
+
+    In the default dtype 0.3 would lose digits beside float64. A float beyond the dtype becomes infinite, as in a conversion.
+    """
+    dtype, own = tensor.dtype, number_dtype(value)
+    if dtype.category >= own.category and holds(dtype, value):
+        return {"s": value, "dtype": dtype}
+    if isinstance(value, float) and not holds(own, value):
+        value = float("inf") if value > 0 else -float("inf")
+    return {"s": value, "dtype": own}
 
 
 # PyTorch's aliases of arguments (mostly NumPy's names) -> schema names. Public functions and methods accept them.

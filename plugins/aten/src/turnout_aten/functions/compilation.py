@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 # The other names that the texts use.
 GLOBALS: dict[str, Any] = {
     **STUB_GLOBALS, "MISSING": MISSING, "NUMBERS": call_forms.NUMBERS, "all_ints": call_forms.all_ints,
-    "binary": call_forms.binary, "check_options": call_forms.check_options, "first_names": call_forms.first_names,
+    "as_operand": call_forms.as_operand,
+    "binary": call_forms.binary, "check_options": call_forms.check_options,
+    "first_names": call_forms.first_names,
     "miss": REGISTRY.miss, "named": return_types.named, "new_tuple": return_types.new_tuple,
-    "number_dtype": call_forms.number_dtype, "out_tuple": call_forms.out_tuple, "reflected": call_forms.reflected,
+    "out_tuple": call_forms.out_tuple, "reflected": call_forms.reflected,
     "spread": call_forms.spread, "with_requires_grad": call_forms.with_requires_grad,
 }  # fmt: skip
 

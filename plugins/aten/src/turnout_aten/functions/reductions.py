@@ -13,11 +13,12 @@ from turnout_aten.generated import functions as _functions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, SupportsComplex, SupportsFloat, SupportsIndex
 
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
 
+    Number = complex | SupportsComplex | SupportsFloat | SupportsIndex
     MaybeMore = Any  # several tensors in a tuple, where an argument asks for it
 
 _MODES = {
@@ -27,7 +28,7 @@ _MODES = {
 
 def norm(
     input: Tensor,
-    p: complex | str | Tensor | None = "fro",
+    p: Number | str | Tensor | None = "fro",
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     out: Tensor | None = None,

@@ -237,7 +237,7 @@ def _reflected(
     if scalar is not None:
         number = f"lambda a, b: {stub_name(scalar)}(b, a)"
     elif instead == "tensor" and overloads_of("scalar_tensor"):
-        made = f"{stub_name(overloads_of('scalar_tensor')[0])}(b, dtype=number_dtype(b), device=a.device)"
+        made = f"{stub_name(overloads_of('scalar_tensor')[0])}(**as_operand(a, b), device=a.device)"
         number = f"lambda a, b: {stub_name(tensors)}({made}, a)"
     elif instead and overloads_of(instead):
         mul = _overload(overloads_of("mul"), "Tensor", "Scalar")

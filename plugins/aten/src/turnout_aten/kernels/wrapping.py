@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
-from turnout.dtypes import COMPLEX, FLOAT
+from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
 from turnout_aten.dtypes import can_cast
@@ -50,13 +50,14 @@ class Row:
     bools      False: a bool in place of a number takes the general path, because the shape function may refuse it
     refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
     ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
+    halves     False: a number beside float16 takes the general path, in which the kernel does not round the number first
     """
 
-    __slots__ = ("allocates", "bools", "fn", "limit", "pointwise", "ranks", "refuses", "simple")
+    __slots__ = ("allocates", "bools", "fn", "halves", "limit", "pointwise", "ranks", "refuses", "simple")
 
     def __init__(
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
-        bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (),
+        bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -66,6 +67,7 @@ class Row:
         self.bools = bools
         self.refuses = refuses
         self.ranks = ranks
+        self.halves = halves
 
 
 class Structured:
@@ -199,6 +201,7 @@ def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: C
     # A number in place of a tensor (mul.Scalar) may raise the dtype's category: int64 times 2.5.
     numbers = _numbers(others)
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
+    applies += [f"{first}.dtype is not HALF"] if numbers and not row.halves else []
     applies += _admitted(row, tensors)
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
     made = "\n".join("    " + line for line in wrapping_lines(keys="KEYS", device=f"{tensors[0]}.device"))
@@ -224,9 +227,15 @@ def wrapped({", ".join(["ks", *arguments])}):
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
-        "KEYS": backend.keys, "CLOCK": CLOCK, "after": _after_failure(s.op, backend), **_defaults(others),
+        "KEYS": backend.keys, "CLOCK": CLOCK, "after": _after_failure(s.op, backend), "HALF": _half(backend, row),
+        **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _half(backend: TensorBackend, row: Row) -> Any:
+    """The backend's own object for float16, for rows that ask for it."""
+    return None if row.halves else backend.empty((), float16, backend.current_device()).dtype
 
 
 def _after_failure(op: Operator, backend: TensorBackend) -> Call:
@@ -342,6 +351,7 @@ def _fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in _numbers(others)]
+    applies += [f"{first}_a.dtype is not HALF"] if _numbers(others) and not row.halves else []
     applies += _admitted(row, tensors)
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
@@ -366,7 +376,8 @@ def wrapped({", ".join(["ks", *arguments])}):
 """
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple,
-        "context": backend.kernel_context, "after": _after_failure(s.op, backend), **_defaults(others),
+        "context": backend.kernel_context, "after": _after_failure(s.op, backend), "HALF": _half(backend, row),
+        **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 
 def _each(value: Any, ndim: int) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
+    """One Python int for each dim: the products of NumPy's narrow ones would wrap around."""
+    given = value if isinstance(value, (tuple, list)) else (value,) * ndim
+    return tuple([v.__index__() if hasattr(v, "__index__") else v for v in given])
 
 
 def max_pool1d(
@@ -442,7 +444,7 @@ def _unpooled_size(
     usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-ndim:], steps, kernel, pads, strict=True)]
     if output_size is None:
         return usual, steps, pads
-    wanted = list(output_size)[-ndim:]
+    wanted = list(_each(output_size, ndim))[-ndim:]
     for n, u, s in zip(wanted, usual, steps, strict=True):
         if not u - s < n < u + s:
             raise ShapeError(f"{name}: output_size {wanted} must lie within one stride of {usual}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64
 from turnout.errors import DTypeError
 from turnout_aten.dtypes import promote_types
+from turnout_aten.functions.call_forms import python_number
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def result_type(*values: Any) -> DType:
             else:
                 without = dtype if without is None else promote_types(without, dtype)
         elif value is not None:
-            dtype = number_dtype(value)
+            dtype = number_dtype(python_number(value))
             numbers = dtype if numbers is None else promote_types(numbers, dtype)
     result = _combine(with_dims, _combine(without, numbers))
     if result is None:

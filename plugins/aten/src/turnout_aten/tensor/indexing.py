@@ -15,6 +15,7 @@ from turnout.errors import CallError, DimError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.errors import tensors as texts
+from turnout_aten.functions.call_forms import is_number
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
         index = None
     viewed, tensors = _apply(tensor, index)
     if not isinstance(value, Tensor):
-        if not isinstance(value, (bool, int, float, complex)):
+        if not is_number(value):
             raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
         if not tensors:
             aten.fill___Scalar(viewed, value)
