@@ -427,7 +427,9 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = (
                     backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 )
-                direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
+                direct = direct and (
+                    (row.pointwise and not debug) or not any(shares(target, value) for value in inputs)
+                )
                 written.append(
                     target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
                 )
