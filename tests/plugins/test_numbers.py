@@ -1,0 +1,241 @@
+"""Numbers beside tensors: NumPy's in operators, those that do not fit, and long sums in narrow dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout import Tensor
+from turnout.errors import CallError, DTypeError, RangeError
+from turnout_aten import array_api as xp
+
+SCALARS = [
+    np.float32(2),
+    np.float64(2),
+    np.float16(2),
+    np.int8(2),
+    np.int64(2),
+    np.uint8(2),
+    np.bool_(True),
+    np.longdouble(2),
+]
+
+
+@pytest.mark.parametrize("number", SCALARS, ids=lambda n: type(n).__name__)
+def test_a_numpy_scalar_on_either_side_gives_a_tensor_of_the_dtype_of_a_python_number(number: Any) -> None:
+    python = float(number) if isinstance(number, np.longdouble) else number.item()
+    for dtype in (turnout.float32, turnout.float16, turnout.int8):
+        x = turnout.ones(3, dtype=dtype)
+        for found, expected in ((x + number, x + python), (number * x, python * x), (x <= number, x <= python)):
+            assert isinstance(found, Tensor)
+            assert found.dtype is expected.dtype
+            assert found.tolist() == expected.tolist()
+
+
+def test_gradients_are_recorded_through_an_operator_with_a_numpy_scalar() -> None:
+    w = turnout.ones(2, requires_grad=True)
+    (np.float64(3) * w * np.float32(2)).sum().backward()
+    assert w.grad is not None
+    assert w.grad.tolist() == [6.0, 6.0]
+
+
+def test_an_operator_in_place_with_a_numpy_scalar_or_an_array_writes_into_the_tensor() -> None:
+    x = y = turnout.ones(2)
+    y += np.float32(3)
+    y *= np.array([1.0, 2.0])
+    assert x is y
+    assert x.tolist() == [4.0, 8.0]
+
+
+def test_a_tensor_and_an_array_give_a_tensor_and_an_array_and_a_tensor_an_error() -> None:
+    w = turnout.ones(2, requires_grad=True)
+    made = w * np.array([2, 3])
+    assert (made.dtype, made.tolist(), made.requires_grad) == (turnout.float32, [2.0, 3.0], True)
+    with pytest.raises(CallError) as caught:
+        np.array([2.0, 3.0]) * w
+    assert str(caught.value) == (
+        "an operator with ndarray on the left and Tensor on the right: either library could compute it\n"
+        "  to fix  make the array a tensor with turnout.from_numpy(array), or the tensor an array with tensor.numpy()"
+    )
+
+
+TOO_WIDE = [
+    lambda x, n: x + n, lambda x, n: n * x, lambda x, n: x & n, lambda x, n: x == n, lambda x, n: x.fill_(n),
+    lambda x, n: turnout.full((2,), n), lambda x, n: turnout.where(x == 1, n, 0), lambda x, n: x.add(x, alpha=n),
+    lambda x, n: x.masked_fill(x == 1, n), lambda x, n: turnout.arange(0, n, 2**62), lambda x, n: turnout.scalar_tensor(n),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TOO_WIDE)
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**5000], ids=["above", "below", "long"])
+def test_an_int_of_more_than_64_bits_is_an_error_everywhere(call: Any, number: int) -> None:
+    with pytest.raises(OverflowError) as caught:
+        call(turnout.ones(2, dtype=turnout.int64), number)
+    assert isinstance(caught.value, RangeError)
+    assert "must be a float or an int in -2**63 to 2**64 - 1, got int " in str(caught.value)
+
+
+REFUSED = [
+    ("turnout.full((1,), 300, dtype=turnout.uint8)", "full: argument 'fill_value' is 300", "uint8 (0 to 255)"),
+    ("turnout.full((1,), 1e300)", "full: argument 'fill_value' is 1e+300",
+     "float32 (-3.4028234663852886e+38 to 3.4028234663852886e+38)"),
+    ("turnout.tensor([300], dtype=turnout.uint8)", "tensor: argument 'data' is 300", "uint8 (0 to 255)"),
+    ("turnout.tensor([float('nan')], dtype=turnout.int8)", "tensor: argument 'data' is nan", "int8 (-128 to 127)"),
+    ("turnout.tensor([10**5000], dtype=turnout.int8)", "tensor: argument 'data' is an int of 16610 bits", "int8 (-128 to 127)"),
+    ("b.fill_(-256)", "fill_: argument 'value' is -256", "uint8 (0 to 255)"),
+    ("b.__setitem__(0, 300)", "fill_: argument 'value' is 300", "uint8 (0 to 255)"),
+    ("b.masked_fill(b == 1, 300)", "masked_fill: argument 'value' is 300", "uint8 (0 to 255)"),
+    ("b.index_fill(0, i, 300)", "index_fill: argument 'value' is 300", "uint8 (0 to 255)"),
+    ("b.scatter(0, i, 300)", "scatter: argument 'value' is 300", "uint8 (0 to 255)"),
+    ("turnout.where(b == 1, b, 300)", "where: argument 'other' is 300", "uint8 (0 to 255)"),
+    ("b.add(b, alpha=300)", "add: argument 'alpha' is 300", "uint8 (0 to 255)"),
+    ("b.sub_(b, alpha=300)", "sub: argument 'alpha' is 300", "uint8 (0 to 255)"),
+    ("b.pow(256)", "pow: argument 'exponent' is 256", "uint8 (0 to 255)"),
+    ("b.clamp(min=300)", "clamp: argument 'min' is 300", "uint8 (0 to 255)"),
+    ("b.clamp_max(-1)", "clamp: argument 'max' is -1", "uint8 (0 to 255)"),
+    ("F.pad(b, (1, 1), value=300)", "constant_pad_nd: argument 'value' is 300.0", "uint8 (0 to 255)"),
+    ("F.hardtanh(b, 0, 300)", "hardtanh: argument 'max_val' is 300", "uint8 (0 to 255)"),
+    ("F.threshold(b, 300, 0)", "threshold: argument 'threshold' is 300", "uint8 (0 to 255)"),
+    ("turnout.linspace(0, 300, 4, dtype=turnout.uint8)", "linspace: argument 'end' is 300", "uint8 (0 to 255)"),
+    ("turnout.arange(2**63)", "arange: argument 'end' is 9223372036854775808",
+     "int64 (-9223372036854775808 to 9223372036854775807)"),
+    ("turnout.randint(0, 300, (1,), dtype=turnout.uint8)", "randint: argument 'high - 1' is 299", "uint8 (0 to 255)"),
+    ("turnout.randint_like(b, -1, 3)", "randint_like: argument 'low' is -1", "uint8 (0 to 255)"),
+    ("b.random_(0, 257)", "random_: argument 'to - 1' is 256", "uint8 (0 to 255)"),
+    ("turnout.randperm(300, dtype=turnout.uint8)", "randperm: argument 'n - 1' is 299", "uint8 (0 to 255)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says", "room"), REFUSED, ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize("device", ["cpu", "meta", "opencl"])
+def test_a_number_that_its_dtype_cannot_hold_is_an_error(
+    text: str, says: str, room: str, device: str, need_device: Any
+) -> None:
+    if device == "opencl":
+        need_device(device)
+    b = turnout.ones(3, dtype=turnout.uint8, device=device)
+    i = turnout.zeros(1, dtype=turnout.int64, device=device)
+    with pytest.raises(RangeError) as caught:
+        eval(text, {"turnout": turnout, "b": b, "i": i, "F": turnout.nn.functional})
+    assert str(caught.value) == f"{says}, which does not fit in {room}; choose another number or a wider dtype"
+
+
+def test_a_bound_that_changes_nothing_is_no_error_and_a_negative_int_wraps_around_in_unsigned_dtypes() -> None:
+    b = turnout.tensor([0, 100, 255], dtype=turnout.uint8)
+    assert b.clamp(min=-1, max=300).tolist() == b.clamp_max(300).tolist() == b.clamp_min(-1).tolist() == [0, 100, 255]
+    assert (
+        turnout.full((1,), -1, dtype=turnout.uint8).tolist()
+        == turnout.tensor([-1], dtype=turnout.uint8).tolist()
+        == [255]
+    )
+
+
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
+def test_integers_are_drawn_from_any_range_and_evenly(device: str, need_device: Any) -> None:
+    if device == "opencl":
+        need_device(device)
+    turnout.manual_seed(0)
+    for low, high, dtype in (
+        (-(2**62), 2**62, turnout.int64), (-(2**63), 0, turnout.int64), (-5, 2**63 - 1, turnout.int64),
+        (-(2**63), 2**63, turnout.int64), (0, 3 * 2**61, turnout.int64), (0, 2**64, turnout.uint64),
+        (2**63, 2**63 + 9, turnout.uint64), (0, 2**24 + 2, turnout.float32), (-(2**63), 2**63 - 1, turnout.float64),
+    ):  # fmt: skip
+        drawn = turnout.randint(low, high, (2000,), dtype=dtype, device=device).tolist()
+        assert all(low <= n < high for n in drawn)
+        quarters = [sum(4 * (n - low) // (high - low) == k for n in drawn) for k in range(4)]
+        assert all(300 < n < 700 for n in quarters), (low, high, quarters)
+    drawn = turnout.empty(2000, dtype=turnout.int64).random_(-(2**63), None).tolist()
+    assert min(drawn) < 0 < max(drawn)
+    assert sorted(set(turnout.empty(99, dtype=turnout.bool).random_().tolist())) == [False, True]
+
+
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
+def test_long_sums_keep_their_precision_along_every_dim(device: str, need_device: Any) -> None:
+    if device == "opencl":
+        need_device(device)
+    n = 400_000
+    rows = turnout.full((n, 2), 0.1, device=device)
+    for x, dim in ((rows, 0), (rows.T, 1), (turnout.full((2, n), 0.1, device=device), 1)):
+        assert x.sum(dim).tolist() == pytest.approx([n / 10] * 2, rel=1e-6)
+        assert x.mean(dim).tolist() == pytest.approx([0.1] * 2, rel=1e-6)
+        assert x.norm(dim=dim).tolist() == pytest.approx([0.1 * n**0.5] * 2, rel=1e-6)
+        assert x.cumsum(dim).select(dim, -1).tolist() == pytest.approx([n / 10] * 2, rel=1e-6)
+        growing = turnout.full_like(x, 1.0000001).cumprod(dim).select(dim, -1)
+        assert growing.tolist() == pytest.approx([float(np.float32(1.0000001)) ** n] * 2, rel=1e-6)
+        assert x.logcumsumexp(dim).select(dim, -1).tolist() == pytest.approx([0.1 + np.log(n)] * 2, rel=1e-6)
+
+
+def test_two_byte_floats_add_up_in_float32_where_an_index_repeats() -> None:
+    index, ones = turnout.zeros(5000, dtype=turnout.int64), turnout.ones(5000, dtype=turnout.float16)
+    zero = turnout.zeros(1, dtype=turnout.float16)
+    assert zero.scatter_add(0, index, ones).tolist() == [5000.0]
+    assert zero.index_add(0, index, ones).tolist() == [5000.0]
+    assert zero.index_put((index,), ones, accumulate=True).tolist() == [5000.0]
+
+
+def test_float16_beside_a_number_is_computed_in_float32() -> None:
+    x = turnout.tensor([0.5], dtype=turnout.float16)
+    assert (x * 1e5).tolist() == [49984.0]
+    assert (x / 1e5).tolist() == [5.0067901611328125e-06]
+    x *= 1e5
+    assert x.tolist() == [49984.0]
+
+
+def test_a_float_power_of_integers_is_a_float_and_a_float_quotient_keeps_its_digits() -> None:
+    x = turnout.tensor([3], dtype=turnout.int8)
+    assert (x**2.0).dtype is turnout.float32
+    assert (x**2).dtype is turnout.int8
+    assert (0.3 // turnout.tensor([0.1], dtype=turnout.float64)).tolist() == [2.0]
+
+
+def test_bools_have_powers_and_bounds_and_empty_complex_tensors_a_softmax() -> None:
+    b = turnout.tensor([True, False])
+    assert (b**True).tolist() == [True, False]
+    assert (b**False).tolist() == [True, True]
+    assert b.clamp(min=turnout.tensor(True)).tolist() == [True, True]
+    empty = turnout.empty(0, 3, dtype=turnout.complex64)
+    assert turnout.softmax(empty, 1).shape == turnout.cummax(empty, 1).values.shape == (0, 3)
+    assert turnout.true_divide(turnout.ones(1), 2.0, out=turnout.empty(1)).tolist() == [0.5]
+    assert turnout.mul(2, turnout.ones(1)).tolist() == turnout.sub(3, turnout.ones(1)).tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: turnout.argmax(turnout.ones(3), out=turnout.empty((), dtype=turnout.int16)),
+         "aten::argmax.out: the result has dtype int64, which cannot be written into int16"),
+        (lambda: turnout.all(turnout.ones(3), out=turnout.empty((), dtype=turnout.int64)),
+         "aten::all.all_out: the result has dtype bool, which cannot be written into int64"),
+    ],
+)  # fmt: skip
+def test_indices_and_truths_are_written_into_their_own_dtype_only(call: Any, says: str) -> None:
+    with pytest.raises(DTypeError) as caught:
+        call()
+    assert str(caught.value) == says
+
+
+def test_a_tensor_on_opencl_says_so_through_dlpack_and_is_copied_to_the_host(need_device: Any) -> None:
+    need_device("opencl")
+    x = turnout.arange(3.0, device="opencl")
+    assert x.__dlpack_device__() == (4, 0)
+    assert np.from_dlpack(x, device="cpu").tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(BufferError) as caught:
+        x.__dlpack__()
+    assert str(caught.value) == (
+        "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
+    )
+    with pytest.raises(BufferError):
+        x.__dlpack__(dl_device=(1, 0), copy=False)
+
+
+def test_the_array_api_repeats_by_any_integer_dtype_returns_lists_and_takes_numpy_scalars() -> None:
+    x = turnout.arange(3)
+    for dtype in (turnout.int8, turnout.int16, turnout.uint8, turnout.uint16, turnout.uint32, turnout.uint64):
+        assert xp.repeat(x, turnout.tensor([1, 0, 2], dtype=dtype)).tolist() == [0, 2, 2]
+    assert isinstance(xp.meshgrid(x, x), list)
+    assert isinstance(xp.broadcast_arrays(x, x), list)
+    assert xp.add(x, np.int8(2)).dtype is turnout.int64
+    assert xp.result_type(x, np.float32(2)) is xp.result_type(x, 2.0)
