@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import int64
+from turnout.errors import DimError
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill
@@ -57,7 +58,7 @@ class Rows:
         )  # fmt: skip
 
     def error(self, wrong: int) -> Exception:
-        return IndexError(f"nll_loss: target {wrong} is out of bounds for {self.classes} classes")
+        return DimError(f"nll_loss: target {wrong} is out of bounds for {self.classes} classes")
 
 
 def likelihood(
