@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import int64
+from turnout.errors import DimError
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import copy
@@ -21,7 +22,8 @@ Ints = tuple[int, ...]
 def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *, from_end: bool = False) -> ClArray:
     """Positions for index arrays that broadcast to `shape`: the sum of index * step over (index, length, step).
 
-    Raises IndexError for an index outside of its length; `from_end` lets negative ones count from the end.
+    `from_end` lets negative indices count from the end. Raises IndexError for one outside of its length, DimError without
+    `from_end`: as the array modules do.
     """
     made = new_array(parts[0][0].place, shape, int64)
     for number, (given, length, step) in enumerate(parts):
@@ -35,7 +37,8 @@ def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *,
             made.place.start("move", int64, "places", call, (made.buffer, index.buffer, flag), count)
 
         def error(wrong: int, length: int = length) -> Exception:
-            return IndexError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
+            kind = IndexError if from_end else DimError
+            return kind(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
         with_flag(made, start, error)
     return made
