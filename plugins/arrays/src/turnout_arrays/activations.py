@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays.numbers import number_as, store, widen
+from turnout_arrays.numbers import number_as, store, store_by, widen
 from turnout_arrays.pointwise import Table, row
 from turnout_aten.kernels.wrapping import SAME, Row
 
@@ -23,12 +23,8 @@ def kernels(xp: Any) -> Table:
     def sigmoid(self: Any, out: Any = None) -> Any:
         wide = widen(xp, self)
         value = xp.exp(xp.negative(wide))
-        if value.shape:
-            value += 1
-            xp.reciprocal(value, value)
-        else:
-            value = 1 / (1 + value)
-        return store(xp, out, value, self.dtype)
+        value += 1
+        return store_by(xp, out, xp.reciprocal, (value,), self.dtype)
 
     def relu(self: Any, out: Any = None) -> Any:
         if self.dtype.kind in "bc":
@@ -44,7 +40,7 @@ def kernels(xp: Any) -> Table:
         x = widen(xp, self)
         value = xp.exp(-x)
         value += 1
-        return store(xp, out, x / value)
+        return store_by(xp, out, xp.true_divide, (x, value))
 
     def mish(self: Any, out: Any) -> Any:
         x = widen(xp, self)
@@ -68,8 +64,7 @@ def kernels(xp: Any) -> Table:
         value = xp.tanh(tanh_argument(x, x * x)) if approximate == "tanh" else erf_function(x * _SQRT_HALF)
         value += 1
         value *= 0.5
-        value *= x
-        return store(xp, out, value)
+        return store_by(xp, out, xp.multiply, (value, x))
 
     def tanh_argument(x: Any, square: Any) -> Any:
         value = square * (_TANH_SCALE * _TANH_CUBE)
@@ -92,8 +87,7 @@ def kernels(xp: Any) -> Table:
             value *= x
             value += tanh
             value *= 0.5
-            value *= grad
-            return store(xp, out, value)
+            return store_by(xp, out, xp.multiply, (value, grad))
         density = x * x
         density *= -0.5
         density = xp.exp(density)
@@ -103,8 +97,7 @@ def kernels(xp: Any) -> Table:
         value += 1
         value *= 0.5
         value += density
-        value *= grad
-        return store(xp, out, value)
+        return store_by(xp, out, xp.multiply, (value, grad))
 
     def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
         bits = words.get(grad_output.dtype.itemsize)
@@ -117,13 +110,21 @@ def kernels(xp: Any) -> Table:
         kept &= grad_output.view(bits)
         return store(xp, out, kept.view(grad_output.dtype))
 
+    def chained(slope: Any, factor: Any, grad_output: Any, out: Any, dtype: Any) -> Any:
+        """conj(slope * factor) * grad_output, in the memory of `slope`."""
+        if factor is not None:
+            slope *= factor
+        if slope.dtype.kind == "c":
+            slope = xp.conj(slope)
+        return store_by(xp, out, xp.multiply, (slope, widen(xp, grad_output)), dtype)
+
     def sigmoid_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
         y = widen(xp, output)
-        return store(xp, out, widen(xp, grad_output) * xp.conj(y * (1 - y)), output.dtype)
+        return chained(1 - y, y, grad_output, out, output.dtype)
 
     def tanh_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
         y = widen(xp, output)
-        return store(xp, out, widen(xp, grad_output) * xp.conj(1 - y * y), output.dtype)
+        return chained(1 - y * y, None, grad_output, out, output.dtype)
 
     # fmt: off
     return piecewise(xp) | {
@@ -162,7 +163,7 @@ def piecewise(xp: Any) -> Table:
         x = widen(xp, self)
         value = _gate(x)
         value *= x
-        return store(xp, out, value / 6)
+        return store_by(xp, out, xp.true_divide, (value, 6))
 
     def _gate(x: Any) -> Any:
         return xp.clip(x + 3, 0, 6)

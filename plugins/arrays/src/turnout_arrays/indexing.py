@@ -54,6 +54,13 @@ def flat_places(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> Iterat
         yield part, xp.multiply(index[part], steps[dim], dtype=xp.int64) + (base if dim == 0 else base[part])
 
 
+def take(xp: Any, source: Any, places: Any, dim: int | None, out: Any) -> Any:
+    """Fill `out` with elements whose indices are in range. NumPy's usual mode would go through a buffer; CuPy has no modes."""
+    modes = {} if getattr(xp, "wraps_indices", False) else {"mode": "clip"}
+    xp.take(source, places, axis=dim, out=out, **modes)
+    return out
+
+
 def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
     if getattr(xp, "wraps_indices", False):
@@ -86,7 +93,7 @@ def selecting(xp: Any) -> Table:
         in_range(xp, "index_select", index, self.shape[dim])
         index = xp.reshape(index, (-1,))
         if out.flags.c_contiguous and self.size and out is not self:
-            return xp.take(self, index, dim, out=out, mode="clip")  # the default mode would go through a buffer
+            return take(xp, self, index, dim, out)
         return store(xp, out, xp.take(self, index, dim))
 
     def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
@@ -100,7 +107,7 @@ def selecting(xp: Any) -> Table:
             return store(xp, out, self[along(xp, index.shape, dim, index)])
         flat = self.reshape(-1)
         for part, places in flat_places(xp, self.shape, dim, index):
-            xp.take(flat, places, out=out[part], mode="clip")  # the default mode would go through a buffer
+            take(xp, flat, places, None, out[part])
         return out
 
     def nonzero(self: Any) -> Any:

@@ -39,6 +39,13 @@ def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
     return value.astype(dtype) if dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV" else value
 
 
+def store_by(xp: Any, out: Any, ufunc: Call, values: tuple[Any, ...], dtype: Any = None) -> Any:
+    """`store` of `ufunc(*values)`, of arrays and numbers, without an array in between where all have the dtype of `out`."""
+    if out is not None and all(getattr(value, "dtype", out.dtype) == out.dtype for value in values):
+        return ufunc(*values, out=out)
+    return store(xp, out, ufunc(*values), dtype)
+
+
 def number_as(xp: Any, value: Any, dtype: Any) -> Any:
     """A Python number as a 0-dim array of a dtype; a negative int wraps around in an unsigned one. Arrays stay as they are.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
+from turnout_arrays.numbers import binary, number_as, store, store_by, widen, with_numbers
 from turnout_aten.kernels.wrapping import ALWAYS, BOOL, SAME, Row
 
 Table = dict[str, Any]
@@ -178,7 +178,7 @@ def arithmetic(xp: Any) -> Table:
         product = widen(xp, tensor1) * widen(xp, tensor2)
         if value != 1:
             product = product * number_as(xp, value, product.dtype)
-        return store(xp, out, widen(xp, self) + product, self.dtype)
+        return store_by(xp, out, xp.add, (widen(xp, self), product), self.dtype)
 
     # fmt: off
     return {

@@ -210,8 +210,9 @@ def softplus_backward(grad_output: Tensor, self: Tensor, beta: Any, threshold: A
 def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """s + x s (1 - s), with the sigmoid s; conjugated for complex tensors."""
     gate = aten.sigmoid(self)
-    slope = aten.mul__Tensor(gate, aten.add__Scalar(aten.mul__Tensor(self, aten.rsub__Scalar(gate, 1)), 1))
-    made: Tensor = aten.mul__Tensor(grad_output, aten.conj(slope))
+    # The gradients of both factors of x s, each by one operator.
+    through = aten.sigmoid_backward(grad_output, gate)
+    made: Tensor = aten.addcmul(aten.mul__Tensor(grad_output, aten.conj(gate)), aten.conj(self), through)
     return made
 
 
