@@ -45,10 +45,15 @@ def test_guards_nest_and_restore_inside_out():
     assert DISPATCH.get() == before
 
 
-def test_a_guard_object_cannot_be_entered_twice():
+def test_a_guard_object_can_be_entered_inside_its_own_block():
+    before = DISPATCH.get()
     guard = include("Tracer")
-    with guard, pytest.raises(RuntimeError, match="a guard object can be entered once at a time"), guard:
-        pass
+    with guard:
+        inside = DISPATCH.get()
+        with guard:
+            assert DISPATCH.get() == inside
+        assert DISPATCH.get() is inside
+    assert DISPATCH.get() is before
 
 
 def test_excluding_autograd_excludes_it_for_backends_that_do_not_exist_yet():

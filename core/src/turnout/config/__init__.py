@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from turnout.config.lock import LOCK as LOCK
 from turnout.config.lock import OVERRIDES as OVERRIDES
+from turnout.guards import Guard
 from turnout.keys.rows import STANDARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from types import TracebackType
     from typing import Any
 
     from turnout.config.sources import Origin
     from turnout.config.store import Callback, Store, Value
     from turnout.errors import ConfigError
+    from turnout.guards import Changes
 
 _store: Store | None = None
 
@@ -45,8 +46,8 @@ def get(name: str) -> Any:
     Raises ConfigError for a setting that does not exist, and at the first call for wrong sources.
     """
     overridden = OVERRIDES.get()
-    if overridden is not None and name in overridden:
-        return overridden[name]
+    if overridden and name in overridden[0]:
+        return overridden[0][name]
     return current_store().value(name).value
 
 
@@ -87,21 +88,15 @@ def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Overri
     return Override(_named(values, named))
 
 
-class Override:
+class Override(Guard):
     """The context manager that `override` returns."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._tokens: list[Any] = []
 
-    def __enter__(self) -> None:
+    def sets(self) -> Changes:
         checked = current_store().overriding(self._values)
-        self._tokens.append(OVERRIDES.set({**(OVERRIDES.get() or {}), **checked}))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        OVERRIDES.reset(self._tokens.pop())
+        return ((OVERRIDES, [{**(OVERRIDES.get() or ({},))[0], **checked}]),)
 
 
 def key_disabled(key: str, functionality: str) -> bool:

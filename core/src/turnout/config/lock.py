@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 # Of configuration, plugins and registrations. Activating a plugin registers kernels, and looking up a kernel may activate a
@@ -17,4 +17,5 @@ LOCK = RLock()
 # Without this, a child that is forked during a change in another thread would find the lock taken and the change half made.
 os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
-OVERRIDES: ContextVar[Mapping[str, Any] | None] = ContextVar("turnout.config.overrides", default=None)
+# Nothing, or the values that the blocks of `override` set.
+OVERRIDES: ContextVar[Sequence[Mapping[str, Any]]] = ContextVar("turnout.config.overrides", default=())

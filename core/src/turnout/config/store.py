@@ -72,8 +72,8 @@ class Store:
     def value(self, name: str) -> Value:
         """One value with its origin. Raises ConfigError for a setting that does not exist."""
         overridden = OVERRIDES.get()
-        if overridden is not None and name in overridden:
-            return Value(name, overridden[name], OVERRIDE, -1)
+        if overridden and name in overridden[0]:
+            return Value(name, overridden[0][name], OVERRIDE, -1)
         found = self.snapshot.get(name)
         return found if found is not None else self._default(name)
 

@@ -5,13 +5,14 @@ What switches the casts on is core's: the switch of Autocast<B> in DISPATCH. A t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from turnout.devices import device
 from turnout.dtypes import DType, bfloat16, dtype_named, float16
 from turnout.errors import DTypeError
+from turnout.guards import Changes
 from turnout.keys import AUTOCAST, KEYS
 from turnout.state import DISPATCH
 from turnout_autocast import errors
@@ -37,13 +38,14 @@ class Settings:
         self.cache_enabled = cache_enabled
 
 
-SETTINGS: ContextVar[Settings] = ContextVar("turnout_autocast.settings", default=Settings({}, None, True))  # noqa: B039
+# One element: those of the innermost context.
+SETTINGS: ContextVar[Sequence[Settings]] = ContextVar("turnout_autocast.settings", default=(Settings({}, None, True),))
 
 
-def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Callable[[], None]:
-    """Switch casting on for one device type; returns the undo. Raises DTypeError for a dtype that is not a lower precision."""
+def entered(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Changes:
+    """What a guard sets to switch casting on for one device type. Raises DTypeError for a dtype that is not a lower precision."""
     backend = device(device_type).backend.name  # activates it
-    outer = SETTINGS.get()
+    (outer,) = SETTINGS.get()
     lower = get_autocast_dtype(device_type) if dtype is None else dtype
     if lower not in LOWER_PRECISIONS:
         # differs from torch: that warns and casts nothing, so a misspelt dtype trains in full precision unnoticed
@@ -55,29 +57,22 @@ def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> 
         outer.cache_enabled if cache_enabled is None else bool(cache_enabled),
     )
     switch = KEYS.switch_bit(AUTOCAST + backend)
-    entered = SETTINGS.set(settings)
-    switched = DISPATCH.set((include | switch, keep))
-
-    def leave() -> None:
-        DISPATCH.reset(switched)
-        SETTINGS.reset(entered)
-
-    return leave
+    return (SETTINGS, [settings]), (DISPATCH, [include | switch, keep])
 
 
 def get_autocast_dtype(device_type: str) -> DType:
     """The lower precision of a device type: of the innermost context for it, else its default."""
-    found = SETTINGS.get().dtypes.get(device_type)
+    found = SETTINGS.get()[0].dtypes.get(device_type)
     return dtype_named(lower_dtype_of(device_type)) if found is None else found
 
 
 def is_autocast_cache_enabled() -> bool:
     """Whether casts of weights are kept until the outermost context is left."""
-    return SETTINGS.get().cache_enabled
+    return SETTINGS.get()[0].cache_enabled
 
 
 def clear_autocast_cache() -> None:
     """Forget the casts that the outermost context keeps."""
-    cache: Any = SETTINGS.get().cache
+    cache: Any = SETTINGS.get()[0].cache
     if cache is not None:
         cache.clear()

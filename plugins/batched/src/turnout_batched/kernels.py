@@ -59,7 +59,7 @@ def as_switched(op: Operator, fn: Call) -> Call:
     above = ~(BATCHED | MODE)
 
     def call_switched(ks: int, *args: Any) -> Any:
-        include, keep = DISPATCH.get()
+        include, keep = before = DISPATCH.get()
         if not include & keep & switches:
             return fn(ks, *args)
         below = include
@@ -71,11 +71,11 @@ def as_switched(op: Operator, fn: Call) -> Call:
             return op.lookup(below)(below, *args)
         if decomposes:
             return fn(ks, *args)
-        token = DISPATCH.set((include & ~switches, keep))
         try:
+            DISPATCH.set((include & ~switches, keep))
             return fn(ks, *args)
         finally:
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
 
     return call_switched if switches else fn
 

@@ -11,11 +11,11 @@ from contextvars import ContextVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 # (enabled, allowed): gradient levels that record now, and levels that enable_grad may turn on. Bit 0 is imperative autograd.
-GRAD: ContextVar[tuple[int, int]] = ContextVar("turnout.grad", default=(1, 1))
+GRAD: ContextVar[Sequence[int]] = ContextVar("turnout.grad", default=(1, 1))
 # The active vmap levels, outermost first.
 LEVELS: ContextVar[tuple[Any, ...]] = ContextVar("turnout.levels", default=())
 
