@@ -56,31 +56,37 @@ class Block:
         """Put everything back; a second call, after an interrupt in the first one, goes on with it."""
         if not self.entered:
             return
+        if not self._put_back():
+            for each in self.changes:
+                each[1][:] = each[2]
+            outer = _around(self.outer)
+            if outer is not None:  # lists that a context still holds change again when the block around is left
+                inside = outer.changes[outer.own :] + self.changes
+                outer.changes[outer.own :] = [each for each in inside if getrefcount(each[1]) > 2]
+        self.entered, self.changes = False, []
+        self.token = None  # which holds its context, which may hold this block
+        self.guard.left()
+
+    def _put_back(self) -> bool:
+        """Set the variables of this context to what they were. Returns whether that was all that the block has set."""
         innermost = _around(_INNERMOST.get())
         while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
             innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
-        elsewhere = innermost is not self or len(self.changes) > self.own
-        if innermost is self:
-            for variable, value, before in self.changes[: self.own]:
-                now = variable.get()
-                if now is value or type(now) is list:
-                    variable.set(before)
-                else:
-                    elsewhere = True  # a call is running that has set it for itself
-            try:
-                _INNERMOST.set(self.outer) if self.token is None else _INNERMOST.reset(self.token)
-            except ValueError:  # in a copy of the context that entered
-                _INNERMOST.set(self.outer)
-                elsewhere = True
-        if elsewhere:
-            for _, value, before in self.changes:
-                value[:] = before
-            outer = _around(self.outer)
-            if outer is not None:  # lists that a context still holds change again when the block around is left
-                outer.changes += [each for each in self.changes if getrefcount(each[1]) > 2]
-        self.entered = False
-        self.changes = []
-        self.guard.left()
+        if innermost is not self:
+            return False
+        all_of_it = len(self.changes) == self.own
+        for variable, value, before in self.changes[: self.own]:
+            now = variable.get()
+            if now is value or type(now) is list:
+                variable.set(before)
+            else:
+                all_of_it = False  # a call is running that has set it for itself
+        try:
+            _INNERMOST.set(self.outer) if self.token is None else _INNERMOST.reset(self.token)
+        except ValueError:  # in a copy of the context that entered
+            _INNERMOST.set(self.outer)
+            return False
+        return all_of_it
 
 
 def _around(block: Block | None) -> Block | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from _thread import RLock
 from contextvars import ContextVar
+
+from turnout.locks import new_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 # Of configuration, plugins and registrations. Activating a plugin registers kernels, and looking up a kernel may activate a
 # plugin, so separate locks would be taken in both orders.
-LOCK = RLock()
-# Without this, a child that is forked during a change in another thread would find the lock taken and the change half made.
-os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+LOCK = new_lock()
 
 # Nothing, or the values that the blocks of `override` set.
 OVERRIDES: ContextVar[Sequence[Mapping[str, Any]]] = ContextVar("turnout.config.overrides", default=())

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -25,6 +24,7 @@ from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
+from turnout.locks import cached_property
 from turnout.plugins import providers
 from turnout.plugins.manifest import STANDARD_KEYS, Manifest, Option, api_of, claims, load, parse
 

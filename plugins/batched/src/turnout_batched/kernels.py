@@ -6,7 +6,6 @@ their functional operator; a kernel that is written in operators, called with th
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.keys import EXPLICIT, IMPLICIT
+from turnout.locks import new_lock
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # How many calls ran as loops, by operator. The lock also says which of several threads warns.
 LOOPS: Counter[str] = Counter()
-_COUNTING = threading.Lock()
+_COUNTING = new_lock()
 
 
 def specialize(op: Operator) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, FLOAT, DType
 from turnout.errors import DeviceError, ShapeError
 from turnout.guards import Changes, Guard
+from turnout.locks import new_lock
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import host_bytes as elements
 from turnout_opencl import arrays
@@ -38,7 +38,7 @@ class OpenCLBackend(TensorBackend):
 
     def __init__(self, platform: Callable[[], str]) -> None:
         self._platform = platform
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._found: list[Any] | None = None
         self._open: dict[int, ClDevice] = {}
 

@@ -7,12 +7,12 @@ and `report()` list what ran elsewhere; `explain` and `trace_dispatch` show the 
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.errors import NoKernelError
+from turnout.locks import new_lock
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import preserved_strides
 from turnout_aten.tensor.devices import device
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Boxed = Callable[[Operator, int, tuple[Any, ...]], Any]
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 _CALLS: Counter[tuple[str, str, str]] = Counter()
 
 

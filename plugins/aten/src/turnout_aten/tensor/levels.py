@@ -6,8 +6,9 @@ They stand here because both plugins and `Tensor` read them.
 
 from __future__ import annotations
 
-import threading
 from contextvars import ContextVar
+
+from turnout.locks import new_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Clock:
     __slots__ = ("_lock", "epoch")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.epoch = 0
 
     def advance(self) -> int:

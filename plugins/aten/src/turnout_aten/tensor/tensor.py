@@ -7,8 +7,6 @@ computes is an operator; its method is made from its declaration.
 
 from __future__ import annotations
 
-import threading
-
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import (
@@ -17,6 +15,7 @@ from turnout.errors import (
     CallError,
     DimError,
 )
+from turnout.locks import new_lock
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 
-_ALIASING = threading.Lock()
+_ALIASING = new_lock()
 
 
 class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):

@@ -6,11 +6,11 @@ outer levels pass through. Inside vmap levels the inputs are lowered first, so t
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout.dtypes import FLOAT
+from turnout.locks import new_lock
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.engine.nodes import InputNode, attach, start
@@ -19,7 +19,7 @@ from turnout_autograd.engine.sweep import sweep
 from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 
 
 class Level:
