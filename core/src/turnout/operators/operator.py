@@ -28,7 +28,7 @@ from turnout.operators.plan import (
     Plan,
     Step,
 )
-from turnout.operators.stubs import compile_stub
+from turnout.operators.stubs import compile_stub, forget_source
 from turnout.operators.values import keys_of
 from turnout.state import DISPATCH, FRESH
 from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute_entry
@@ -99,6 +99,8 @@ class Operator:
         self._schema = None
         self.defined_by = None
         self._special.clear()
+        if self.call != self._first_call:
+            forget_source(f"<stub of {self.qualified_name}>")
         self.call = self._first_call
         self.cache.clear()
 
