@@ -155,6 +155,10 @@ LOOPS: dict[str, Callable[[], Any]] = {
 # fmt: on
 
 
+# An operator, a traced table and a meta array refer to themselves: the collector finds them.
+COLLECTED = ("library", "trace_dispatch", "meta")
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_adds_no_objects(name: str) -> None:
     loop = LOOPS[name]
@@ -167,6 +171,8 @@ def test_a_loop_adds_no_objects(name: str) -> None:
         for _ in range(3):
             for _ in range(20):
                 loop()
+            if name in COLLECTED:
+                gc.collect()
             counts.append(len(gc.get_objects()))
         added = min(counts[1] - counts[0], counts[2] - counts[1])
     finally:
