@@ -45,7 +45,7 @@ def test_a_child_can_import_what_another_thread_was_importing(tmp_path):
 def test_a_lock_that_another_thread_holds_is_free_in_the_child():
     program = (
         "import os, signal, threading, time\n"
-        "from turnout.locks import new_lock\n"
+        "from turnout.config.lock import new_lock\n"
         "first, second = new_lock(), new_lock()\n"
         "def hold(a, b):\n"
         "    while True:\n"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from turnout.config.lock import cached_property
 from turnout.devices.devices import Device, device
 from turnout.errors import DeviceError
-from turnout.locks import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from urllib.parse import unquote, urlsplit
 import importlib_metadata
 from importlib_metadata import Distribution
 
+from turnout.config.lock import cached_property
 from turnout.config.settings import normal
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
 from turnout.keys import KEYS, STANDARD, KeySpace
 from turnout.keys.rows import LOWEST
-from turnout.locks import cached_property
 from turnout.plugins import providers
 from turnout.plugins.manifest import STANDARD_KEYS, Manifest, Option, api_of, claims, load, parse
 

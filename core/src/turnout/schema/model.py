@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from turnout.locks import cached_property
+from turnout.config.lock import cached_property
 from turnout.schema.parse import parse_schema
 
 from turnout.schema.parts import (  # isort: skip

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.lock import new_lock
 from turnout.keys import EXPLICIT, IMPLICIT
-from turnout.locks import new_lock
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in

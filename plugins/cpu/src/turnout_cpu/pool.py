@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnout.locks import new_lock
+from turnout.config.lock import new_lock
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

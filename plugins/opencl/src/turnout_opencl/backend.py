@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, FLOAT, DType
 from turnout.errors import DeviceError, ShapeError
 from turnout.guards import Changes, Guard
-from turnout.locks import new_lock
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import host_bytes as elements
 from turnout_opencl import arrays

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
+from turnout.config.lock import new_lock
 from turnout.errors import DeviceError, DTypeError
-from turnout.locks import new_lock
 from turnout_opencl.programs import TYPES, source
 
 if TYPE_CHECKING:

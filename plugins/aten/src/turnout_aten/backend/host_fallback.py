@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.errors import NoKernelError
-from turnout.locks import new_lock
 from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import preserved_strides
 from turnout_aten.tensor.devices import device

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from turnout.locks import cached_property
+from turnout.config.lock import cached_property
 from turnout.schema.model import Argument, FunctionSchema
 from turnout_aten.declarations.signatures import is_factory
 

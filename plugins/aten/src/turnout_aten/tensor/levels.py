@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from turnout.locks import new_lock
+from turnout.config.lock import new_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from turnout.config.lock import new_lock
 from turnout.errors import CallError
-from turnout.locks import new_lock
 from turnout.registry import REGISTRY
 from turnout_aten.tensor.devices import device as device_named
 

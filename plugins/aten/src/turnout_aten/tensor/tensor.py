@@ -7,6 +7,7 @@ computes is an operator; its method is made from its declaration.
 
 from __future__ import annotations
 
+from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import (
@@ -15,7 +16,6 @@ from turnout.errors import (
     CallError,
     DimError,
 )
-from turnout.locks import new_lock
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
+from turnout.config.lock import new_lock
 from turnout.keys import TRACKED
-from turnout.locks import new_lock
 from turnout_aten.shapes.extents import contiguous_strides, is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap

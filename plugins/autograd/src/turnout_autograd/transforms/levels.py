@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
-from turnout.locks import new_lock
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.engine.nodes import InputNode, attach, start
