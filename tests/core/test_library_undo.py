@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import random
 
 import pytest
 from plain_objects import backends, box, state_of_registry  # noqa: F401
 
-from turnout.errors import TurnoutError
-from turnout.library import Library, custom_op
+from turnout.errors import RegistrationError, TurnoutError
+from turnout.library import Library, custom_op, fallthrough_kernel
 from turnout.library.libraries import _DEFINERS
 from turnout.registry import REGISTRY, Registrations
 
@@ -135,3 +136,34 @@ def test_a_custom_operator_that_was_undone_leaves_the_registry_as_it_was():
     with op.set_kernel_enabled("rack", False):
         op.undo()
     assert state_of_registry() == before
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"],
+)
+def test_fallthrough_at_a_composite_key_is_refused_and_registers_nothing(key):
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        before = state_of_registry()
+        with pytest.raises(RegistrationError) as caught:
+            lib.impl("f", fallthrough_kernel, key)
+        assert str(caught.value) == (
+            f"t::f: FALLTHROUGH cannot be registered at {key}, which stands for many keys\n"
+            "  to fix  register FALLTHROUGH at each key that should pass the call on"
+        )
+        assert state_of_registry() == before
+
+
+def test_the_source_of_a_stub_goes_with_the_operator():
+    def once(name):
+        with Registrations(name) as library:
+            library.define("f(Tensor x) -> Tensor")
+            library.impl("f", "Shelf", _kernel)
+            REGISTRY.find(f"{name}::f")(box(1))
+
+    once("t")
+    before = set(linecache.cache)
+    for name in ("u", "v"):
+        once(name)
+    assert set(linecache.cache) == before

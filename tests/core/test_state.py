@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextvars import copy_context
+from random import Random
 
 import pytest
 
+from guard_scenarios import SCENARIOS
+from turnout import config, guards
+from turnout.explanation import tracing
+from turnout.explanation.tracing import trace_dispatch
 from turnout.keys import KEYS
+from turnout.registry import modes
+from turnout.registry.modes import DispatchMode
 from turnout.state import DISPATCH, below_adinplaceorview, exclude, include
 
 GUARDS = [
@@ -45,10 +53,15 @@ def test_guards_nest_and_restore_inside_out():
     assert DISPATCH.get() == before
 
 
-def test_a_guard_object_cannot_be_entered_twice():
+def test_a_guard_object_can_be_entered_inside_its_own_block():
+    before = DISPATCH.get()
     guard = include("Tracer")
-    with guard, pytest.raises(RuntimeError, match="a guard object can be entered once at a time"), guard:
-        pass
+    with guard:
+        inside = DISPATCH.get()
+        with guard:
+            assert DISPATCH.get() == inside
+        assert DISPATCH.get() is inside
+    assert DISPATCH.get() is before
 
 
 def test_excluding_autograd_excludes_it_for_backends_that_do_not_exist_yet():
@@ -82,3 +95,79 @@ def test_asyncio_tasks_do_not_see_each_others_guards():
         await asyncio.gather(guarded(20), plain(20), guarded(20))
 
     asyncio.run(both())
+
+
+class Passing(DispatchMode):
+    def dispatch(self, op, ks, args):
+        return op.redispatch(ks, *args)
+
+
+def is_included():
+    return bool(DISPATCH.get()[0] & KEYS.bit("Tracer"))
+
+
+EVERY = {
+    "include": (lambda: include("Tracer"), is_included),
+    "exclude": (lambda: exclude("Tracer"), lambda: not DISPATCH.get()[1] & KEYS.bit("Tracer")),
+    "mode": (Passing, lambda: bool(DISPATCH.get()[0] & KEYS.bit("Python")) and bool(modes._MODES.get())),
+    "override": (lambda: config.override(strict=True), lambda: config.get("strict")),
+    "trace": (trace_dispatch, lambda: bool(tracing._OPEN_HERE.get()[0])),
+}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("name", EVERY)
+def test_a_guard_can_be_left_anywhere(name, scenario):
+    make, is_on = EVERY[name]
+    state = DISPATCH.get()
+    scenario(make, is_on)
+    assert tuple(DISPATCH.get()) == tuple(state)
+    while tracing._TRACES:  # a trace that was entered by hand and forgotten
+        assert scenario.__name__ == "entered_by_hand_inside_a_block_and_forgotten"
+        ((traces, _undo),) = tracing._TRACES.values()
+        traces.pop().left()
+
+
+def test_guards_of_several_kinds_that_are_left_by_turns_put_back_what_each_has_set():
+    def steps(guard):
+        with guard:
+            yield
+
+    before = tuple(DISPATCH.get())
+    random = Random(0)
+    for _ in range(200):
+        running = []
+        for _ in range(random.randint(1, 5)):
+            make, _is_on = EVERY[random.choice(list(EVERY))]
+            running.append(steps(make()))
+            next(running[-1])
+        random.shuffle(running)
+        for each in running:
+            if random.random() < 0.3:
+                copy_context().run(each.close)
+            else:
+                each.close()
+        assert tuple(DISPATCH.get()) == before
+        assert (tuple(modes._MODES.get()), tuple(tracing._OPEN_HERE.get()), config.get("strict")) == (
+            (),
+            ((), False),
+            False,
+        )
+    assert not tracing._TRACES
+
+
+def test_blocks_that_are_left_elsewhere_inside_a_long_one_keep_no_memory():
+    def steps():
+        with exclude("Tracer"):
+            yield
+
+    def round_trip():
+        running = steps()
+        next(running)
+        copy_context().run(running.close)
+
+    with include("Tracer"):
+        block = guards._INNERMOST.get()
+        for _ in range(100):
+            copy_context().run(round_trip)
+        assert len(block.changes) < 5

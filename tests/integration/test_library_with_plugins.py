@@ -190,3 +190,18 @@ def test_the_code_of_the_documentation_runs():
     blocks = [part.partition("\n```")[0] for part in page.split("```python\n")[1:]]
     assert len(blocks) >= 6
     exec(compile("\n".join(blocks), "custom-operators.md", "exec"), {"__name__": "documentation"})
+
+
+def test_a_graph_that_was_recorded_before_an_operator_was_defined_again_keeps_its_rule():
+    def define(factor):
+        op = library.custom_op("layers::scaled", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+        op.register_autograd(lambda ctx, grad: grad * factor)
+        return op
+
+    x = turnout.ones(2, requires_grad=True)
+    before = define(3)(x).sum()
+    after = define(5)(x).sum()
+    before.backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    after.backward()
+    assert x.grad.tolist() == [8.0, 8.0]

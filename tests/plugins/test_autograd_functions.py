@@ -325,13 +325,12 @@ def test_a_missing_gradient_does_not_matter_to_others(library, x):
 def level_grad(function):
     """`grad` as the functional transforms make it of levels."""
 
-    from turnout_autograd.transforms.levels import enter, leave, new_level, pull
+    from turnout_autograd.transforms.levels import Level, enter, leave, pull
 
     def of(x):
-        level = new_level()
+        level = Level()
         inside = enter(level, x)
-        with level:
-            y = function(inside)
+        y = level.run(lambda: function(inside))
         return pull(level, [y], [turnout.ones_like(leave(level, y))])[0]
 
     return of

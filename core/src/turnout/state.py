@@ -1,8 +1,8 @@
 """The context-local state of dispatch, and the guards that change it.
 
 `DISPATCH` holds `(include, keep)`: the bits that are added to every call's key set, and the complement of the excluded bits. A
-stub reads nothing else. It is a ContextVar: each thread and asyncio task has its own value. Every guard restores the old one.
-Keys that the setting `keys.enable` includes in every context are added where the state is read: `current`.
+stub reads nothing else. It is a ContextVar: each thread and asyncio task has its own value. Keys that the setting `keys.enable`
+includes in every context are added where the state is read: `current`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import builtins
 from contextvars import ContextVar
 
 from turnout.config.installed import installed
+from turnout.guards import Guard
 from turnout.keys import KEYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from contextvars import Token
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
+
+    from turnout.guards import Changes
 
     Keys = str | Iterable[str] | int
 
@@ -27,28 +29,19 @@ BELOW_ADINPLACEORVIEW = BELOW_AUTOGRAD & ~_BIT("ADInplaceOrView")
 
 # (include, keep) of a fresh context. The switches of opt-in functionalities are off.
 FRESH = (sum(row.bit for row in KEYS.functionalities if row.included), -1)
-DISPATCH: ContextVar[tuple[int, int]] = ContextVar("turnout.dispatch", default=FRESH)
+DISPATCH: ContextVar[Sequence[int]] = ContextVar("turnout.dispatch", default=FRESH)
 
 
-class Guard:
-    """A context manager that replaces DISPATCH by `change(include, keep)` and restores the old value."""
+class DispatchGuard(Guard):
+    """Replaces DISPATCH by `change(include, keep)`."""
 
-    __slots__ = ("_change", "_token")
+    __slots__ = ("_change",)
 
-    def __init__(self, change: Callable[[int, int], tuple[int, int]]) -> None:
+    def __init__(self, change: Callable[[int, int], list[int]]) -> None:
         self._change = change
-        self._token: Token[tuple[int, int]] | None = None
 
-    def __enter__(self) -> Guard:
-        if self._token is not None:
-            raise RuntimeError("a guard object can be entered once at a time; make a new one")
-        self._token = DISPATCH.set(self._change(*DISPATCH.get()))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        token, self._token = self._token, None
-        assert token is not None
-        DISPATCH.reset(token)
+    def sets(self) -> Changes:
+        return ((DISPATCH, self._change(*DISPATCH.get())),)
 
 
 def include(keys: Keys) -> Guard:
@@ -62,18 +55,18 @@ def include(keys: Keys) -> Guard:
         keys = (keys,) if isinstance(keys, str) else tuple(keys)
         installed().enabled_keys().require(keys)
     on, switches = _split(keys)
-    return Guard(lambda inc, keep: (inc | on | switches, keep | switches))
+    return DispatchGuard(lambda inc, keep: [inc | on | switches, keep | switches])
 
 
 def exclude(keys: Keys) -> Guard:
     """While entered, these functionalities take no part in any call."""
     bits, switches = _split(keys)
-    return Guard(lambda inc, keep: (inc, keep & ~(bits | switches)))
+    return DispatchGuard(lambda inc, keep: [inc, keep & ~(bits | switches)])
 
 
 def below_adinplaceorview() -> Guard:
     """While entered, no gradient and no view or version is recorded."""
-    return Guard(lambda inc, keep: (inc, keep & BELOW_ADINPLACEORVIEW))
+    return DispatchGuard(lambda inc, keep: [inc, keep & BELOW_ADINPLACEORVIEW])
 
 
 def _split(keys: Keys) -> tuple[int, int]:
@@ -91,9 +84,9 @@ def _split(keys: Keys) -> tuple[int, int]:
 STUB_BUILTINS: dict[str, Any] = {**vars(builtins)}
 
 
-def current() -> tuple[int, int]:
+def current() -> Sequence[int]:
     """(include, keep) of a call made now: those of the context, and what `keys.enable` includes for the whole process."""
-    found: tuple[int, int] = STUB_BUILTINS["DISPATCH"]()
+    found: Sequence[int] = STUB_BUILTINS["DISPATCH"]()
     return found
 
 
@@ -113,7 +106,7 @@ def unsettle() -> None:
     STUB_BUILTINS["DISPATCH"] = _settled
 
 
-def _settled() -> tuple[int, int]:
+def _settled() -> Sequence[int]:
     included = installed().enabled_keys().include()
     include, keep = state = DISPATCH.get()
     return (include | included, keep) if included else state

@@ -118,7 +118,6 @@ def test_a_syntax_error_shows_the_line_a_caret_and_what_was_expected(text, messa
         "f(Tensor() x) -> ()",
         "f(Tensor(a ->) x) -> ()",
         "f(Tensor(a x) -> ()",
-        "f(Tensor! x) -> Tensor!",
         "f(Tensor(a!) x) -> Tensor(b!)",
         "f(Tensor(a) x, Tensor(b!) y) -> Tensor(a!)",
         "f(int x=) -> ()",
@@ -282,3 +281,9 @@ def test_a_text_with_one_character_changed_is_valid_or_an_error_with_a_column():
             assert str(schema) == changed
     assert len(columns) > 1000
     assert all(0 <= column <= length for column, length in columns)
+
+
+def test_a_return_may_be_written_in_a_set_of_its_own():
+    schema = FunctionSchema.parse("t::f(Tensor! x) -> Tensor!")
+    assert str(schema) == "t::f(Tensor! x) -> Tensor!"
+    assert (schema.kind, schema.is_view, schema.return_aliases) == ("mutable", False, ((),))

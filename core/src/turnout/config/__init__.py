@@ -14,6 +14,7 @@ from turnout.config.installed import installed
 from turnout.config.lock import LOCK as LOCK
 from turnout.config.lock import OVERRIDES as OVERRIDES
 from turnout.errors import ConfigError
+from turnout.guards import Guard
 from turnout.keys.rows import STANDARD
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from turnout.config.sources import Origin
     from turnout.config.store import Callback, Store, Value
+    from turnout.guards import Changes
 
 ENABLED_KEYS = "keys.enable"
 _store: Store | None = None
@@ -46,8 +48,8 @@ def get(name: str) -> Any:
     Raises ConfigError for a setting that does not exist, and at the first call for wrong sources.
     """
     overridden = OVERRIDES.get()
-    if overridden is not None and name in overridden:
-        return overridden[name]
+    if overridden and name in overridden[0]:
+        return overridden[0][name]
     return current_store().value(name).value
 
 
@@ -88,27 +90,20 @@ def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Overri
     return Override(_named(values, named))
 
 
-class Override:
+class Override(Guard):
     """The context manager that `override` returns."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._entered: list[Any] = []
 
-    def __enter__(self) -> None:
-        from contextlib import ExitStack
-
+    def sets(self) -> Changes:
         store = current_store()
         checked = store.overriding(self._values)
-        before = store.value(ENABLED_KEYS)
-        with ExitStack() as entered:
-            entered.callback(OVERRIDES.reset, OVERRIDES.set({**(OVERRIDES.get() or {}), **checked}))
-            if ENABLED_KEYS in checked:
-                entered.enter_context(installed().enabled_keys().switched(before, store.value(ENABLED_KEYS)))
-            self._entered.append(entered.pop_all())
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._entered.pop().close()
+        changes = [(OVERRIDES, [{**(OVERRIDES.get() or ({},))[0], **checked}])]
+        if ENABLED_KEYS in checked:
+            before, after = store.value(ENABLED_KEYS), store.overridden(ENABLED_KEYS, checked[ENABLED_KEYS])
+            changes += installed().enabled_keys().switched(before, after).sets()
+        return changes
 
 
 def key_disabled(key: str, functionality: str) -> str:

@@ -72,11 +72,14 @@ class Store:
 
     def value(self, name: str) -> Value:
         """One value with its origin. Raises ConfigError for a setting that does not exist."""
-        found = self.snapshot.get(name) or self._default(name)
         overridden = OVERRIDES.get()
-        if overridden is not None and name in overridden:
-            return replace(found, value=overridden[name], origin=OVERRIDE, rank=-1)
-        return found
+        if overridden and name in overridden[0]:
+            return self.overridden(name, overridden[0][name])
+        return self.snapshot.get(name) or self._default(name)
+
+    def overridden(self, name: str, value: Any) -> Value:
+        """A checked value as that of an override."""
+        return replace(self.snapshot.get(name) or self._default(name), value=value, origin=OVERRIDE, rank=-1)
 
     def _default(self, name: str) -> Value:
         if name.startswith("plugins.choose."):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from turnout.config.lock import cached_property
 from turnout.devices.devices import Device, device
 from turnout.errors import DeviceError
 

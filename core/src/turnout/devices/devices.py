@@ -121,7 +121,7 @@ _default: Device | None = None
 def default_device() -> Device:
     """The device of tensors made without one: the setting `default_device`, else that of the backend of lowest rank."""
     # Kept until a setting changes or the environment is read again: reading it costs 600 ns, at every factory call.
-    if _default is not None and OVERRIDES.get() is None:
+    if _default is not None and not OVERRIDES.get():
         return _default
     return _read_default()
 
@@ -144,7 +144,7 @@ def _read_default() -> Device:
                 found.backend.resolve_device(found)
             except DeviceError as error:
                 raise DeviceError(f"{asked}: {error}") from None
-        if OVERRIDES.get() is None:
+        if not OVERRIDES.get():
             if not _subscribed:
                 config.on_change(forget_default_device)
                 _subscribed = True

@@ -39,6 +39,12 @@ def fallback_twice(key: str, first: Kernel, second: Kernel) -> str:
     return report(f"{key} has a fallback already", ("first", _who(first)), ("second", _who(second)))
 
 
+def fallthrough_at_alias(qualified_name: str, key: str) -> str:
+    """A composite kernel is called; there is no next key for it."""
+    head = f"{qualified_name}: FALLTHROUGH cannot be registered at {key}, which stands for many keys"
+    return report(head, ("to fix", "register FALLTHROUGH at each key that should pass the call on"))
+
+
 def unknown_operator(qualified_name: str, registry: Registry) -> str:
     """An operator that nobody defined, with near names."""
     # A list at once, here and below: another thread may define or undo meanwhile.

@@ -7,12 +7,13 @@ does not trace pays nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
+from turnout.guards import Changes, Guard
 from turnout.keys import TRACKED
 from turnout.operators import Operator, Plan
 from turnout.operators.values import has_keys
@@ -23,9 +24,9 @@ Run = Callable[..., Any]
 
 
 # The parents of the next call in this context (its logs, or the running call), and whether arguments are recorded.
-_OPEN_HERE: ContextVar[tuple[tuple[Log | Call, ...], bool]] = ContextVar("turnout.tracing", default=((), False))
-# Registry -> the number of open traces, and the function that removes its instrument.
-_TRACES: dict[int, tuple[int, Undo]] = {}
+_OPEN_HERE: ContextVar[Sequence[Any]] = ContextVar("turnout.tracing", default=((), False))
+# Registry -> the open traces, and the function that removes its instrument.
+_TRACES: dict[int, tuple[set[trace_dispatch], Undo]] = {}
 
 
 class Call:
@@ -127,7 +128,7 @@ def _lines(call: Call, depth: int, times: bool) -> Iterator[str]:
         yield from _lines(below, depth + 1, times)
 
 
-class trace_dispatch:
+class trace_dispatch(Guard):
     """Record every call made in this context: `with trace_dispatch() as log:`, then `print(log)`.
 
     Threads and tasks that start meanwhile are recorded if they run in a copy of the context. A trace inside another trace, or
@@ -135,42 +136,37 @@ class trace_dispatch:
     can be entered once.
     """
 
-    __slots__ = ("_arguments", "_log", "_registry", "_token")
+    __slots__ = ("_arguments", "_entered", "_log", "_registry")
 
     def __init__(self, *, arguments: bool = False, registry: Registry | None = None) -> None:
         self._log = Log()
         self._arguments = arguments
         self._registry = REGISTRY if registry is None else registry
-        self._token: Any = None
+        self._entered = False
 
-    def __enter__(self) -> Log:
-        if self._token is not None:
+    def sets(self) -> Changes:
+        if self._entered:
             raise RuntimeError("a trace can be entered once; make a new one with turnout.trace_dispatch()")
-        _open(self._registry)
+        self._entered = True
         parents, arguments = _OPEN_HERE.get()
-        self._token = _OPEN_HERE.set(((*parents, self._log), arguments or self._arguments))
+        return ((_OPEN_HERE, [(*parents, self._log), arguments or self._arguments]),)
+
+    def __enter__(self) -> Log:  # type: ignore[override]
+        super().__enter__()
+        registry = self._registry
+        with registry.lock:
+            traces, undo = _TRACES.get(id(registry)) or (set(), registry.instrument(_recorded))
+            _TRACES[id(registry)] = ({*traces, self}, undo)
         return self._log
 
-    def __exit__(self, *exc_info: object) -> None:
-        try:
-            _OPEN_HERE.reset(self._token)
-        finally:
-            _close(self._registry)
-
-
-def _open(registry: Registry) -> None:
-    with registry.lock:
-        count, undo = _TRACES.get(id(registry), (0, None))
-        _TRACES[id(registry)] = (count + 1, undo or registry.instrument(_recorded))
-
-
-def _close(registry: Registry) -> None:
-    with registry.lock:
-        count, undo = _TRACES.pop(id(registry))
-        if count > 1:
-            _TRACES[id(registry)] = (count - 1, undo)
-        else:
-            undo()
+    def left(self) -> None:
+        registry = self._registry
+        with registry.lock:
+            traces, undo = _TRACES.get(id(registry), (set(), None))
+            traces.discard(self)
+            if undo is not None and not traces:
+                del _TRACES[id(registry)]
+                undo()
 
 
 def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
@@ -193,16 +189,17 @@ def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
         call = Call(facts, tuple(map(spelled, args)) if arguments else ())
         for parent in parents:
             parent.calls.append(call)
-        token = _OPEN_HERE.set(((call,), arguments))
+        before = _OPEN_HERE.get()
         start = perf_counter_ns()
         try:
+            _OPEN_HERE.set(((call,), arguments))
             return run(ks, *args)
         except BaseException as error:
             call.error = type(error).__name__
             raise
         finally:
+            _OPEN_HERE.set(before)
             call.ns = perf_counter_ns() - start
-            _OPEN_HERE.reset(token)
 
     return run_and_record
 

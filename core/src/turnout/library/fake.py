@@ -62,11 +62,12 @@ def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     context = FakeContext(op, key)
 
     def call_fake(ks: int, *args: Any) -> Any:
-        token = _RUNNING.set(context)
+        before = _RUNNING.get()
         try:
+            _RUNNING.set(context)
             return call(ks, *args)
         finally:
-            _RUNNING.reset(token)
+            _RUNNING.set(before)
 
     return call_fake
 

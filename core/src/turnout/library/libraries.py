@@ -49,7 +49,8 @@ class Library:
     kind          "DEF" for its one owner, "FRAGMENT" for any other that defines operators in it, "IMPL" for kernels only
     dispatch_key  with "IMPL": the key of every kernel
 
-    Its registrations are undone by `undo()`, at the end of a `with` block, or when the object is collected, newest first.
+    Its registrations are undone by `undo()`, at the end of a `with` block, or when the object is collected, newest first. A
+    registered function that refers to the library keeps it alive; then only the first two undo it.
     Raises LibraryError for an unknown kind, a reserved namespace or a key beside "DEF" and "FRAGMENT", UniverseError for an
     unknown key, ConflictError for a second "DEF".
     """

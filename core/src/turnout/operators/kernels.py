@@ -188,11 +188,11 @@ def _bind_unboxed(fn: Call, with_keyset: bool, op: Operator) -> Call:
 
 def _guarded(call: Call, mask: int) -> Call:
     def call_below_guards(ks: int, *args: Any) -> Any:
-        include, keep = DISPATCH.get()
-        token = DISPATCH.set((include & mask, keep & mask))
+        include, keep = before = DISPATCH.get()
         try:
+            DISPATCH.set((include & mask, keep & mask))
             return call(ks, *args)
         finally:
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
 
     return call_below_guards

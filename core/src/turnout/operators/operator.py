@@ -23,7 +23,7 @@ from turnout.operators.plan import (
     Plan,
     Step,
 )
-from turnout.operators.stubs import compile_stub
+from turnout.operators.stubs import compile_stub, forget_source
 from turnout.operators.values import keys_of
 from turnout.state import FRESH, current
 from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute_entry
@@ -94,6 +94,8 @@ class Operator:
         self._schema = None
         self.defined_by = None
         self._special.clear()
+        if self.call != self._first_call:
+            forget_source(f"<stub of {self.qualified_name}>")
         self.call = self._first_call
         self.cache.clear()
 

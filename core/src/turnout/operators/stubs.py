@@ -175,6 +175,13 @@ def run_source(source: str, code: CodeType, namespace: dict[str, Any]) -> None:
     exec(code, namespace)
 
 
+def forget_source(filename: str) -> None:
+    """Debuggers no longer show this generated source."""
+    import linecache
+
+    linecache.cache.pop(filename, None)
+
+
 def compile_stub(op: Operator) -> Callable[..., Any]:
     """The stub of an operator."""
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -20,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 import importlib_metadata
 from importlib_metadata import Distribution
 
+from turnout.config.lock import cached_property
 from turnout.config.settings import normal
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors

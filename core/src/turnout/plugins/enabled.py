@@ -41,10 +41,10 @@ class EnabledKeys:
             state.settle(included)
             return included
 
-    def switched(self, before: Value, after: Value) -> state.Guard:
+    def switched(self, before: Value, after: Value) -> state.DispatchGuard:
         """The guard of an override of `keys.enable`."""
         off, on = self._bits(before), self._bits(after)
-        return state.Guard(lambda include, keep: (include & ~off | on, keep & ~off | on))
+        return state.DispatchGuard(lambda include, keep: [include & ~off | on, keep & ~off | on])
 
     def require(self, names: Sequence[str]) -> None:
         """Activate the installed plugins that provide these keys, but not one that is being activated."""

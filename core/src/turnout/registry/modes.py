@@ -7,11 +7,13 @@ key to the state; instances of a subclass carry it. The innermost mode is called
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from turnout import config
 from turnout.errors import CallError, DisabledError
+from turnout.guards import Changes, Guard
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.operators.values import tensors_in
@@ -22,10 +24,10 @@ PYTHON = KEYS.bit("Python")
 HANDLER = "__turnout_dispatch__"
 
 # The active modes of this context, innermost last.
-_MODES: ContextVar[tuple[DispatchMode, ...]] = ContextVar("turnout.modes", default=())
+_MODES: ContextVar[Sequence[DispatchMode]] = ContextVar("turnout.modes", default=())
 
 
-class DispatchMode:
+class DispatchMode(Guard):
     """Derive a class, define `dispatch`, and use `with M():`. Every operator called inside goes through the method.
 
     While the method runs, its own mode is off and the modes around it are on. A mode may be entered several times and in
@@ -40,22 +42,11 @@ class DispatchMode:
         """
         raise NotImplementedError(f"{type(self).__name__} must define dispatch(self, op, ks, args)")
 
-    def __enter__(self) -> Any:
+    def sets(self) -> Changes:
         """Raises DisabledError when configuration disables the key Python."""
         require_python_key()
-        _MODES.set((*_MODES.get(), self))
         include, keep = DISPATCH.get()
-        DISPATCH.set((include | PYTHON, keep))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        modes = _MODES.get()
-        if not modes or modes[-1] is not self:
-            raise RuntimeError(f"{type(self).__name__} is not the innermost mode of this context; leave modes in order")
-        _MODES.set(modes[:-1])
-        if len(modes) == 1:
-            include, keep = DISPATCH.get()
-            DISPATCH.set((include & ~PYTHON, keep))
+        return (_MODES, [*_MODES.get(), self]), (DISPATCH, [include | PYTHON, keep])
 
 
 def require_python_key() -> None:
@@ -71,15 +62,17 @@ def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
     subclasses = _subclasses(args)
     if not modes:
         return _ask_subclasses(op, ks & ~PYTHON, args, subclasses)
-    include, keep = DISPATCH.get()
-    mode, rest = modes[-1], modes[:-1]
-    modes_token = _MODES.set(rest)
-    state_token = DISPATCH.set((include if rest else include & ~PYTHON, keep))
+    include, keep = before = DISPATCH.get()
+    *rest, mode = modes
     try:
-        return mode.dispatch(op, ks if rest or subclasses else ks & ~PYTHON, args)
+        try:
+            _MODES.set(tuple(rest))
+            DISPATCH.set((include if rest else include & ~PYTHON, keep))
+            return mode.dispatch(op, ks if rest or subclasses else ks & ~PYTHON, args)
+        finally:
+            DISPATCH.set(before)
     finally:
-        DISPATCH.reset(state_token)
-        _MODES.reset(modes_token)
+        _MODES.set(modes)
 
 
 def _subclasses(args: tuple[Any, ...]) -> list[type]:

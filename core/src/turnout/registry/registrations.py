@@ -11,7 +11,7 @@ from functools import cache
 from turnout.devices import register_device_type, unregister_device_type
 from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
 from turnout.errors import registry as texts
-from turnout.keys import OLD_NAMES, BackendRow, Functionality
+from turnout.keys import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, BackendRow, Functionality
 from turnout.keys.rows import check_names
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
@@ -176,6 +176,8 @@ class Registrations:
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
+            if kernel.is_fallthrough and key in (IMPLICIT, EXPLICIT, NON_FUNCTIONAL):
+                raise RegistrationError(texts.fallthrough_at_alias(qualified, key))
             # A backend registers hundreds of kernels at its own key, where no source has one: they must not define operators.
             known = registry.get(qualified, define=form != ARRAY or key not in registry.backends)
             if known is not None and _has_signature(kernel) and known.is_defined:

@@ -9,9 +9,9 @@ Which arguments are `self` or out, and the kind, follow PyTorch's code generator
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal
 
+from turnout.config.lock import cached_property
 from turnout.schema.parse import parse_schema
 
 from turnout.schema.parts import (  # isort: skip

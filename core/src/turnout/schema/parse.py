@@ -201,7 +201,7 @@ class _Parser:
 
     def check_return(self, annotation: Annotation, index: int) -> None:
         if annotation.is_shorthand:
-            self.fail("a named alias set such as (a!): the set of ! is an argument's own", index)
+            return  # a set of its own
         for name in annotation.before + annotation.after:
             if name not in self.carried:
                 self.fail("an alias set of an argument", index + 1, f"'{name}', which no argument has")

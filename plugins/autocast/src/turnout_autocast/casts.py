@@ -6,6 +6,7 @@ Casts are the operator `to`, called: Autograd and Tracer record them, so a gradi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from weakref import ref
 
 from turnout.dtypes import FLOAT, DType, float32, float64
@@ -41,7 +42,7 @@ class Cache:
     own casts, and one outside of it must not meet those of a trace.
     """
 
-    __slots__ = ("_casts", "_traced")
+    __slots__ = ("__weakref__", "_casts", "_traced")
 
     def __init__(self, include: int) -> None:
         self._casts: dict[tuple[int, DType, int], tuple[ref[Tensor], int, Tensor]] = {}
@@ -65,8 +66,16 @@ class Cache:
             return found[2]
         version = tensor.version()
         made = cast(tensor, dtype)
-        casts[key] = (ref(tensor, lambda _: casts.pop(key, None)), version, made)
+        # The callback holds the cache weakly: otherwise each cast would be part of a cycle, and outlive the context.
+        casts[key] = (ref(tensor, partial(_forget, ref(self), key)), version, made)
         return made
+
+
+def _forget(cache: ref[Cache], key: tuple[int, DType, int], _: object) -> None:
+    """Called when a tensor dies whose cast is kept."""
+    found = cache()
+    if found is not None:
+        found._casts.pop(key, None)
 
 
 def cast(tensor: Tensor, dtype: DType) -> Tensor:

@@ -5,7 +5,7 @@ What switches the casts on is core's: the switch of Autocast<B> in DISPATCH. A t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,6 +14,7 @@ from turnout.config import OVERRIDES
 from turnout.devices import device
 from turnout.dtypes import DType, bfloat16, dtype_named, float16
 from turnout.errors import DTypeError
+from turnout.guards import Changes
 from turnout.keys import AUTOCAST, KEYS
 from turnout.state import DISPATCH
 from turnout_autocast import errors
@@ -39,13 +40,14 @@ class Settings:
         self.cache_enabled = cache_enabled
 
 
-SETTINGS: ContextVar[Settings] = ContextVar("turnout_autocast.settings", default=Settings({}, None, True))  # noqa: B039
+# One element: those of the innermost context.
+SETTINGS: ContextVar[Sequence[Settings]] = ContextVar("turnout_autocast.settings", default=(Settings({}, None, True),))
 
 
-def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Callable[[], None]:
-    """Switch casting on for one device type; returns the undo. Raises DTypeError for a dtype that is not a lower precision."""
+def entered(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Changes:
+    """What a guard sets to switch casting on for one device type. Raises DTypeError for a dtype that is not a lower precision."""
     backend = device(device_type).backend.name  # activates it
-    outer = SETTINGS.get()
+    (outer,) = SETTINGS.get()
     lower = get_autocast_dtype(device_type) if dtype is None else dtype
     if lower not in LOWER_PRECISIONS:
         # differs from torch: that warns and casts nothing, so a misspelt dtype trains in full precision unnoticed
@@ -57,14 +59,7 @@ def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> 
         outer.cache_enabled if cache_enabled is None else bool(cache_enabled),
     )
     switch = KEYS.switch_bit(AUTOCAST + backend)
-    entered = SETTINGS.set(settings)
-    switched = DISPATCH.set((include | switch, keep | switch))
-
-    def leave() -> None:
-        DISPATCH.reset(switched)
-        SETTINGS.reset(entered)
-
-    return leave
+    return (SETTINGS, [settings]), (DISPATCH, [include | switch, keep | switch])
 
 
 def get_autocast_dtype(device_type: str) -> DType:
@@ -77,7 +72,7 @@ def get_autocast_dtype(device_type: str) -> DType:
         >>> turnout.amp.get_autocast_dtype("cpu")
         turnout.bfloat16
     """
-    found = SETTINGS.get().dtypes.get(device_type)
+    found = SETTINGS.get()[0].dtypes.get(device_type)
     return dtype_named(_option() or lower_dtype_of(device_type)) if found is None else found
 
 
@@ -86,7 +81,7 @@ _chosen: str | None = None  # the option `dtype`, until a setting changes: readi
 
 def _option() -> str:
     global _chosen
-    if OVERRIDES.get() is not None:
+    if OVERRIDES.get():
         return str(config.get("plugin.autocast.dtype"))
     if _chosen is None:
         _chosen = str(config.get("plugin.autocast.dtype"))
@@ -106,7 +101,7 @@ def is_autocast_cache_enabled() -> bool:
         >>> turnout.amp.is_autocast_cache_enabled()
         True
     """
-    return SETTINGS.get().cache_enabled
+    return SETTINGS.get()[0].cache_enabled
 
 
 def clear_autocast_cache() -> None:
@@ -115,6 +110,6 @@ def clear_autocast_cache() -> None:
     Example:
         >>> turnout.amp.clear_autocast_cache()
     """
-    cache: Any = SETTINGS.get().cache
+    cache: Any = SETTINGS.get()[0].cache
     if cache is not None:
         cache.clear()

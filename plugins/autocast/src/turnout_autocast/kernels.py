@@ -48,13 +48,13 @@ def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
 
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         values = list(args)
-        include, keep = DISPATCH.get()
-        token = DISPATCH.set((include, keep & off))  # configuration may include it everywhere
+        include, keep = before = DISPATCH.get()
         try:
+            DISPATCH.set((include, keep & off))  # configuration may include it everywhere
             instead = policy(values)
             return (instead or op).call_boxed(tuple(values))
         finally:
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
 
     return call_in_other_dtype
 
@@ -141,7 +141,7 @@ def cast_value(dtype: DType, value: Any, device_type: str) -> Any:
         return [cast_value(dtype, each, device_type) for each in value]
     if not isinstance(value, Tensor) or not is_eligible(value, device_type) or value.dtype is dtype:
         return value
-    settings = SETTINGS.get()
+    (settings,) = SETTINGS.get()
     if settings.cache is None or not settings.cache_enabled or dtype is float32:
         return cast(value, dtype)
     return settings.cache.cast(value, dtype, cast)

@@ -6,6 +6,7 @@ from turnout import config, plugins
 from turnout.devices import active_device_types, device
 from turnout.errors import CallError, DisabledError
 from turnout.errors import plugins as errors
+from turnout.guards import Guard
 from turnout.keys import AUTOCAST, KEYS
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH, current
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from turnout.dtypes import DType
+    from turnout.guards import Changes
 
 
-class autocast:
+class autocast(Guard):
     """Run operators on one type of device in the dtype that suits them. A context manager and a decorator.
 
     device_type    "cpu", "cuda", ...
@@ -31,7 +33,7 @@ class autocast:
     DisabledError when configuration disables the key, DTypeError for a dtype that is not a lower-precision one.
     """
 
-    __slots__ = ("_left", "cache_enabled", "device_type", "dtype", "enabled")
+    __slots__ = ("cache_enabled", "device_type", "dtype", "enabled")
 
     def __init__(
         self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
@@ -42,18 +44,13 @@ class autocast:
         self.dtype = dtype
         self.enabled = bool(enabled)
         self.cache_enabled = cache_enabled
-        self._left: list[Callable[[], None]] = []
 
-    def __enter__(self) -> autocast:
-        if self.enabled:
-            _require_key(device(self.device_type).backend.name)
-            self._left.append(plugins.service(AUTOCAST).enter(self.device_type, self.dtype, self.cache_enabled))
-        else:
-            self._left.append(_switch_off(self.device_type))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._left.pop()()
+    def sets(self) -> Changes:
+        if not self.enabled:
+            return _switched_off(self.device_type)
+        _require_key(device(self.device_type).backend.name)
+        entered: Changes = plugins.service(AUTOCAST).entered(self.device_type, self.dtype, self.cache_enabled)
+        return entered
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps
@@ -75,13 +72,12 @@ def _require_key(backend: str) -> None:
         raise error
 
 
-def _switch_off(device_type: str) -> Callable[[], None]:
+def _switched_off(device_type: str) -> Changes:
     """Needs no plugin: a program that leaves mixed precision out runs without it."""
     if device_type not in active_device_types():
-        return lambda: None  # it has no tensors, and no context that is on
+        return ()  # it has no tensors, and no context that is on
     include, keep = DISPATCH.get()
-    token = DISPATCH.set((include, keep & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name)))
-    return lambda: DISPATCH.reset(token)
+    return ((DISPATCH, [include, keep & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name)]),)
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:

@@ -13,7 +13,7 @@ from turnout.state import DISPATCH
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
-from turnout_autocast.contexts import enter
+from turnout_autocast.contexts import entered
 from turnout_autocast.kernels import cast_value
 
 Call = Callable[..., Any]
@@ -53,12 +53,12 @@ def custom_rule(op: Operator, key: str, dtype: DType, device_type: str) -> Call:
 
     def call_in_other_dtype(ks: int, *args: Any) -> Any:
         cast = tuple([cast_value(dtype, value, device_type) for value in args])
-        include, keep = DISPATCH.get()
-        token = DISPATCH.set((include, keep & off))
+        include, keep = before = DISPATCH.get()
         try:
+            DISPATCH.set((include, keep & off))
             return op.call_boxed(cast)
         finally:
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
 
     return call_in_other_dtype
 
@@ -89,4 +89,4 @@ def _require_floating(what: str, dtype: Any) -> None:
         raise DTypeError(errors.not_floating(what, dtype))
 
 
-__all__ = ["cached_cast", "custom_rule", "enter", "promote_type"]
+__all__ = ["cached_cast", "custom_rule", "entered", "promote_type"]

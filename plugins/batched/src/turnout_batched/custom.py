@@ -114,14 +114,15 @@ def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: li
         bdims = found[0] if isinstance(found[0], (list, tuple)) else [found[0]] * len(grads)
         rows = []
         # The values are plain: inside of the vmaps that they were made in, they would be batched again.
-        token = LEVELS.set(tuple([each for each in LEVELS.get() if each not in around]))
+        before = LEVELS.get()
         try:
+            LEVELS.set(tuple([each for each in before if each not in around]))
             for k in range(level.size):
                 values = [v if d is None else aten.select__int(v, d, k) for v, d in zip(saved, dims, strict=True)]
                 given = [g if d is None else aten.select__int(g, d, k) for g, d in zip(grads, bdims, strict=True)]
                 rows.append(_pulled(op, values, at, tuple(given)))
         finally:
-            LEVELS.reset(token)
+            LEVELS.set(before)
         gradients: list[Any] = [None] * len(saved)
         for i, column in zip(at, zip(*rows, strict=True), strict=True):
             together = aten.stack(list(column), 0)

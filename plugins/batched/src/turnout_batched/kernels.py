@@ -6,13 +6,13 @@ their functional operator; a kernel that is written in operators, called with th
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.lock import new_lock
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # How many calls ran as loops, by operator. The lock also says which of several threads warns.
 LOOPS: Counter[str] = Counter()
-_COUNTING = threading.Lock()
+_COUNTING = new_lock()
 
 
 def specialize(op: Operator) -> Any:
@@ -71,11 +71,12 @@ def as_switched(op: Operator, fn: Call) -> Call:
             return op.lookup(below)(below, *args)
         if decomposes:
             return fn(ks, *args)
-        token = DISPATCH.set((DISPATCH.get()[0], keep & ~switches))
+        before = DISPATCH.get()
         try:
+            DISPATCH.set((before[0], keep & ~switches))
             return fn(ks, *args)
         finally:
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
 
     return call_switched if switches else fn
 

@@ -18,7 +18,7 @@ from turnout_batched import errors
 from turnout_batched.values import BATCHED, batched_tensor
 
 if TYPE_CHECKING:
-    from contextvars import Token
+    from collections.abc import Callable
 
     Levels = tuple["Level", ...]
 
@@ -27,29 +27,32 @@ _next = count(1).__next__
 
 
 class Level:
-    """One running vmap: its number, its batch size, and how random numbers are drawn in it. A level is entered once.
+    """One running vmap: its number, its batch size, and how random numbers are drawn in it.
 
     epoch  the clock's when it was made: gradient levels of a later one are inside of it
     """
 
-    __slots__ = ("_tokens", "epoch", "num", "randomness", "size")
+    __slots__ = ("epoch", "num", "randomness", "size")
 
     def __init__(self, size: int, randomness: str) -> None:
         self.num = _next()
         self.size = size
         self.randomness = randomness
         self.epoch = CLOCK.epoch
-        self._tokens: tuple[Token[Any], Token[Any]] | None = None
 
-    def __enter__(self) -> Level:
-        include, keep = DISPATCH.get()
-        self._tokens = LEVELS.set((*LEVELS.get(), self)), DISPATCH.set((include | MODE, keep))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        assert self._tokens is not None
-        DISPATCH.reset(self._tokens[1])
-        LEVELS.reset(self._tokens[0])
+    def run(self, function: Callable[[], Any]) -> Any:
+        """`function()` inside the vmap."""
+        include, keep = before = DISPATCH.get()
+        levels = LEVELS.get()
+        try:
+            try:
+                LEVELS.set((*levels, self))
+                DISPATCH.set((include | MODE, keep))
+                return function()
+            finally:
+                DISPATCH.set(before)
+        finally:
+            LEVELS.set(levels)
 
     def __repr__(self) -> str:
         return f"<vmap level {self.num}: {self.size} examples>"

@@ -128,10 +128,12 @@ def _run(
     size: int, out_dims: Any, randomness: str,
 ) -> Any:  # fmt: skip
     level = Level(size, randomness)
-    with level:
+
+    def run() -> Any:
         batched = [v if d is None else batched_tensor(_own(v), d, level) for v, d in zip(leaves, dims, strict=True)]
-        result = func(*trees.unflatten(structure, batched), **kwargs)
-    return _out(result, out_dims, level)
+        return func(*trees.unflatten(structure, batched), **kwargs)
+
+    return _out(level.run(run), out_dims, level)
 
 
 def _own(value: Tensor) -> Tensor:

@@ -48,9 +48,9 @@ def _drawing(op: Operator) -> Callable[..., Any]:
             below = ks & ~MODE  # what it calls is refused, if it draws at all: attention without dropout does not
             return op.lookup(below)(below, *args)
         different = tuple([level for level in levels if level.randomness == "different"])
-        include, keep = DISPATCH.get()
-        token = DISPATCH.set((include & ~MODE, keep & ~MODE))
+        include, keep = before = DISPATCH.get()
         try:
+            DISPATCH.set((include & ~MODE, keep & ~MODE))
             if not different:
                 return op.call_boxed(args)
             if written is not None:
@@ -63,7 +63,7 @@ def _drawing(op: Operator) -> Callable[..., Any]:
             made = op.call_boxed(tuple(values))
             return args[written] if written is not None else _raised(made, different)
         finally:
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
 
     return draw
 

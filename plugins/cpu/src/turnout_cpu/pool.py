@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from turnout.config.lock import new_lock
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -27,7 +29,7 @@ class Pool:
 
     def __init__(self, threads: Callable[[], int]) -> None:
         self._threads = threads
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._local = threading.local()
         self._executor: ThreadPoolExecutor | None = None
         self._workers = 0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
+from turnout.config.lock import new_lock
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, FLOAT, DType
 from turnout.errors import DeviceError, OutOfMemoryError, ShapeError, TurnoutError
+from turnout.guards import Changes, Guard
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.tensor import host_bytes as elements
 from turnout_opencl import arrays
@@ -23,7 +24,7 @@ from turnout_opencl.grids import packed
 from turnout_opencl.programs import SOURCES, TYPES
 
 Ints = tuple[int, ...]
-_CURRENT: ContextVar[int] = ContextVar("turnout_opencl.device", default=0)
+_CURRENT: ContextVar[Sequence[int]] = ContextVar("turnout_opencl.device", default=(0,))
 _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 
@@ -38,7 +39,7 @@ class OpenCLBackend(TensorBackend):
 
     def __init__(self, platform: Callable[[], str]) -> None:
         self._platform = platform
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._found: list[Any] | None = None
         self._open: dict[int, ClDevice] = {}
 
@@ -51,7 +52,7 @@ class OpenCLBackend(TensorBackend):
 
     def opened(self, where: Device) -> ClDevice:
         """The opened device. Raises DeviceError where there is none of that index."""
-        index = _CURRENT.get() if where.index is None else where.index
+        index = _CURRENT.get()[0] if where.index is None else where.index
         found = self._open.get(index)
         if found is None:
             with self._lock:
@@ -65,10 +66,10 @@ class OpenCLBackend(TensorBackend):
         return len(self._devices())
 
     def current_device(self) -> Device:
-        return device("opencl", _CURRENT.get())
+        return device("opencl", _CURRENT.get()[0])
 
     def guard(self, device: Device) -> AbstractContextManager[object] | None:
-        return None if device.index is None or device.index == _CURRENT.get() else _current(device.index)
+        return None if device.index is None or device.index == _CURRENT.get()[0] else _Current(device.index)
 
     def synchronize(self, device: Device) -> None:
         self.opened(device).finish()
@@ -167,13 +168,14 @@ class OpenCLBackend(TensorBackend):
         return made
 
 
-@contextmanager
-def _current(index: int) -> Iterator[None]:
-    token = _CURRENT.set(index)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+class _Current(Guard):
+    """Makes a device of an index the one that `opencl` means."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def sets(self) -> Changes:
+        return ((_CURRENT, [self._index]),)
 
 
 def _mixed(word: int) -> int:

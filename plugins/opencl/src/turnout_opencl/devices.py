@@ -6,12 +6,12 @@ The queue keeps the order of all work of all threads, so nothing waits but reads
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
+from turnout.config.lock import new_lock
 from turnout.errors import DeviceError, DTypeError
 from turnout_opencl.programs import TYPES, source
 
@@ -36,7 +36,7 @@ class ClDevice:
         self.double = "cl_khr_fp64" in device.extensions.split() or bool(getattr(device, "double_fp_config", 0))
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._programs: dict[tuple[str, DType], cl.Program] = {}
         self._kernels: dict[tuple[str, DType, str], cl.Kernel] = {}
 

@@ -61,13 +61,13 @@ def record(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
 
 
 def _below(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
-    include, keep = DISPATCH.get()
-    token = DISPATCH.set((include, keep & ~TRACER))
+    include, keep = before = DISPATCH.get()
     try:
+        DISPATCH.set((include, keep & ~TRACER))
         ks &= ~TRACER
         return op.lookup(ks)(ks, *args)
     finally:
-        DISPATCH.reset(token)
+        DISPATCH.set(before)
 
 
 class Recording:
@@ -116,13 +116,17 @@ class Recording:
     def _capture(self, tensor: Tensor) -> Ref:
         self._check_captured(tensor)
         ref = self.bind(tensor)
-        token = DISPATCH.set((DISPATCH.get()[0] & ~TRACER, DISPATCH.get()[1] & ~TRACER))
-        grad = GRAD.set((0, GRAD.get()[1]))
+        include, keep = before = DISPATCH.get()
+        grad = GRAD.get()
         try:
-            constant = Constant(ref, tensor.detach().clone())
+            try:
+                DISPATCH.set((include & ~TRACER, keep & ~TRACER))
+                GRAD.set((0, grad[1]))
+                constant = Constant(ref, tensor.detach().clone())
+            finally:
+                GRAD.set(grad)
         finally:
-            GRAD.reset(grad)
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
         self.constants.append(constant)
         self._captured.append((tensor, constant))
         return ref
@@ -259,13 +263,16 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
         recording = Recording()
         names: list[str] = []
         signature = _bind_inputs(recording, function, args, kwargs, names)
-        include, keep = DISPATCH.get()
-        token, recorded = DISPATCH.set((include | TRACER, keep | TRACER)), RECORDING.set(recording)
+        include, keep = before = DISPATCH.get()
         try:
-            returned = function(*args, **kwargs)
+            try:
+                DISPATCH.set((include | TRACER, keep | TRACER))
+                RECORDING.set(recording)
+                returned = function(*args, **kwargs)
+            finally:
+                RECORDING.set(None)  # as it was: a trace inside another one is refused
         finally:
-            RECORDING.reset(recorded)
-            DISPATCH.reset(token)
+            DISPATCH.set(before)
         results: list[Ref] = []
         output = take_apart(returned, lambda value: results.append(recording.ref(value)))
         _check_output(output)

@@ -7,10 +7,10 @@ and `report()` list what ran elsewhere; `explain` and `trace_dispatch` show the 
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.errors import NoKernelError
 from turnout.registry import REGISTRY
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Boxed = Callable[[Operator, int, tuple[Any, ...]], Any]
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 _CALLS: Counter[tuple[str, str, str]] = Counter()
 
 

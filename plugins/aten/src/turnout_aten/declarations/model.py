@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 
+from turnout.config.lock import cached_property
 from turnout.schema.model import Argument, FunctionSchema
 from turnout_aten.declarations.signatures import is_factory
 

@@ -5,6 +5,7 @@ Recording and differentiating are the work of the plugin that provides Autograd.
 
 from __future__ import annotations
 
+from turnout.guards import Guard
 from turnout.keys import KEYS, TRACKED
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH
@@ -12,10 +13,10 @@ from turnout_aten.tensor.levels import GRAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from contextvars import Token
+    from collections.abc import Callable, Generator, Sequence
     from typing import Any
 
+    from turnout.guards import Changes
     from turnout_aten.tensor.tensor import Tensor
 
 
@@ -53,26 +54,14 @@ def context_note() -> str:
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
 
 
-class _Mode:
+class _Mode(Guard):
     """Sets GRAD while entered. As a decorator, it is entered for each call of a function, or each step of a generator."""
 
-    __slots__ = ("_tokens",)
+    __slots__ = ()
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         made = object.__new__(cls)
-        made._tokens = []
         return made if function is None else made(function)  # `@no_grad` without brackets
-
-    _tokens: list[Token[tuple[int, int]]]
-
-    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
-        raise AssertionError("a mode says how it changes GRAD")
-
-    def __enter__(self) -> None:
-        self._tokens.append(GRAD.set(self._change(*GRAD.get())))
-
-    def __exit__(self, *exc_info: object) -> None:
-        GRAD.reset(self._tokens.pop())
 
     def _again(self) -> _Mode:
         again: _Mode = type(self)()
@@ -118,8 +107,8 @@ class no_grad(_Mode):
 
     __slots__ = ()
 
-    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
-        return 0, allowed
+    def sets(self) -> Changes:
+        return ((GRAD, [0, GRAD.get()[1]]),)
 
 
 class enable_grad(_Mode):
@@ -127,14 +116,16 @@ class enable_grad(_Mode):
 
     __slots__ = ()
 
-    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
-        return allowed, allowed
+    def sets(self) -> Changes:
+        allowed = GRAD.get()[1]
+        return ((GRAD, [allowed, allowed]),)
 
 
 class set_grad_enabled(_Mode):
     """`enable_grad` or `no_grad`, chosen by a flag. Takes effect at once; a `with` statement undoes it on exit."""
 
     __slots__ = ("_before", "_mode")
+    _before: Sequence[int] | None
 
     def __new__(cls, mode: bool) -> Any:
         return super().__new__(cls)
@@ -142,19 +133,25 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
         self._before = GRAD.get()
-        GRAD.set(self._change(*self._before))
+        ((_, value),) = self.sets()
+        GRAD.set(value)
 
-    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
-        return (allowed if self._mode else 0), allowed
+    def sets(self) -> Changes:
+        allowed = GRAD.get()[1]
+        return ((GRAD, [allowed if self._mode else 0, allowed]),)
 
-    def __enter__(self) -> None:
-        GRAD.set(self._change(*GRAD.get()))
+    def __enter__(self) -> Any:
+        self._undo()  # the block sets it from here on
+        return super().__enter__()
 
-    def __exit__(self, *exc_info: object) -> None:
-        GRAD.set(self._before)
+    def _undo(self) -> None:
+        """Take back what making the object has set."""
+        before, self._before = self._before, None
+        if before is not None:
+            GRAD.set(before)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        GRAD.set(self._before)
+        self._undo()
         decorated: Callable[..., Any] = (enable_grad() if self._mode else no_grad())(function)
         return decorated
 
@@ -167,33 +164,24 @@ class inference_mode(_Mode):
     views of them stay normal inside the mode. `inference_mode(False)` switches the mode off inside it.
     """
 
-    __slots__ = ("_guards", "_mode")
+    __slots__ = ("_mode",)
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         made = super().__new__(cls)
-        made._guards = []
         made._mode = mode is True or bool(mode)
         return made(mode) if callable(mode) else made
 
-    _guards: list[Any]
     _mode: bool
 
-    def __enter__(self) -> None:
+    def sets(self) -> Changes:
         include, keep = DISPATCH.get()
         include = include | INFERENCE if self._mode else include & ~INFERENCE
-        self._guards.append(DISPATCH.set((include, keep)))
-        super().__enter__()
-
-    def __exit__(self, *exc_info: object) -> None:
-        super().__exit__()
-        DISPATCH.reset(self._guards.pop())
+        allowed = GRAD.get()[1]
+        return (DISPATCH, [include, keep]), (GRAD, [0 if self._mode else allowed, allowed])
 
     def _again(self) -> _Mode:
         again: _Mode = inference_mode(self._mode)
         return again
-
-    def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
-        return (0 if self._mode else allowed), allowed
 
 
 def is_grad_enabled() -> bool:

@@ -6,16 +6,17 @@ They stand here because both plugins and `Tensor` read them.
 
 from __future__ import annotations
 
-import threading
 from contextvars import ContextVar
+
+from turnout.config.lock import new_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 # (enabled, allowed): gradient levels that record now, and levels that enable_grad may turn on. Bit 0 is imperative autograd.
-GRAD: ContextVar[tuple[int, int]] = ContextVar("turnout.grad", default=(1, 1))
+GRAD: ContextVar[Sequence[int]] = ContextVar("turnout.grad", default=(1, 1))
 # The active vmap levels, outermost first.
 LEVELS: ContextVar[tuple[Any, ...]] = ContextVar("turnout.levels", default=())
 
@@ -29,7 +30,7 @@ class Clock:
     __slots__ = ("_lock", "epoch")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.epoch = 0
 
     def advance(self) -> int:

@@ -7,9 +7,9 @@ a pure function of both, so results do not depend on thread timing or on the bac
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING
 
+from turnout.config.lock import new_lock
 from turnout.errors import CallError
 from turnout.registry import REGISTRY
 from turnout_aten.tensor.devices import device as device_named
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     State = tuple[int, int]
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 _WORD = (1 << 64) - 1
 _DEFAULT_SEED = 67280421310721  # the seed of every process, so that a program that sets no seed is reproducible
 

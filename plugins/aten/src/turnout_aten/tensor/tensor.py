@@ -7,8 +7,7 @@ computes is an operator; its method is made from its declaration.
 
 from __future__ import annotations
 
-import threading
-
+from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import (
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 
-_ALIASING = threading.Lock()
+_ALIASING = new_lock()
 
 
 class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):

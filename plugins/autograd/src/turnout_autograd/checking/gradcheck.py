@@ -116,9 +116,12 @@ def gradgradcheck(
 
     def first(*values: Any) -> tuple[Any, ...]:
         wanted = [v for v in values[:count] if is_checked(v)]
-        with recording(1):
+
+        def recorded() -> tuple[Any, ...]:
             ends = [o for o in floating_outputs(func, values[:count]) if o.requires_grad]
-            found = grad(ends, wanted, values[count:], create_graph=True, allow_unused=True)
+            return grad(ends, wanted, values[count:], create_graph=True, allow_unused=True)
+
+        found = recording(1, recorded)
         return tuple(g for g in found if g is not None)
 
     if not first(*args, *given):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from sys import getrefcount
 from typing import Any
 
+from turnout.config.lock import new_lock
 from turnout.keys import TRACKED
 from turnout_aten.shapes.extents import contiguous_strides, is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd.formulas.recorded_calls import is_plain
 
-LEAF_LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, because a finalizer may start another
+LEAF_LOCK = new_lock()  # several sweeps may end at one leaf; reentrant, because a finalizer may start another
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:

@@ -22,13 +22,14 @@ _DEPTH = _Depth()
 
 def run_nested(call: Callable[..., Any], *args: Any) -> Any:
     """`call(*args)`, in a new thread with a copy of the context where this one's stack is deep. Raises what it raises."""
-    _DEPTH.count += 1
+    depth = _DEPTH.count
     try:
-        if _DEPTH.count > LEVELS_PER_THREAD:
+        _DEPTH.count = depth + 1
+        if depth >= LEVELS_PER_THREAD:
             return _elsewhere(call, args)
         return call(*args)
     finally:
-        _DEPTH.count -= 1
+        _DEPTH.count = depth
 
 
 def _elsewhere(call: Callable[..., Any], args: tuple[Any, ...]) -> Any:

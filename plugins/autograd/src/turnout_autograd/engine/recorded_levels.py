@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from turnout_aten.tensor.levels import GRAD
 
+Result = TypeVar("Result")
 
-class recording:
-    """While entered, the levels whose bits are given record, and no others."""
 
-    __slots__ = ("_enabled", "_token")
-
-    def __init__(self, enabled: int) -> None:
-        self._enabled = enabled
-
-    def __enter__(self) -> None:
-        self._token = GRAD.set((self._enabled, GRAD.get()[1]))
-
-    def __exit__(self, *exc_info: object) -> None:
-        GRAD.reset(self._token)
+def recording(enabled: int, run: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
+    """`run(*args, **kwargs)` where the levels whose bits are given record, and no others."""
+    before = GRAD.get()
+    try:
+        GRAD.set((enabled, before[1]))
+        return run(*args, **kwargs)
+    finally:
+        GRAD.set(before)
 
 
 class LevelEpochs(dict[int, int]):

@@ -18,7 +18,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.recorded_levels import EPOCHS
 from turnout_autograd.function.context import FunctionCtx
-from turnout_autograd.transforms.batch_elements import active
+from turnout_autograd.transforms.batch_elements import run_in
 
 if TYPE_CHECKING:
     from turnout_autograd.function.function import Function
@@ -58,7 +58,8 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
 
     def backward(ctx: Any, *grads: Any) -> Any:
         saved = ctx.saved_tensors
-        with active(levels):
+
+        def of_elements() -> tuple[Any, ...]:
             raised = [None if g is None else raise_(g, levels) for g in grads]
             ctx.inner._to_save = tuple([None if t is None else raise_(t, levels) for t in saved])
             try:
@@ -67,6 +68,8 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
                 ctx.inner._to_save = ()
             results = list(found) if isinstance(found, (tuple, list)) else [found]
             return tuple([lower(g, levels) if isinstance(g, Tensor) else g for g in results])
+
+        return run_in(levels, of_elements)
 
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     function: Any = type(cls.__name__, (base,), members)

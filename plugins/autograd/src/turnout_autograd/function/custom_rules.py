@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from turnout.errors.library import KernelResultError
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
+from turnout.schema import FunctionSchema
 from turnout.state import BELOW_AUTOGRAD
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -101,8 +102,9 @@ def _has_tensors(value: Any) -> bool:
 
 def _function(op: Operator, rule: Rule) -> Any:
     """The subclass of `turnout.autograd.Function` that records a call of `op` with its rule."""
-    keyword_only = [a.name for a in op.schema.kwarg_only]
-    several = len(op.schema.returns) > 1
+    schema = op.schema  # a graph that was recorded outlives the definition
+    keyword_only = [a.name for a in schema.kwarg_only]
+    several = len(schema.returns) > 1
 
     def forward(ctx: Any, *flat: Any) -> Any:
         *values, call = flat
@@ -128,9 +130,9 @@ def _function(op: Operator, rule: Rule) -> Any:
             found = rule.backward(ctx, *((outputs,) if call.outputs.single else outputs))
         finally:
             ctx.needs_input_grad = needed
-        return (*_flat_gradients(op, rule, call, found), None)
+        return (*_flat_gradients(op, schema, rule, call, found), None)
 
-    names = [a.name for a in op.schema.positional]
+    names = [a.name for a in schema.positional]
 
     def shown_input(ctx: Any, index: int) -> str:
         return str(ctx.operator_call.inputs.place(names, index))
@@ -145,12 +147,12 @@ def _function(op: Operator, rule: Rule) -> Any:
     return type(name, (Function,), members)
 
 
-def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[Any]:
+def _flat_gradients(op: Operator, schema: FunctionSchema, rule: Rule, call: _Call, found: Any) -> list[Any]:
     """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
     grads = list(found) if isinstance(found, tuple) else [found]
-    names = [a.name for a in op.schema.positional]
+    names = [a.name for a in schema.positional]
     lengths = call.inputs.lengths
-    if any(g is not None for g in grads[len(names) :]) or not _only_values(op, len(grads)):
+    if any(g is not None for g in grads[len(names) :]) or not _only_values(schema, len(grads)):
         raise KernelResultError(errors.recording.wrong_gradients(op, rule.shown, names, len(grads)))
     # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
     grads = (grads + [None] * len(names))[: len(names)]
@@ -167,6 +169,6 @@ def _flat_gradients(op: Operator, rule: Rule, call: _Call, found: Any) -> list[A
     return flat
 
 
-def _only_values(op: Operator, start: int) -> bool:
+def _only_values(schema: FunctionSchema, start: int) -> bool:
     """Whether none of the positional arguments from `start` on is a tensor."""
-    return not any(str(a.type).startswith("Tensor") for a in op.schema.positional[start:])
+    return not any(str(a.type).startswith("Tensor") for a in schema.positional[start:])

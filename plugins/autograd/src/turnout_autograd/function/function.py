@@ -27,6 +27,14 @@ from turnout_autograd.recording.views import refresh
 _BATCHED = KEYS.bit("Batched")
 
 
+def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if cls.setup_context is Function.setup_context:
+        return cls.forward(ctx, *args, **kwargs)
+    output = cls.forward(*args, **kwargs)
+    cls.setup_context(ctx, args, output)
+    return output
+
+
 class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
@@ -101,12 +109,7 @@ class Function:
         ctx.needs_input_grad = tuple([isinstance(a, Tensor) and bool(a.gmask & allowed) for a in args])
         edges = tuple([(a.node or a) if isinstance(a, Tensor) and a.gmask & enabled else None for a in args])
         metas = [(a.shape, a.dtype, a.device) if isinstance(a, Tensor) else None for a in args]
-        with recording(0):
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args, **kwargs)
-            else:
-                output = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, output)
+        output = recording(0, _run_forward, cls, ctx, args, kwargs)
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for tensor in ctx._dirty:
             if not any(tensor is each for each in outputs):

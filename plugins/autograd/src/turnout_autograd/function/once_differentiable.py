@@ -49,8 +49,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(backward)
     def run_once(ctx: Any, *grads: Any) -> Any:
         enabled = GRAD.get()[0]
-        with recording(0):
-            found = backward(ctx, *grads)
+        found = recording(0, backward, ctx, *grads)
         tensors = [g for g in grads if isinstance(g, Tensor)]
         saved = [t for t in getattr(ctx, "saved_tensors", ()) if t is not None] if enabled else []
         tracked = 0

@@ -39,8 +39,7 @@ def unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tu
     if value.gmask:
         return value.detach()
     if any(value is a for a in args):
-        with recording(0):
-            value = _alias(value)
+        value = recording(0, _alias, value)
         _hide_from_writes(cls, value)
     return value
 

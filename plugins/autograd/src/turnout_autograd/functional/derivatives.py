@@ -41,8 +41,7 @@ def jacobian(
 
     def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
         run = Run("jacobian", func, xs, create_graph, strict)
-        with run.mode():
-            made = [like_given(several, row) for row in rows(run, vectorize)]
+        made = [like_given(several, row) for row in run.in_mode(rows, run, vectorize)]
         return like_given(run.several, made), ()
 
     return computed("jacobian", derivative, given, create_graph and strict)[0]
@@ -61,8 +60,8 @@ def hessian(
         run = Run(
             "hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.transforms.strict_gradient
         )
-        with run.mode():
-            return like_given(several, [like_given(several, row) for row in rows(run, vectorize)]), ()
+        made = [like_given(several, row) for row in run.in_mode(rows, run, vectorize)]
+        return like_given(several, made), ()
 
     return computed("hessian", derivative, given, create_graph and strict)[0]
 

@@ -35,8 +35,8 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         run = Run("jvp", func, xs, create_graph, strict)
         if strict:
             run.gradients([ones_like(t.detach()) for t in run.outputs])
-        with run.mode():
-            return like_given(run.several, Pushed(run)(vector)), like_given(run.several, run.outputs)
+        pushed = run.in_mode(lambda: Pushed(run)(vector))
+        return like_given(run.several, pushed), like_given(run.several, run.outputs)
 
     return computed("jvp", derivative, given, create_graph and strict)[::-1]
 

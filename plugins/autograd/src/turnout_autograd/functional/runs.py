@@ -39,24 +39,28 @@ class Run(Linearized):
             self.several, results = as_tuple(name, "the results of the function", value)
             return (results, aux) if has_aux else results
 
-        with self.mode():
-            super().__init__(name, called, inputs, has_aux)
+        self.in_mode(super().__init__, name, called, inputs, has_aux)
         for i in range(len(self.outputs) if strict else 0):
             if not self.depends(i):
                 raise errors.GradientError(constant(name, i))
 
-    def mode(self) -> Any:
-        """Imperative autograd records, or does not; functional levels around record as they did."""
-        return enable_grad() if self.create_graph else recording(GRAD.get()[0] & ~1)
+    def in_mode(self, run: Callable[..., Any], *args: Any) -> Any:
+        """`run(*args)` where imperative autograd records, or does not; functional levels around record as they did."""
+        enabled, allowed = GRAD.get()
+        return recording(allowed if self.create_graph else enabled & ~1, run, *args)
 
     def gradients(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
         """The gradients of the inputs; strictly, an error instead of zeros."""
-        with self.mode():
+
+        def pulled() -> list[Tensor]:
             found = self.reached(cotangents)
             for i, gradient in enumerate(found if self.strict else ()):
                 if gradient is None:
                     raise errors.GradientError(errors.transforms.strict_input(self.name, i))
             return [zeros_like(x) if g is None else g for x, g in zip(self.primals, found, strict=True)]
+
+        made: list[Tensor] = self.in_mode(pulled)
+        return made
 
 
 def gradient_of(name: str, func: Function, strict: bool, with_value: bool = False) -> Function:

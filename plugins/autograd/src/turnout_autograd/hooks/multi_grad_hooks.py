@@ -5,10 +5,9 @@ It is a hook on each of them that collects. Which of them a sweep reaches is loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from turnout.errors import ArgumentError, CallError
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from turnout_autograd.engine.targets import Wanted
 
 ALL, ANY = "all", "any"
+Result = TypeVar("Result")
 
 
 class JointHook:
@@ -100,9 +100,8 @@ class Collected:
 _RUNNING: ContextVar[dict[int, Collected]] = ContextVar("joint hooks of the running sweep", default={})  # noqa: B039 - read only
 
 
-@contextmanager
-def watching(roots: Iterable[tuple[Any, Any]], wanted: Wanted | None = None) -> Iterator[None]:
-    """Around a sweep from `roots`: the hooks get its gradients."""
+def watched(run: Callable[[], Result], roots: Iterable[tuple[Any, Any]], wanted: Wanted | None = None) -> Result:
+    """Run a sweep from `roots`: the hooks get its gradients."""
     nodes, leaves = _reached([edge for edge, _ in roots])
     if wanted is not None:
         nodes &= wanted.lead
@@ -114,13 +113,15 @@ def watching(roots: Iterable[tuple[Any, Any]], wanted: Wanted | None = None) -> 
         return (edge.node if isinstance(edge, Output) else edge) in nodes
 
     states = {id(j): Collected(j, [reaches(e) for e in j.edges]) for j in list(JOINT_HOOKS.live)}
-    token = _RUNNING.set(states)
+    before = _RUNNING.get()
     try:
-        yield
+        _RUNNING.set(states)
+        result = run()
         for state in states.values():
             state.finish()
+        return result
     finally:
-        _RUNNING.reset(token)
+        _RUNNING.set(before)
 
 
 def _reached(stack: list[Any]) -> tuple[set[Node], set[int]]:

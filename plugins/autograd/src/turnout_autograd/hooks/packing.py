@@ -7,16 +7,16 @@ runs. A program without hooks has nothing of this on any path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from turnout.errors import AliasError, CallError
+from turnout.guards import Changes, Guard
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.operators.kernels import INTERNAL, Kernel
-from turnout.state import include
+from turnout.state import DISPATCH
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine.nodes import Node, Output, attach, made_since, next_seq, start
@@ -28,11 +28,11 @@ KEY = "SavedTensors"
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
 # The pairs of hooks that are entered here, innermost last, and why entering more is refused now.
-HOOKS: ContextVar[tuple[tuple[Pack, Unpack], ...]] = ContextVar("turnout_autograd.saved_tensors_hooks", default=())
-_DISABLED: ContextVar[str | None] = ContextVar("turnout_autograd.saved_tensors_hooks_disabled", default=None)
+HOOKS: ContextVar[Sequence[tuple[Pack, Unpack]]] = ContextVar("turnout_autograd.saved_tensors_hooks", default=())
+_DISABLED: ContextVar[Sequence[str]] = ContextVar("turnout_autograd.saved_tensors_hooks_disabled", default=())
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Guard):
     """While entered, tensors are saved for backward as `pack(tensor)`, and `unpack` of that stands for them when they are needed.
 
     pack    gets a tensor without history over the same memory; returns anything, and may not write into the tensor
@@ -45,20 +45,12 @@ class saved_tensors_hooks:
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         self.pack_hook = pack
         self.unpack_hook = unpack
-        self._entered: list[Any] = []
 
-    def __enter__(self) -> None:
-        message = _DISABLED.get()
-        if message is not None:
+    def sets(self) -> Changes:
+        for message in _DISABLED.get():
             raise errors.GradientError(message)
-        guard = include(KEY)
-        guard.__enter__()
-        self._entered.append((guard, HOOKS.set((*HOOKS.get(), (self.pack_hook, self.unpack_hook)))))
-
-    def __exit__(self, *exc_info: object) -> None:
-        guard, token = self._entered.pop()
-        HOOKS.reset(token)
-        guard.__exit__(*exc_info)
+        include, keep = DISPATCH.get()
+        return (HOOKS, [*HOOKS.get(), (self.pack_hook, self.unpack_hook)]), (DISPATCH, [include | KEYS.bit(KEY), keep])
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -81,16 +73,16 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         super().__init__(lambda tensor: tensor.clone(), lambda copy: copy)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(Guard):
     """While entered, entering `saved_tensors_hooks` raises GradientError with this message."""
-    if HOOKS.get():
-        raise errors.GradientError(error_message)
-    token = _DISABLED.set(error_message)
-    try:
-        yield
-    finally:
-        _DISABLED.reset(token)
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+
+    def sets(self) -> Changes:
+        if HOOKS.get():
+            raise errors.GradientError(self._message)
+        return ((_DISABLED, [self._message]),)
 
 
 def packing(op: Operator) -> Any:
@@ -173,8 +165,7 @@ class Packed:
         self._edge = None if kept is not None or not tensor.gmask else tensor.node or tensor
         given = tensor.detach()
         version = given.version()
-        with recording(0):
-            self._packed = pack_hook(given)
+        self._packed = recording(0, pack_hook, given)
         if given.version() != version:
             raise AliasError(errors.hooks.pack_hook_wrote())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
 from turnout.errors import ArgumentError
@@ -19,7 +18,7 @@ from turnout_autograd.engine.hook_calls import hooked
 from turnout_autograd.engine.nodes import keep_gradient
 from turnout_autograd.engine.sweep import blame, sweep
 from turnout_autograd.engine.targets import Wanted
-from turnout_autograd.hooks.multi_grad_hooks import JOINT_HOOKS, watching
+from turnout_autograd.hooks.multi_grad_hooks import JOINT_HOOKS, watched
 from turnout_autograd.passes.roots import check_inputs, places, root_gradients, roots_of
 from turnout_autograd.transforms.batch_elements import PlainTensors
 
@@ -73,8 +72,7 @@ def backward(
         roots = roots_of(outputs, grad_tensors, 1)
         if inputs is None:
             if JOINT_HOOKS.used:
-                with watching(roots):
-                    deliver(sweep(roots, retain))
+                watched(lambda: deliver(sweep(roots, retain)), roots)
             else:
                 deliver(sweep(roots, retain))
             return
@@ -287,11 +285,15 @@ def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Any, ...], retain: boo
     """The gradients with respect to some tensors, None where none arrives."""
     targets = [t.target if isinstance(t, GradientEdge) else (t.gmask and t.node) or t for t in into]
     wanted = Wanted([edge for edge, _ in roots], targets)
-    with watching(roots, wanted) if JOINT_HOOKS.used else nullcontext():
+
+    def run() -> dict[Any, list[Any]]:
         sinks = sweep(roots, retain, wanted)
         for sink in sinks.values():
             if sink[0].extra is not None:
                 sink[1] = hooked(sink[0], sink[1])
+        return sinks
+
+    sinks = watched(run, roots, wanted) if JOINT_HOOKS.used else run()
     return [wanted.gradient(target, sinks) for target in targets]
 
 

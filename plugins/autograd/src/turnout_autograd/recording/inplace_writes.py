@@ -17,7 +17,7 @@ from turnout_autograd import errors
 from turnout_autograd.engine.nodes import InputNode, Node, attach, next_seq
 from turnout_autograd.engine.recorded_levels import EPOCHS
 from turnout_autograd.engine.saved_tensors import Kept
-from turnout_autograd.recording.views import TRACER, maker_of, move_retained, recording_of, refresh, replay, retained_at
+from turnout_autograd.recording.views import TRACER, maker_of, move_retained, refresh, replay, replayed, retained_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +59,12 @@ def original(tensor: Tensor) -> Tensor:
 
     The copy is made below Autograd, but a trace must see it: it would be a constant of the graph otherwise.
     """
-    include, keep = DISPATCH.get()
-    token = DISPATCH.set((include, keep & BELOW_AUTOGRAD | TRACER))
+    include, keep = before = DISPATCH.get()
     try:
+        DISPATCH.set((include, keep & BELOW_AUTOGRAD | TRACER))
         copy = tensor.clone()
     finally:
-        DISPATCH.reset(token)
+        DISPATCH.set(before)
     if tensor.gmask:
         copy.set_gmask(tensor.gmask)
         copy.node = tensor.node
@@ -192,8 +192,7 @@ def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
         # Not a view of `rest`, which may be inside of a vmap over gradients: what was saved is not.
         base = wrap(kept.array, kept.device).new_empty_strided(rest.shape, slices.strides, dtype=rest.dtype)
         attach(base, slices, kept.gmask)
-        with recording_of(kept.gmask):
-            setattr(inner, name, KeptOfView(kept, replay(base, slices.chain).node))
+        setattr(inner, name, KeptOfView(kept, replayed(kept.gmask, base, slices.chain).node))
     return inner
 
 

@@ -19,9 +19,6 @@ from turnout_autograd import errors
 from turnout_autograd.engine.nodes import InputNode, Node, Output, hooks_of, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
     from turnout_autograd.engine.hook_tables import Hooks
 
 TRACER = KEYS.bit("Tracer")
@@ -87,8 +84,7 @@ def refresh(tensor: Tensor) -> None:
         view.seen = version
         return
     old = tensor.node
-    with recording_of(base.gmask):
-        again = replay(base, view.chain)
+    again = replayed(base.gmask, base, view.chain)
     tensor.set_gmask(again.gmask)
     tensor.node = again.node
     view.seen = version
@@ -113,21 +109,19 @@ def maker_of(view: View) -> str:
     return next(op.qualified_name for op, _, index in view.chain if index is not None)
 
 
-def recording_of(mask: int) -> AbstractContextManager[None]:
-    from contextlib import contextmanager
-
-    @contextmanager
-    def recording() -> Iterator[None]:
-        include, keep = DISPATCH.get()
-        grad = GRAD.set((mask, GRAD.get()[1]))
-        token = DISPATCH.set((include & ~_SILENT, (keep | _ALWAYS) & ~_SILENT))
+def replayed(mask: int, base: Tensor, chain: Any) -> Tensor:
+    """The view of `base` that a chain makes, recorded for the levels of `mask`."""
+    include, keep = before = DISPATCH.get()
+    grad = GRAD.get()
+    try:
         try:
-            yield
+            GRAD.set((mask, grad[1]))
+            DISPATCH.set((include & ~_SILENT, (keep | _ALWAYS) & ~_SILENT))
+            return replay(base, chain)
         finally:
-            DISPATCH.reset(token)
-            GRAD.reset(grad)
-
-    return recording()
+            DISPATCH.set(before)
+    finally:
+        GRAD.set(grad)
 
 
 # Refreshing must neither be traced nor cast, and is recorded even where it is needed below Autograd.

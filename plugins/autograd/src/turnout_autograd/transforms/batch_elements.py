@@ -6,8 +6,8 @@ may run in a backward pass after those vmaps have ended: they are made active ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from turnout.registry import find_operator
@@ -18,15 +18,15 @@ from turnout_autograd import errors
 _permute = find_operator("aten::permute").stub
 
 
-@contextmanager
-def active(levels: tuple[Any, ...]) -> Iterator[None]:
-    """While entered, these vmaps are active beside those that are."""
-    together = {level.num: level for level in (*levels, *LEVELS.get())}
-    token = LEVELS.set(tuple([together[num] for num in sorted(together)]))
+def run_in(levels: tuple[Any, ...], run: Callable[..., Any], *args: Any) -> Any:
+    """`run(*args)` where these vmaps are active beside those that are."""
+    before = LEVELS.get()
+    together = {level.num: level for level in (*levels, *before)}
     try:
-        yield
+        LEVELS.set(tuple([together[num] for num in sorted(together)]))
+        return run(*args)
     finally:
-        LEVELS.reset(token)
+        LEVELS.set(before)
 
 
 class PlainTensors:
@@ -66,11 +66,10 @@ def seen_by_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> tuple[Tensor,
     plain, levels, order = peel(tensor)
 
     def run(grad: Tensor) -> Any:
-        with active(levels):
-            made = hook(raise_(_permuted(grad, order), levels))
-            return _permuted(lower(made, levels), _inverse(order)) if isinstance(made, Tensor) else made
+        made = hook(raise_(_permuted(grad, order), levels))
+        return _permuted(lower(made, levels), _inverse(order)) if isinstance(made, Tensor) else made
 
-    return plain, run
+    return plain, partial(run_in, levels, run)
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

@@ -6,10 +6,10 @@ outer levels pass through. Inside vmap levels the inputs are lowered first, so t
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
@@ -19,7 +19,7 @@ from turnout_autograd.engine.sweep import sweep
 from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 
 
 class Level:
@@ -28,7 +28,7 @@ class Level:
     The bit is free again when the level and every pullback made of it are gone.
     """
 
-    __slots__ = ("__weakref__", "bit", "inputs", "token", "vmaps")
+    __slots__ = ("__weakref__", "bit", "inputs", "vmaps")
 
     def __init__(self) -> None:
         with _LOCK:
@@ -39,23 +39,18 @@ class Level:
         self.bit = bit
         self.vmaps = LEVELS.get()
         self.inputs: list[tuple[Tensor, InputNode | None]] = []
-        self.token: Any = None
 
     def __del__(self) -> None:
         EPOCHS.pop(self.bit, None)
 
-    def __enter__(self) -> Level:
-        enabled, _allowed = GRAD.get()
-        self.token = GRAD.set((enabled | self.bit, enabled | self.bit))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        GRAD.reset(self.token)
-
-
-def new_level() -> Level:
-    """A level; `with level:` around the function that is differentiated."""
-    return Level()
+    def run(self, function: Callable[[], Any]) -> Any:
+        """`function()` inside the level."""
+        enabled, _ = before = GRAD.get()
+        try:
+            GRAD.set((enabled | self.bit, enabled | self.bit))
+            return function()
+        finally:
+            GRAD.set(before)
 
 
 def enter(level: Level, tensor: Tensor) -> Tensor:
@@ -95,10 +90,11 @@ def pull(
 
     An output whose cotangent is None does not matter.
     """
-    enabled, allowed = GRAD.get()
-    token = GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
-    pulled = PULLED.set(EPOCHS[level.bit])
+    enabled, allowed = before = GRAD.get()
+    pulled = PULLED.get()
     try:
+        GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
+        PULLED.set(EPOCHS[level.bit])
         roots = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
             if cotangent is None:
@@ -114,5 +110,7 @@ def pull(
         found = [None if node is None else wanted.outputs[node][0] for _, node in level.inputs]
         return [None if gradient is None else raise_(gradient, level.vmaps) for gradient in found]
     finally:
-        PULLED.reset(pulled)
-        GRAD.reset(token)
+        try:
+            PULLED.set(pulled)
+        finally:
+            GRAD.set(before)

@@ -18,11 +18,10 @@ from turnout_aten.tensor.levels import LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import check_floating, check_tensor
-from turnout_autograd.transforms.levels import enter, leave, new_level, pull
+from turnout_autograd.transforms.levels import Level, enter, leave, pull
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
-    from turnout_autograd.transforms.levels import Level
 
 _zeros_like = find_operator("aten::zeros_like").stub
 
@@ -38,10 +37,11 @@ class Linearized:
         plugins.service("Autograd")  # the function may be older than a change of the configuration
         self.name = name
         leaves, self.inputs = trees.flatten(tuple(primals))
-        self.level: Level = new_level()
+        self.level = Level()
         entered = [enter(self.level, check_floating(name, "an argument", leaf)) for leaf in leaves]
         self.primals = leaves
-        with self.level:
+
+        def run() -> Any:
             result = function(*trees.unflatten(self.inputs, entered))
             aux = None
             if has_aux:
@@ -51,6 +51,9 @@ class Linearized:
             outputs, self.structure = trees.flatten(result)
             vmaps = self.level.vmaps
             self.inside = [raise_(lower(check_tensor(name, "a result", t), vmaps), vmaps) for t in outputs]
+            return aux
+
+        aux = self.level.run(run)
         self.outputs = [leave(self.level, t) for t in self.inside]
         self.aux = self._left(aux) if has_aux else None
 

@@ -1,0 +1,159 @@
+"""Guards: blocks that set variables of the context, and put back what was there, wherever and however the block is left.
+
+A guard derives from `Guard` and says in `sets` what holds inside the block. Values are sequences: a guard sets a list, code that
+sets a variable for the time of one call a tuple. A block may end where it did not begin: a generator is closed in a copy of its
+context, or collected in another thread. Then the list itself takes the old values, so the context that still holds it is right.
+
+An interrupt (Ctrl-C) can arrive before the first line of `__exit__`. So what a `with` statement holds is an object of its own,
+which no traceback keeps alive: when the statement lets it go, it leaves a block that was not left. Code that sets a variable
+without a guard reads the old value, sets inside `try`, and sets the old value in `finally`: no interrupt can come between.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Sequence
+from contextvars import ContextVar
+from functools import partial
+from sys import getrefcount
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Token
+    from typing import Any, Self
+
+# Variables, and the lists that they hold inside a block.
+Changes = Sequence[tuple[ContextVar["Any"], list["Any"]]]
+
+
+class Block:
+    """One entering of a guard, until it is left.
+
+    changes  (variable, the guard's list, the value before); later those of blocks inside it that were left elsewhere
+    outer    the block around it
+    by_with  whether a `with` statement entered it, which ends it for certain
+    """
+
+    __slots__ = ("by_with", "changes", "entered", "guard", "outer", "own", "token")
+
+    def __init__(self, guard: Guard, by_with: bool) -> None:
+        self.guard = guard
+        self.by_with = by_with
+        self.entered = False
+        self.token: Token[Block | None] | None = None
+
+    def enter(self) -> None:
+        self.changes = [(variable, value, variable.get()) for variable, value in self.guard.sets()]
+        self.own = len(self.changes)
+        self.outer = _around(_INNERMOST.get())
+        self.entered = True
+        self.token = _INNERMOST.set(self)
+        for variable, value, _ in self.changes:
+            variable.set(value)
+
+    def leave(self) -> None:
+        """Put everything back; a second call, after an interrupt in the first one, goes on with it."""
+        if not self.entered:
+            return
+        if not self._put_back():
+            for each in self.changes:
+                each[1][:] = each[2]
+            outer = _around(self.outer)
+            if outer is not None:  # lists that a context still holds change again when the block around is left
+                inside = outer.changes[outer.own :] + self.changes
+                outer.changes[outer.own :] = [each for each in inside if getrefcount(each[1]) > 2]
+        self.entered, self.changes = False, []
+        self.token = None  # which holds its context, which may hold this block
+        self.guard.left()
+
+    def _put_back(self) -> bool:
+        """Set the variables of this context to what they were. Returns whether that was all that the block has set."""
+        innermost = _around(_INNERMOST.get())
+        while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
+            innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
+        if innermost is not self:
+            return False
+        all_of_it = len(self.changes) == self.own
+        for variable, value, before in self.changes[: self.own]:
+            now = variable.get()
+            if now is value or type(now) is list:
+                variable.set(before)
+            else:
+                all_of_it = False  # a call is running that has set it for itself
+        try:
+            _INNERMOST.set(self.outer) if self.token is None else _INNERMOST.reset(self.token)
+        except ValueError:  # in a copy of the context that entered
+            _INNERMOST.set(self.outer)
+            return False
+        return all_of_it
+
+
+def _around(block: Block | None) -> Block | None:
+    """The block, or the innermost one around it that is not left."""
+    while block is not None and not block.entered:
+        block = block.outer
+    return block
+
+
+_INNERMOST: ContextVar[Block | None] = ContextVar("turnout.guards", default=None)
+# Thread -> the guard that a `with` statement is about to enter, and its block.
+_NEXT: dict[int, tuple[Guard, Block]] = {}
+
+
+class _Leaving(partial[None]):
+    """What a `with` statement calls at its end. Called from C, so that no frame, and no traceback, holds it."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        block: Block = self.args[1]
+        if block.entered:
+            block.leave()
+
+
+class _Exit:
+    """`__exit__` of guards: makes a new block for each look-up, which a `with` statement does before it calls `__enter__`."""
+
+    def __get__(self, guard: Guard | None, owner: type[Guard]) -> Callable[..., None]:
+        if guard is None:
+            return _leave_last
+        block = Block(guard, True)
+        _NEXT[get_ident()] = guard, block
+        return _Leaving(_leave, guard, block)
+
+
+def _leave(guard: Guard, block: Block, *exc_info: object) -> None:
+    if block.entered:
+        block.leave()
+    else:
+        _leave_last(guard)
+
+
+def _leave_last(guard: Guard, *exc_info: object) -> None:
+    """Leave the block that was last entered by a call of `__enter__`."""
+    guard._by_hand.pop().leave()
+
+
+class Guard:
+    """A context manager that sets variables of the context. It may be entered again inside its block, and in several threads."""
+
+    __slots__ = ("_by_hand",)
+    _by_hand: list[Block]  # those that no `with` statement entered
+
+    def sets(self) -> Changes:
+        """The variables and their values inside the block, new lists. Raises what entering the block raises."""
+        raise NotImplementedError
+
+    def left(self) -> None:
+        """Called when a block has been left."""
+
+    def __enter__(self) -> Self:
+        guard, block = _NEXT.pop(get_ident(), (None, None))
+        if block is None or guard is not self:
+            block = Block(self, False)
+            self._by_hand = [*getattr(self, "_by_hand", ()), block]
+        block.enter()
+        return self
+
+    __exit__ = _Exit()
