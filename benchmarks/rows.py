@@ -128,9 +128,7 @@ def torch_operator(stack: ExitStack, *, through: str) -> Callable[..., Any]:
 
     if through == CUSTOM_OP:
         schema = "(Tensor x) -> Tensor"
-        made: Callable[..., Any] = torch.library.custom_op(
-            "benchmarks_custom::sin", sin, mutates_args=(), schema=schema
-        )
+        made: Callable[..., Any] = torch.library.custom_op("benchmarks_custom::sin", sin, mutates_args=(), schema=schema)
         return made
     library = torch.library.Library("benchmarks", "DEF")
     stack.callback(library._destroy)
@@ -179,11 +177,7 @@ def operators() -> Iterator[Pair]:
                 many.pop().undo()
 
         try:
-            names = {
-                "x": turnout.tensor(VALUES),
-                "y": turnout.tensor(VALUES),
-                "op": turnout.ops.benchmarks.same0.default,
-            }
+            names = {"x": turnout.tensor(VALUES), "y": turnout.tensor(VALUES), "op": turnout.ops.benchmarks.same0.default}
             yield Pair(Side("x + y; op(x)", **names), Side("x + y; op(x)", **names), switch, turns=9)
         finally:
             switch(1)
@@ -259,7 +253,4 @@ ROWS = [
 # fmt: on
 
 # What each group measures. The kernels are for one thread, each against torch; for all of them only the aim is stated.
-GROUPS = {
-    CALLS: ROWS,
-    KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
-}
+GROUPS = {CALLS: ROWS, KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS]}

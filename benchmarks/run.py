@@ -37,13 +37,7 @@ def measure(row: Row, *, quick: bool) -> Result:
 
 def record(row: Row, result: Result | None, skipped: str) -> dict[str, Any]:
     """One row as data: times in seconds, the value in the unit of its bounds."""
-    facts: dict[str, Any] = {
-        "row": row.name,
-        "what": row.what,
-        "against": row.against,
-        "at_most": row.at_most,
-        "aim": row.aim,
-    }
+    facts: dict[str, Any] = {"row": row.name, "what": row.what, "against": row.against, "at_most": row.at_most, "aim": row.aim}
     if result is None:
         return facts | {"skipped": skipped}
     unit = "ms" if row.against == "bare Python" else "ratio"

@@ -52,9 +52,7 @@ def _(t):
 
 def layer(t: Any) -> Any:
     """A weight and rows in float32."""
-    return t.single([[1.0, 0.5, -2.0], [0.0, 3.0, 1.0], [-1.0, 2.0, 0.5]]), t.single(
-        [[1.0, 2.0, -1.0], [0.5, -3.0, 4.0]]
-    )
+    return t.single([[1.0, 0.5, -2.0], [0.0, 3.0, 1.0], [-1.0, 2.0, 0.5]]), t.single([[1.0, 2.0, -1.0], [0.5, -3.0, 4.0]])
 
 
 # ---- traces: recorded with the first inputs, replayed on others

@@ -38,9 +38,7 @@ class Nesting:
             return self.body(t, (c, x))
 
         if self.is_traced:
-            function = t.traced(
-                function, (t.leaf(c) if self.backward else c * 2, t.leaf(x) if self.backward else x - 1)
-            )
+            function = t.traced(function, (t.leaf(c) if self.backward else c * 2, t.leaf(x) if self.backward else x - 1))
         made = function(c, x)
         if not self.backward or not made.requires_grad:
             return (made,)

@@ -260,9 +260,7 @@ def _(t):
 @program("28 aux, and one tensor twice")
 def _(t):
     d = Data(t)
-    return t.grad(lambda x: (cube(x), x * 2), has_aux=True)(d.x), t.grad(lambda a, b: (a * b * b).sum(), (0, 1))(
-        d.x, d.x
-    )
+    return t.grad(lambda x: (cube(x), x * 2), has_aux=True)(d.x), t.grad(lambda a, b: (a * b * b).sum(), (0, 1))(d.x, d.x)
 
 
 # ---- modes

@@ -24,9 +24,7 @@ def generate(distribution: Distribution) -> None:
     try:
         import yaml  # noqa: F401
     except ImportError:
-        raise SystemExit(
-            "turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML"
-        ) from None
+        raise SystemExit("turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML") from None
     sys.path[:0] = [str(HERE / "src"), str(CORE)]
     try:
         from turnout_aten.generation.files import standard_files, write

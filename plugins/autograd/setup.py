@@ -29,9 +29,7 @@ def generate() -> None:
 
             write()
     if not INDEX.exists():
-        raise RuntimeError(
-            f"turnout-autograd: the kernels of the standard operators are not generated yet\n  to fix  {fix}"
-        )
+        raise RuntimeError(f"turnout-autograd: the kernels of the standard operators are not generated yet\n  to fix  {fix}")
 
 
 def _has_yaml() -> bool:

@@ -28,9 +28,7 @@ FORMATS = {
 class Array:
     """A view of `memory`, a list, by shape, strides and offset."""
 
-    def __init__(
-        self, memory: list[Any], dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
-    ):
+    def __init__(self, memory: list[Any], dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0):
         self.memory, self.dtype, self.shape, self.strides, self.offset = memory, dtype, shape, strides, offset
 
     def at(self, place: tuple[int, ...]) -> int:

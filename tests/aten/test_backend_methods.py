@@ -58,11 +58,7 @@ def test_elements_are_filled_and_read_through_the_host(young, value, dtype):
             "All of `root`'s memory as a contiguous array of 1 dim and another dtype, without the remainder at the end.",
             "self, root, dtype",
         ),
-        (
-            "as_array",
-            "A kernel's result that is not an array (a scalar of the array library), as an array.",
-            "self, value",
-        ),
+        ("as_array", "A kernel's result that is not an array (a scalar of the array library), as an array.", "self, value"),
     ],
 )
 def test_a_method_that_is_missing_is_an_error_that_says_what_to_write(young, method, purpose, parameters):

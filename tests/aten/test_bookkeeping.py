@@ -224,9 +224,7 @@ def test_thousands_of_views_that_are_gone_leave_no_list_of_them_behind(operators
 def test_composite_operators_are_recorded_once_through_what_they_call(operators):
     with Registrations("composite") as library:
         library.define("keeptest::twice_(Tensor(a!) x) -> Tensor(a!)")
-        library.impl(
-            "keeptest::twice_", "CompositeImplicitAutograd", lambda x: operators.add_one_(operators.add_one_(x))
-        )
+        library.impl("keeptest::twice_", "CompositeImplicitAutograd", lambda x: operators.add_one_(operators.add_one_(x)))
         explicit = library.define("keeptest::thrice_(Tensor(a!) x) -> Tensor(a!)")
         library.impl(
             explicit.qualified_name, "CompositeExplicitAutograd",

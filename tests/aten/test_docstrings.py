@@ -131,9 +131,7 @@ def docstring_of(full_name, made):
 
 def test_every_function_and_method_of_an_operator_is_documented_as_its_schemas_say():
     wrong = [
-        f"{name}: {problem}"
-        for name, made in documented()
-        for problem in problems(docstring_of(name, made), arguments_of(name))
+        f"{name}: {problem}" for name, made in documented() for problem in problems(docstring_of(name, made), arguments_of(name))
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -161,10 +159,7 @@ def test_every_example_prints_what_its_docstring_shows():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (
-            "f(x) -> Tensor\n\nThe square of x.\n\nArguments:\n    x (Tensor): a tensor\n\nExample:\n    >>> 1\n    1",
-            [],
-        ),
+        ("f(x) -> Tensor\n\nThe square of x.\n\nArguments:\n    x (Tensor): a tensor\n\nExample:\n    >>> 1\n    1", []),
         ("f(x) -> Tensor\n\nThe square of x.\n\nExample:\n    >>> 1\n    1", ["x is not described"]),
         (
             "f(x) -> Tensor\n\nThe square of x.\n\nArguments:\n    x (Tensor): one\n    y (int): more\n\nExample:\n    >>> 1",
@@ -204,9 +199,7 @@ def test_no_entry_describes_an_operator_or_an_argument_that_does_not_exist():
             wrong.append(f"{entry.name}: {entry.alias} is not documented")
         used.setdefault(entry.family, set()).update(names)
     for name, family in written().families.items():
-        wrong += [
-            f"no operator of {name} has an argument {each}" for each in family.arguments if each not in used[name]
-        ]
+        wrong += [f"no operator of {name} has an argument {each}" for each in family.arguments if each not in used[name]]
     everywhere = {name for names in used.values() for name in names}
     wrong += [f"no operator has an argument {each}" for each in written().shared if each not in everywhere]
     assert not wrong, "\n".join(wrong)
@@ -247,9 +240,7 @@ ERRORS = {
     ("linalg_solve", "LinAlgError"): lambda: turnout.linalg.solve(turnout.zeros(2, 2), turnout.ones(2)),
     ("linalg_cholesky", "ShapeError"): lambda: turnout.linalg.cholesky(turnout.ones(2, 3)),
     ("linalg_cholesky", "LinAlgError"): lambda: turnout.linalg.cholesky(-turnout.eye(2)),
-    ("istft", "ShapeError"): lambda: turnout.istft(
-        turnout.ones(2, 3).to(turnout.complex64), 2, 1, window=turnout.zeros(2)
-    ),
+    ("istft", "ShapeError"): lambda: turnout.istft(turnout.ones(2, 3).to(turnout.complex64), 2, 1, window=turnout.zeros(2)),
     # Families, each by one of its operators.
     ("pointwise", "DTypeError"): lambda: turnout.erf(tensor([1j])),
     ("arithmetic", "ShapeError"): lambda: turnout.add(tensor([1, 2]), tensor([1, 2, 3])),
@@ -278,9 +269,7 @@ ERRORS = {
     ("linalg_diagonal", "DimError"): lambda: turnout.linalg.diagonal(turnout.eye(2), dim1=5),
     ("neural", "DimError"): lambda: turnout.softmax(tensor([1.0]), 3),
     ("neural", "ShapeError"): lambda: turnout.conv1d(turnout.ones(3), turnout.ones(3)),
-    ("neural", "DTypeError"): lambda: turnout.nn.functional.linear(
-        turnout.ones(2), turnout.ones(2, 2).to(turnout.float64)
-    ),
+    ("neural", "DTypeError"): lambda: turnout.nn.functional.linear(turnout.ones(2), turnout.ones(2, 2).to(turnout.float64)),
 }
 
 
@@ -372,9 +361,7 @@ def test_the_method_of_an_operator_of_python_says_which_operator():
     assert turnout.Tensor.__neg__.__doc__ == turnout.Tensor.neg.__doc__
 
 
-@pytest.mark.parametrize(
-    "order", ["turnout.Tensor.neg; turnout.Tensor.__neg__", "turnout.Tensor.__neg__; turnout.Tensor.neg"]
-)
+@pytest.mark.parametrize("order", ["turnout.Tensor.neg; turnout.Tensor.__neg__", "turnout.Tensor.__neg__; turnout.Tensor.neg"])
 def test_the_docstring_does_not_depend_on_what_was_used_first(order):
     code = f"import turnout; {order}; print(turnout.Tensor.__neg__.__doc__.splitlines()[0])"
     assert run(code) == "neg(self) -> Tensor"

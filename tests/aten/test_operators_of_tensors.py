@@ -32,10 +32,7 @@ def error_of(call, *args, **kwargs) -> str:
 def test_functions_methods_and_operators_of_tensors_name_the_argument(x):
     assert error_of(turnout.exp, 3) == "aten::exp: argument 'self' must be Tensor, got int 3"
     assert error_of(turnout.exp) == "aten::exp: argument 'self' (Tensor) is missing"
-    assert (
-        error_of(turnout.cat, x)
-        == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
-    )
+    assert error_of(turnout.cat, x) == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
     assert error_of(x.reshape, "a") == "aten::reshape: argument 'shape' must be int[], got str 'a'"
     assert error_of(lambda: x + "a") == "unsupported operand type(s) for +: 'Tensor' and 'str'"
     assert error_of(turnout.ones, 2, dtype="f4") == (

@@ -54,9 +54,7 @@ def test_what_is_flattened_is_put_together_as_it_was(value):
 
 
 def test_kinds_keys_and_what_else_is_held_make_structures_differ():
-    structures = [
-        trees.flatten(value)[1] for value in (*NESTED, defaultdict(int, {"b": 1, "a": 2}), deque([1, [2]]), 7)
-    ]
+    structures = [trees.flatten(value)[1] for value in (*NESTED, defaultdict(int, {"b": 1, "a": 2}), deque([1, [2]]), 7)]
     for i, one in enumerate(structures):
         assert [one == other for other in structures] == [i == j for j in range(len(structures))]
 

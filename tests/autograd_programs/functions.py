@@ -106,9 +106,7 @@ def _gather(d: Draw, x: Var) -> Made | None:
     shape = put(x.shape, dim, count)
     index = d.indices(x.shape[dim], count)
     # A clone: PyTorch keeps it, for its shape alone, and does not like it to be written.
-    return Made(
-        f"{x}.clone().gather({dim}, t.tensor({index}).view({put((1,) * x.ndim, dim, count)}).expand({shape}))", shape
-    )
+    return Made(f"{x}.clone().gather({dim}, t.tensor({index}).view({put((1,) * x.ndim, dim, count)}).expand({shape}))", shape)
 
 
 def _repeat(d: Draw, x: Var) -> Made | None:

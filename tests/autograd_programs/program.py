@@ -159,13 +159,7 @@ def _turn(s: Steps) -> None:
     d, x = s.draw, s.target("")
     # What is tracked keeps its shape where nothing is recorded: gradients of what was computed before have the old one.
     # And PyTorch loses the in-place views of complex numbers made of parts, or of parts, when it follows their base.
-    if (
-        x is None
-        or x.memory.twice
-        or x.memory.parts
-        or (x.tracked and not s.recording)
-        or (x.several and d.chance(0.8))
-    ):
+    if x is None or x.memory.twice or x.memory.parts or (x.tracked and not s.recording) or (x.several and d.chance(0.8)):
         return
     text, shape = d.choice(writes.turns(d, x))
     s.say(text, writes=x.name)

@@ -56,9 +56,7 @@ def _grad(s: Steps) -> None:
     if y.hooked:  # PyTorch gives its gradient without the hooks when others are asked for too
         return
     create, start = d.chance(0.5), s.start()
-    options = f"create_graph={create}, retain_graph=True" + ", allow_unused=True, materialize_grads=True" * d.chance(
-        0.7
-    )
+    options = f"create_graph={create}, retain_graph=True" + ", allow_unused=True, materialize_grads=True" * d.chance(0.7)
     names = (s.name(), s.name())
     # Clones: gradients may share memory with each other, and nobody says which.
     made = f"(g.contiguous().clone() for g in t.autograd.grad({size(x)}, [{start}, {y}], {options}))"

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_programs.draw import (
-    Draw,
-    Entry,
-    Made,
-    Several,
-    Shape,
-    Var,
-    a_slice,
-    basic_index,
-    broadcasts,
-    factored,
-    put,
-)
+from autograd_programs.draw import Draw, Entry, Made, Several, Shape, Var, a_slice, basic_index, broadcasts, factored, put
 
 
 def _select(d: Draw, x: Var) -> Made | None:

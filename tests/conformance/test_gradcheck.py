@@ -93,9 +93,7 @@ FIRST: dict[str, Gradient] = {
     "only where it is zero": lambda found, seed: (
         found + turnout.where(found == 0, 0.01, 0.0).to(found.dtype) * amount(seed).abs()
     ),
-    "transposed": lambda found, seed: (
-        found.transpose(0, 1) if found.ndim > 1 and found.shape[0] == found.shape[1] else found
-    ),
+    "transposed": lambda found, seed: found.transpose(0, 1) if found.ndim > 1 and found.shape[0] == found.shape[1] else found,
     "reversed": lambda found, seed: found.flip(0) if found.ndim else found,
 }
 
@@ -262,9 +260,7 @@ class Edit(ast.NodeTransformer):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "conj":
             yield node.args[0]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OTHERS:
-            yield ast.Call(
-                ast.Attribute(node.func.value, _OTHERS[node.func.attr], ast.Load()), node.args, node.keywords
-            )
+            yield ast.Call(ast.Attribute(node.func.value, _OTHERS[node.func.attr], ast.Load()), node.args, node.keywords)
 
 
 _OTHERS = {

@@ -88,9 +88,7 @@ def same(found: Any, expected: Any, tolerance: float = 1e-8) -> None:
             same(f, e, tolerance)
         return
     assert found.dtype is expected.dtype
-    np.testing.assert_allclose(
-        found.detach().numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance, strict=True
-    )
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance, strict=True)
 
 
 def difference(function: Function, inputs: list[turnout.Tensor], tangents: list[turnout.Tensor]) -> list[Any]:
@@ -121,10 +119,7 @@ def vjp_is_what_autograd_says(run: Run) -> None:
         expected = autograd.grad(ends, tracked, given, allow_unused=True)
     results, pull = func.vjp(run, *run.inputs)
     same(results, run.outputs)
-    same(
-        list(pull(cotangents)),
-        [turnout.zeros_like(x) if g is None else g for x, g in zip(tracked, expected, strict=True)],
-    )
+    same(list(pull(cotangents)), [turnout.zeros_like(x) if g is None else g for x, g in zip(tracked, expected, strict=True)])
 
 
 @check
@@ -199,9 +194,7 @@ def tangents_of_examples_are_those_of_the_loop(run: Run) -> None:
     def pushed(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
         return func.jvp(run, tensors[: len(run.inputs)], tensors[len(run.inputs) :])[1]
 
-    columns = [
-        turnout.stack(list(c)) for c in zip(*[e + t for e, t in zip(examples, tangents, strict=True)], strict=True)
-    ]
+    columns = [turnout.stack(list(c)) for c in zip(*[e + t for e, t in zip(examples, tangents, strict=True)], strict=True)]
     loops = [pushed(*e, *t) for e, t in zip(examples, tangents, strict=True)]
     expected = [turnout.stack(list(column)) for column in zip(*loops, strict=True)]
     same(func.vmap(pushed)(*columns), expected)

@@ -13,17 +13,7 @@ import pytest
 import turnout
 from turnout.errors import ShapeError
 from turnout.registry import REGISTRY
-from turnout_conformance.batches import (
-    SHARED,
-    SIZE,
-    Call,
-    calls,
-    check,
-    is_refused,
-    levels,
-    mixes,
-    raised,
-)
+from turnout_conformance.batches import SHARED, SIZE, Call, calls, check, is_refused, levels, mixes, raised
 from turnout_conformance.cases import CASES, OperatorCase, close
 from turnout_conformance.comparing import flat
 
@@ -127,11 +117,7 @@ def test_no_case_warned_of_a_loop() -> None:
 def test_under_autocast_vmap_computes_in_the_dtypes_of_the_loop(case: OperatorCase) -> None:
     for sample in case.samples:
         call = Call(case, sample, "float32")
-        if (
-            not call.tensors
-            or case.op == "one_hot"
-            or is_refused(call.op, any(t.dtype == "bool" for t in call.tensors))
-        ):
+        if not call.tensors or case.op == "one_hot" or is_refused(call.op, any(t.dtype == "bool" for t in call.tensors)):
             continue
         mix = tuple(None if case.op in SHARED and t is call.tensors[-1] else 0 for t in call.tensors)
         batches = call.batches(mix)

@@ -48,10 +48,7 @@ def operators(backends):  # noqa: F811
     with Registrations("calltest", distribution="calltest", version="1") as library:
         library.define(SCHEMA)
         library.impl("all", "CompositeExplicitAutograd", lambda *args, **kwargs: (*args, *kwargs.values()))
-        for schema in (
-            "scale(Tensor x, Scalar by) -> Tensor",
-            "scale.int(Tensor x, int[] by, *, bool up=False) -> Tensor",
-        ):
+        for schema in ("scale(Tensor x, Scalar by) -> Tensor", "scale.int(Tensor x, int[] by, *, bool up=False) -> Tensor"):
             library.define(schema)
         before = snapshot()
         yield turnout.ops.calltest
@@ -185,9 +182,7 @@ def test_redispatch_and_direct_kernel_calls_check_number_and_names_too(operators
     x = box(1.0)
     op = operators.scale.int
     assert error_of(op.redispatch, x.keys, x) == "calltest::scale.int: argument 'by' (int[]) is missing"
-    assert (
-        error_of(op.redispatch, x.keys, x, [1], True, 4) == "calltest::scale.int: takes 2 positional arguments, got 4"
-    )
+    assert error_of(op.redispatch, x.keys, x, [1], True, 4) == "calltest::scale.int: takes 2 positional arguments, got 4"
     text = "calltest::scale.int: no argument 'down'; there are x, by, up"
     assert error_of(op.redispatch, x.keys, x, [1], down=True) == text
     text = "calltest::scale.int: argument 'x' is given twice"
@@ -216,8 +211,7 @@ def test_names_that_do_not_exist_are_errors_that_show_near_ones(operators):
     with pytest.raises(UnknownOperatorError) as caught:
         operators.scal
     assert (
-        str(caught.value)
-        == "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
+        str(caught.value) == "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
     )
     with pytest.raises(UnknownOperatorError) as caught:
         operators.scale.flot

@@ -161,9 +161,7 @@ def test_a_mode_is_an_error_where_configuration_disables_its_key():
             pass
     finally:
         config.unset("keys.disable")
-    assert str(caught.value) == (
-        f"modes and Tensor subclasses need the key Python, which keys.disable names ({_set_origin()})"
-    )
+    assert str(caught.value) == (f"modes and Tensor subclasses need the key Python, which keys.disable names ({_set_origin()})")
 
 
 def _set_origin():

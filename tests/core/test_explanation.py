@@ -84,9 +84,7 @@ def test_a_composite_kernel_ends_the_path_since_it_calls_other_operators(registr
     library.define("f(Tensor x) -> Tensor")
     library.impl("f", "CompositeImplicitAutograd", composite)
     found = explain(registry.find("lib::f"), x)
-    assert [(s.key, s.reason, s.at) for s in found.path] == [
-        ("AutogradCPU", "math kernel", "CompositeImplicitAutograd")
-    ]
+    assert [(s.key, s.reason, s.at) for s in found.path] == [("AutogradCPU", "math kernel", "CompositeImplicitAutograd")]
     assert found.chosen.verdict == "chosen"
 
 
@@ -245,6 +243,4 @@ def test_what_is_no_operator_is_refused(shop):
         find("shop::no_such_operator")
     with pytest.raises(TypeError) as caught:
         find(3)
-    assert str(caught.value) == (
-        "explain: expected an operator, a function of an operator or a name such as 'mylib::add', got 3"
-    )
+    assert str(caught.value) == ("explain: expected an operator, a function of an operator or a name such as 'mylib::add', got 3")

@@ -27,12 +27,7 @@ def test_the_standard_functionalities_stand_low_to_high_with_one_autocast_for_ea
 
 
 def test_the_universe_does_not_depend_on_the_order_of_installation():
-    backends = [
-        BackendRow("CPU", rank="lowest"),
-        BackendRow("CUDA"),
-        BackendRow("XPU"),
-        BackendRow("Meta", rank="highest"),
-    ]
+    backends = [BackendRow("CPU", rank="lowest"), BackendRow("CUDA"), BackendRow("XPU"), BackendRow("Meta", rank="highest")]
     rows = [
         Functionality("Counter", after="Autograd"),
         Functionality("Audit", after="Autograd"),
@@ -57,9 +52,7 @@ def test_the_universe_does_not_depend_on_the_order_of_installation():
                 waiting.remove(row)
         for row in waiting:
             keys.add_functionality(row)
-        seen.add(
-            (keys.universe.runtime_keys, tuple(sorted((a, tuple(sorted(c))) for a, c in keys.universe.aliases.items())))
-        )
+        seen.add((keys.universe.runtime_keys, tuple(sorted((a, tuple(sorted(c))) for a, c in keys.universe.aliases.items()))))
     assert len(seen) == 1
     ((order_found, _),) = seen
     at = order_found.index

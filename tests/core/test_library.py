@@ -111,9 +111,7 @@ def test_a_kernel_that_asks_for_the_key_set_gets_one_to_redispatch_with():
         assert type(seen[0]) is DispatchKeySet
         assert seen[0].has("AutogradShelf")
         text = refused(KernelSignatureError, lambda: lib.impl("f", lambda x, *, n: n, "Rack", with_keyset=True))
-        assert text.startswith(
-            "kernel does not fit its schema: it takes 1 positional arguments, and is given the key set and 1"
-        )
+        assert text.startswith("kernel does not fit its schema: it takes 1 positional arguments, and is given the key set and 1")
 
 
 def test_a_fallthrough_kernel_passes_on():
@@ -153,10 +151,7 @@ def test_a_kernel_on_arrays_gets_no_key_set():
     with Library("t", "DEF") as lib:
         lib.define("f(Tensor x) -> Tensor")
         text = refused(LibraryError, lambda: lib.impl("f", double, "Shelf", arrays=True, with_keyset=True))
-        assert (
-            text
-            == "impl('t::f'): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
-        )
+        assert text == "impl('t::f'): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
 
 
 def test_a_kernel_on_arrays_at_a_key_that_is_no_backends_is_an_error():
@@ -218,15 +213,12 @@ def test_what_fallback_refuses():
         text = refused(RegistrationError, lambda: fallbacks.fallback(first, "Rack"))
         assert text == f"Rack has a fallback already\n  first   _, {source(first)}\n  second  _, {source(first)}"
         assert refused(LibraryError, lambda: lib.fallback(first, "Shelf")) == (
-            "fallback: a fallback serves all namespaces, and this library is of 't'\n"
-            "  to fix  Library('_', 'IMPL').fallback(...)"
+            "fallback: a fallback serves all namespaces, and this library is of 't'\n  to fix  Library('_', 'IMPL').fallback(...)"
         )
         assert refused(LibraryError, lambda: fallbacks.fallback(first)) == (
             "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
         )
-        assert (
-            refused(CallError, lambda: fallbacks.fallback(3, "Shelf")) == "fallback: a kernel is a function, got int 3"
-        )
+        assert refused(CallError, lambda: fallbacks.fallback(3, "Shelf")) == "fallback: a kernel is a function, got int 3"
         assert refused(UniverseError, lambda: fallbacks.fallback(first, "Shelff")) == (
             "unknown dispatch key 'Shelff'; did you mean Shelf?"
         )
@@ -314,8 +306,7 @@ def test_what_impl_refuses():
             "impl: an operator is given by its name, as an operator or as what custom_op returned, got int"
         )
         assert refused(LibraryError, lambda: kernels.impl("f", double, "Rack")) == (
-            "impl('f'): the library is for Shelf, and the kernel for Rack\n"
-            "  to fix  omit the key, or use a library without a key"
+            "impl('f'): the library is for Shelf, and the kernel for Rack\n  to fix  omit the key, or use a library without a key"
         )
         assert refused(LibraryError, lambda: lib.impl("u::f", double)) == (
             "u::f: the library is of namespace 't'\n  to fix  omit u::, or use a library of namespace 'u'"

@@ -47,9 +47,7 @@ def test_a_function_becomes_an_operator_for_all_devices():
 
 
 def test_it_may_be_called_as_a_function_with_a_schema_and_for_one_device():
-    f = custom_op(
-        "t::f", lambda x, n: double(x), mutates_args=(), device_types="shelf", schema="(Tensor x, int n) -> Tensor"
-    )
+    f = custom_op("t::f", lambda x, n: double(x), mutates_args=(), device_types="shelf", schema="(Tensor x, int n) -> Tensor")
     assert values(f(box(1), 3)) == [2]
     with pytest.raises(NoKernelError) as caught:
         f(box(1, on="rack"), 3)
@@ -70,9 +68,7 @@ def test_each_device_has_its_kernel_and_the_newest_counts():
 
 
 def test_a_kernel_on_arrays_serves_a_custom_operator():
-    f = custom_op(
-        "t::f", lambda x: type(x)([-v for v in x.values]), mutates_args=(), schema="(Tensor x) -> Tensor", arrays=True
-    )
+    f = custom_op("t::f", lambda x: type(x)([-v for v in x.values]), mutates_args=(), schema="(Tensor x) -> Tensor", arrays=True)
     assert values(f(box(1, 2))) == [-1, -2]
     f.register_kernel("shelf", lambda x: type(x)([9]), arrays=True)
     assert values(f(box(1))) == [9]
@@ -139,18 +135,14 @@ def test_a_second_definition_that_is_refused_leaves_the_first():
         refused(ConflictError, lambda: custom_op("t::f", double, mutates_args=(), device_types="rack"))
         elsewhere = {"__name__": "another_package", "custom_op": custom_op, "double": double}
         text = refused(ConflictError, lambda: exec("custom_op('t::f', double, mutates_args=())", elsewhere))
-        assert (
-            text == "t::f is a custom operator already\n  first   t\n  second  t\n  to fix  use a namespace of your own"
-        )
+        assert text == "t::f is a custom operator already\n  first   t\n  second  t\n  to fix  use a namespace of your own"
         assert values(first(box(1))) == [2]
 
 
 def test_an_operator_that_is_no_custom_one_is_not_replaced():
     with Library("t", "DEF") as lib:
         lib.define("f(Tensor x) -> Tensor")
-        assert refused(ConflictError, lambda: custom_op("t::f", double, mutates_args=())).startswith(
-            "t::f is defined already"
-        )
+        assert refused(ConflictError, lambda: custom_op("t::f", double, mutates_args=())).startswith("t::f is defined already")
 
 
 def test_kernels_of_other_libraries_conflict_with_a_custom_operators():
@@ -194,25 +186,17 @@ def test_what_custom_op_refuses(name, options, text):
 
 
 def test_a_function_that_cannot_be_called_or_read_is_refused():
-    assert (
-        refused(CallError, lambda: custom_op("t::f", mutates_args=())(3))
-        == "custom_op: a kernel is a function, got int 3"
-    )
+    assert refused(CallError, lambda: custom_op("t::f", mutates_args=())(3)) == "custom_op: a kernel is a function, got int 3"
     assert refused(SchemaError, lambda: custom_op("t::f", lambda x: x, mutates_args=())).startswith(
         "infer_schema: parameter x has no annotation"
     )
     f = custom_op("t::f", double, mutates_args=())
-    assert (
-        refused(CallError, lambda: f.register_kernel("shelf", 3))
-        == "register_kernel: a kernel is a function, got int 3"
-    )
+    assert refused(CallError, lambda: f.register_kernel("shelf", 3)) == "register_kernel: a kernel is a function, got int 3"
     assert refused(CallError, lambda: f.register_fake(3)) == "register_fake: a kernel is a function, got int 3"
     assert refused(CallError, lambda: f.register_autograd(double, setup_context=3)) == (
         "register_autograd: a kernel is a function, got int 3"
     )
-    assert refused(KernelSignatureError, lambda: f.register_kernel("shelf", lambda: 0)).startswith(
-        "kernel does not fit"
-    )
+    assert refused(KernelSignatureError, lambda: f.register_kernel("shelf", lambda: 0)).startswith("kernel does not fit")
     assert refused(KernelSignatureError, lambda: f.register_fake(lambda: 0)).startswith("kernel does not fit")
 
 
@@ -326,8 +310,7 @@ def test_a_result_of_another_type_is_an_error(result, returns, expected, found):
         return result
 
     assert returned(kernel, f"(Tensor x) -> {returns}", box(1)) == (
-        f"t::r: its kernel must return {expected}, got {found}\n  schema  t::r(Tensor x) -> {returns}\n"
-        f"  kernel  {source(kernel)}"
+        f"t::r: its kernel must return {expected}, got {found}\n  schema  t::r(Tensor x) -> {returns}\n  kernel  {source(kernel)}"
     )
 
 

@@ -170,16 +170,11 @@ def test_what_the_other_functions_refuse():
     assert refused(KernelSignatureError, lambda: library.impl("t::f", "shelf", lambda: 0)).startswith(
         "kernel does not fit its schema"
     )
-    assert (
-        refused(CallError, lambda: library.register_fake("t::f", 3))
-        == "register_fake: a kernel is a function, got int 3"
-    )
+    assert refused(CallError, lambda: library.register_fake("t::f", 3)) == "register_fake: a kernel is a function, got int 3"
     assert refused(CallError, lambda: library.register_autograd("t::f", 3)) == (
         "register_autograd: a kernel is a function, got int 3"
     )
-    assert refused(UnknownOperatorError, lambda: library.register_autograd("t::h", double)).startswith(
-        "no operator t::h"
-    )
+    assert refused(UnknownOperatorError, lambda: library.register_autograd("t::h", double)).startswith("no operator t::h")
 
 
 def test_a_gradient_rule_needs_a_functional_operator_with_positional_tensors():

@@ -139,8 +139,7 @@ def test_a_custom_operator_that_was_undone_leaves_the_registry_as_it_was():
 
 
 @pytest.mark.parametrize(
-    "key",
-    ["CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"],
+    "key", ["CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"]
 )
 def test_fallthrough_at_a_composite_key_is_refused_and_registers_nothing(key):
     with Library("t", "DEF") as lib:

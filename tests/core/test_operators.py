@@ -119,9 +119,7 @@ def test_the_ambiguous_autogradother_kernel_is_an_error_when_called(registry, li
     [("CPU", "unboxed", True), ("CompositeExplicitAutograd", "unboxed", True), ("CompositeImplicitAutograd", "unboxed", False),
      ("CPU", "array", False), ("Python", "unboxed", True)],
 )  # fmt: skip
-def test_a_kernel_that_calls_operators_runs_below_autograd_when_it_is_reached_from_there(
-    registry, library, key, form, guarded
-):
+def test_a_kernel_that_calls_operators_runs_below_autograd_when_it_is_reached_from_there(registry, library, key, form, guarded):
     seen = []
 
     def kernel(x):

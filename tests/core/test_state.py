@@ -148,11 +148,7 @@ def test_guards_of_several_kinds_that_are_left_by_turns_put_back_what_each_has_s
             else:
                 each.close()
         assert tuple(DISPATCH.get()) == before
-        assert (tuple(modes._MODES.get()), tuple(tracing._OPEN_HERE.get()), config.get("strict")) == (
-            (),
-            ((), False),
-            False,
-        )
+        assert (tuple(modes._MODES.get()), tuple(tracing._OPEN_HERE.get()), config.get("strict")) == ((), ((), False), False)
     assert not tracing._TRACES
 
 

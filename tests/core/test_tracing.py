@@ -60,9 +60,7 @@ def call(registry, name, *args):
 
 
 TREE = (
-    "AutogradCPU  lib::f  autograd_f (lib-dist 1.2)\n"
-    "  CPU  lib::f  cpu_f (lib-dist 1.2)\n"
-    "    CPU  lib::g  cpu_g (lib-dist 1.2)"
+    "AutogradCPU  lib::f  autograd_f (lib-dist 1.2)\n  CPU  lib::f  cpu_f (lib-dist 1.2)\n    CPU  lib::g  cpu_g (lib-dist 1.2)"
 )
 
 
@@ -72,12 +70,7 @@ def test_redispatches_and_inner_calls_are_nested(registry, x):
     assert log.tree(times=False) == TREE
     assert len(log) == 3
     outer = log.calls[0]
-    assert (outer.op, outer.key, outer.reason, outer.distribution) == (
-        "lib::f",
-        "AutogradCPU",
-        "kernel",
-        "lib-dist 1.2",
-    )
+    assert (outer.op, outer.key, outer.reason, outer.distribution) == ("lib::f", "AutogradCPU", "kernel", "lib-dist 1.2")
     assert outer.source.startswith(f"{__file__}:")
     assert outer.ns >= outer.calls[0].ns > 0
     assert outer.own_ns == outer.ns - outer.calls[0].ns
@@ -94,11 +87,7 @@ def test_counts_are_per_key_and_kernel_most_frequent_first(registry, x):
     with trace_dispatch(registry=registry) as log:
         call(registry, "lib::g", x)
         call(registry, "lib::f", x)
-    assert list(log.counts().items()) == [
-        (("CPU", "cpu_g"), 2),
-        (("AutogradCPU", "autograd_f"), 1),
-        (("CPU", "cpu_f"), 1),
-    ]
+    assert list(log.counts().items()) == [(("CPU", "cpu_g"), 2), (("AutogradCPU", "autograd_f"), 1), (("CPU", "cpu_f"), 1)]
     assert sum(ns for _, ns in log.totals().values()) == sum(call.ns for call in log.calls)
 
 

@@ -60,9 +60,7 @@ def _room(module: str) -> str:
 def without(graph: Graph, arrows: Iterable[tuple[str, str]]) -> Graph:
     """The graph less some arrows."""
     left_out = set(arrows)
-    return {
-        module: {other for other in imports if (module, other) not in left_out} for module, imports in graph.items()
-    }
+    return {module: {other for other in imports if (module, other) not in left_out} for module, imports in graph.items()}
 
 
 def layers(graph: Graph) -> list[list[str]]:

@@ -45,21 +45,13 @@ class Environment:
         )
         assert done.returncode == 0, done.stderr
 
-    def run(
-        self, code: str, *, flags: tuple[str, ...] = (), cwd: Path | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, code: str, *, flags: tuple[str, ...] = (), cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a script in a working directory of its own, without the variables that configure this process."""
         work = cwd or self.folder / "work"
         work.mkdir(exist_ok=True)
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNOUT_", "PYTHON"))}
         clean["XDG_CONFIG_HOME"] = str(self.folder / "home")
-        return subprocess.run(
-            [str(self.python), *flags, "-c", code],
-            cwd=work,
-            env=clean,
-            capture_output=True,
-            text=True,
-        )
+        return subprocess.run([str(self.python), *flags, "-c", code], cwd=work, env=clean, capture_output=True, text=True)
 
     def answer(self, code: str, **options: Any) -> Any:
         """What a script printed, as JSON; it must end well."""

@@ -228,8 +228,4 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept = {names(device, test) for device, mutant in MUTANTS.items() for test in mutant.noticed}
     kept |= {names(SANE, test) for mutant in MUTANTS.values() for test in mutant.noticed}
-    items[:] = [
-        item
-        for item in items
-        if item.name in kept or item.callspec.params.get("turnout_device") not in (SANE, *MUTANTS)
-    ]
+    items[:] = [item for item in items if item.name in kept or item.callspec.params.get("turnout_device") not in (SANE, *MUTANTS)]

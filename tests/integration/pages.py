@@ -63,9 +63,7 @@ def changed_text(text: str, block: Block) -> str:
     """
     for hunk in re.split(r"^@@.*\n", block.text.partition("\n")[2], flags=re.MULTILINE):
         lines = hunk.splitlines(keepends=True)
-        assert all(line[0] in " +\n" for line in lines), (
-            f"line {block.line}: only lines with + or a space are understood"
-        )
+        assert all(line[0] in " +\n" for line in lines), f"line {block.line}: only lines with + or a space are understood"
         old = "".join(line[1:] if line[0] == " " else line for line in lines if line[0] != "+")
         new = "".join(line[1:] if line[0] in " +" else line for line in lines)
         if not hunk:
@@ -108,9 +106,7 @@ class Reader:
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_ROOT_USER_ACTION": "ignore",
         }
-        return subprocess.run(
-            command, cwd=self.clone, env=clean, capture_output=True, text=True, shell=isinstance(command, str)
-        )
+        return subprocess.run(command, cwd=self.clone, env=clean, capture_output=True, text=True, shell=isinstance(command, str))
 
     def follow(self, page: Path, instead: Mapping[str, str] | None = None) -> Iterator[Block]:
         """Do what the page says, block by block; `instead` has commands that stand for some of the page's, "" for nothing."""

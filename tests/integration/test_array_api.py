@@ -86,9 +86,7 @@ def functions(part: str) -> list[str]:
 def test_every_name_of_the_standard_is_there_and_no_other() -> None:
     xp = turnout.array_api
     assert set(functions("")) - set(xp.__all__) == set()
-    assert set(xp.__all__) - set(functions("")) == {"__array_api_version__", "__array_namespace_info__"} - set(
-        functions("")
-    )
+    assert set(xp.__all__) - set(functions("")) == {"__array_api_version__", "__array_namespace_info__"} - set(functions(""))
     assert sorted(xp.linalg.__all__) == functions("linalg")
     assert sorted(xp.fft.__all__) == functions("fft")
     assert all(hasattr(xp, name) for name in xp.__all__)
@@ -147,9 +145,7 @@ def test_a_tensor_leads_to_the_namespace_of_the_versions_it_follows() -> None:
 
 def test_a_tensor_has_what_an_array_object_must_have() -> None:
     strict = type(array_api_strict.asarray(1))
-    public = [
-        name for name in dir(strict) if not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
-    ]
+    public = [name for name in dir(strict) if not name.startswith("_") or (name.startswith("__") and name.endswith("__"))]
     # x @= y is x = x @ y without a method of its own.
     beside_the_standard = {"__array__", "__buffer__", "__annotations__", "__weakref__", "__imatmul__"}
     assert [name for name in public if not hasattr(turnout.Tensor, name) and name not in beside_the_standard] == []
@@ -223,14 +219,7 @@ def test_gradients_go_through_the_namespace() -> None:
 def test_the_default_dtype_is_turnouts() -> None:
     turnout.set_default_dtype(turnout.float32)
     xp = turnout.array_api
-    made = [
-        xp.asarray(1.5),
-        xp.linspace(0, 1, 3),
-        xp.arange(1.0),
-        xp.full(1, 2j),
-        xp.eye(2, k=1),
-        xp.add(xp.ones(1), 1.5),
-    ]
+    made = [xp.asarray(1.5), xp.linspace(0, 1, 3), xp.arange(1.0), xp.full(1, 2j), xp.eye(2, k=1), xp.add(xp.ones(1), 1.5)]
     assert [x.dtype.name for x in made] == ["float32", "float32", "float32", "complex64", "float32", "float32"]
 
 

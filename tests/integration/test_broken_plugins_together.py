@@ -6,15 +6,7 @@ import pytest
 from installed import Environment
 
 WORKING = ("letters", "counter", "numpy_twin")
-BROKEN = (
-    "import_raises",
-    "missing_dependency",
-    "lying_manifest",
-    "misspelt_manifest",
-    "other_api",
-    "twin_one",
-    "twin_two",
-)
+BROKEN = ("import_raises", "missing_dependency", "lying_manifest", "misspelt_manifest", "other_api", "twin_one", "twin_two")
 QUIET = "import warnings; warnings.simplefilter('ignore')\n"
 
 
@@ -128,9 +120,7 @@ def test_the_doctor_names_state_cause_origin_and_remedy_of_each(together):
         "            module    fixture_lying_manifest.plugin\n"
         "            missing   namespace truths"
     )
-    assert lying.endswith(
-        "\n  to fix  upgrade fixture-lying-manifest, tell its authors, or name lying in plugins.disable"
-    )
+    assert lying.endswith("\n  to fix  upgrade fixture-lying-manifest, tell its authors, or name lying in plugins.disable")
 
 
 @pytest.mark.parametrize("times", [1, 2])

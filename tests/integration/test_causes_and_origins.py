@@ -31,10 +31,7 @@ def test_a_disabled_backend_key_is_named_by_the_call_and_by_explain():
     assert lines[0] == "aten::exp: no kernel, because keys.disable has CPU"
     assert lines[1] == "  asked for by  CPU, switched off by keys.disable (turnout.config.set)"
     assert lines[-1] == "  to fix        take CPU out of keys.disable; `turnout table aten::exp` prints the whole table"
-    assert (
-        str(turnout.explain("exp", x)).splitlines()[-1].split("  ")[-1].strip()
-        == "missing (take CPU out of keys.disable)"
-    )
+    assert str(turnout.explain("exp", x)).splitlines()[-1].split("  ")[-1].strip() == "missing (take CPU out of keys.disable)"
 
 
 @pytest.mark.parametrize(("entry", "device"), [("Autocast", "cpu"), ("AutocastCPU", "cpu"), ("Autocast", "meta")])
@@ -60,9 +57,7 @@ def test_explain_names_no_package_for_a_key_whose_plugin_is_active():
 
 def test_a_misspelt_keyword_of_a_factory_names_the_public_function():
     for name in ("ones", "zeros", "empty"):
-        with pytest.raises(
-            TypeError, match=re.escape(f"{name}() got an unexpected keyword argument 'dvice'")
-        ) as caught:
+        with pytest.raises(TypeError, match=re.escape(f"{name}() got an unexpected keyword argument 'dvice'")) as caught:
             getattr(turnout, name)(2, dvice="cpu")
         assert f"_{name}" not in str(caught.value)
 

@@ -7,15 +7,7 @@ import json
 import pytest
 from installed import Environment
 
-BROKEN = (
-    "import_raises",
-    "missing_dependency",
-    "lying_manifest",
-    "misspelt_manifest",
-    "other_api",
-    "twin_one",
-    "twin_two",
-)
+BROKEN = ("import_raises", "missing_dependency", "lying_manifest", "misspelt_manifest", "other_api", "twin_one", "twin_two")
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +25,7 @@ def program(tmp_path):
 
 
 def run(environment, *args, before=""):
-    return environment.run(
-        f"{before}\nimport sys; sys.argv[1:] = {list(args)!r}\nfrom turnout_cli.main import main; main()"
-    )
+    return environment.run(f"{before}\nimport sys; sys.argv[1:] = {list(args)!r}\nfrom turnout_cli.main import main; main()")
 
 
 def test_plugins_lists_every_one_with_its_state(broken):

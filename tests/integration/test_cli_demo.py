@@ -142,11 +142,7 @@ def test_the_text_ends_with_accuracy_loss_and_time_per_step():
     ("module", "args", "message"),
     [
         ("sklearn", [], "turnout: this needs scikit-learn\n  to fix  pip install 'turnout-cli[demo]'\n"),
-        (
-            "matplotlib",
-            ["--plot", "x.png"],
-            "turnout: this needs matplotlib\n  to fix  pip install 'turnout-cli[plot]'\n",
-        ),
+        ("matplotlib", ["--plot", "x.png"], "turnout: this needs matplotlib\n  to fix  pip install 'turnout-cli[plot]'\n"),
     ],
 )
 def test_what_is_not_installed_is_named_with_the_command_that_installs_it(tmp_path, module, args, message):

@@ -96,10 +96,7 @@ def test_explain_takes_negative_numbers_keywords_and_lists():
                 "true, none or 'text'"
             ),
         ),
-        (
-            "floof[2]",
-            "'floof[2]': 'floof' is not a dtype; turnout has float32, int64, bool and others",
-        ),
+        ("floof[2]", "'floof[2]': 'floof' is not a dtype; turnout has float32, int64, bool and others"),
         (
             "__import__('os')",
             (
@@ -231,10 +228,7 @@ def test_coverage_takes_the_name_of_a_packet_as_table_does_and_lists_only_what_i
         lines = run("coverage", "covered::half", "--key", "CPU").output.splitlines()
         assert lines[-1] == "1 covered-dist 1"
         assert [line for line in lines if line[:2] == "1 "] == lines[-1:]
-        assert (
-            run("coverage", "half.first", "--key", "CPU", "--missing").output
-            == "no operator of 1 lacks a kernel for CPU\n"
-        )
+        assert run("coverage", "half.first", "--key", "CPU", "--missing").output == "no operator of 1 lacks a kernel for CPU\n"
 
 
 # ---- keys

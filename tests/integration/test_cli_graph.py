@@ -298,8 +298,7 @@ def test_without_pygraphviz_svg_says_what_to_install(monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="the environment is made of symbolic links")
 def test_without_autograd_it_says_what_to_install_before_the_program_runs(folder):
     done = Without(folder, "autograd").run(
-        f"import sys; sys.argv[1:] = ['graph', {str(folder / 'zero.py')!r} + ':f']\n"
-        "from turnout_cli.main import main; main()"
+        f"import sys; sys.argv[1:] = ['graph', {str(folder / 'zero.py')!r} + ':f']\nfrom turnout_cli.main import main; main()"
     )
     assert done.returncode == 1
     assert done.stderr.startswith("turnout: ")

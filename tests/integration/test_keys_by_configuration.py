@@ -77,9 +77,7 @@ def test_the_command_keys_says_what_is_on_and_why(configured):
 def test_a_disabled_key_and_one_that_cannot_be_used_are_shown_as_such(configured):
     work = configured.folder / "broken"
     work.mkdir()
-    (work / "turnout.toml").write_text(
-        '[keys]\nenable = ["Tracer"]\ndisable = ["Autograd"]\n[plugins]\ndisable = ["tracer"]\n'
-    )
+    (work / "turnout.toml").write_text('[keys]\nenable = ["Tracer"]\ndisable = ["Autograd"]\n[plugins]\ndisable = ["tracer"]\n')
     code = "import sys; sys.argv = ['turnout', 'keys']; from turnout_cli.main import main; main()"
     done = configured.run(code, cwd=work)
     assert done.returncode == 1
@@ -128,9 +126,7 @@ def test_a_context_switches_autocast_of_a_setting_off_and_on_again(restored):
     assert (x @ x).dtype is turnout.bfloat16
 
 
-@pytest.mark.parametrize(
-    "key", ["Tracer", "BatchedMode", "SavedTensors", "Inference", "Autograd", "ADInplaceOrView", "CPU"]
-)
+@pytest.mark.parametrize("key", ["Tracer", "BatchedMode", "SavedTensors", "Inference", "Autograd", "ADInplaceOrView", "CPU"])
 def test_keys_of_contexts_that_nothing_entered_change_no_result(restored, key):
     if key == "CPU":
         with pytest.raises(

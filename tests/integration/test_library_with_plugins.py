@@ -67,9 +67,7 @@ def test_a_kernel_under_autograd_may_ask_for_the_numpy_array():
 
 
 def test_a_kernel_on_arrays_takes_part_in_gradients():
-    op = library.custom_op(
-        "layers::sin", np.sin, mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cpu", arrays=True
-    )
+    op = library.custom_op("layers::sin", np.sin, mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cpu", arrays=True)
     op.register_autograd(lambda ctx, grad: grad * ctx.saved_tensors[0].cos(), setup_context=save_inputs)
     x = turnout.tensor([0.0, 1.0], requires_grad=True)
     op(x).sum().backward()

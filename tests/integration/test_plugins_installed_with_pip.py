@@ -9,15 +9,7 @@ import sys
 import pytest
 from installed import FIXTURES, Environment
 
-BROKEN = (
-    "import_raises",
-    "missing_dependency",
-    "lying_manifest",
-    "misspelt_manifest",
-    "other_api",
-    "twin_one",
-    "twin_two",
-)
+BROKEN = ("import_raises", "missing_dependency", "lying_manifest", "misspelt_manifest", "other_api", "twin_one", "twin_two")
 STATES = """
 import json
 from turnout import plugins

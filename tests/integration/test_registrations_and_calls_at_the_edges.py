@@ -68,9 +68,7 @@ def test_what_cannot_be_called_is_no_kernel():
             library.impl("f", "CPU", 3)
         with pytest.raises(KernelSignatureError, match="got NoneType None"):
             library.fallback("Tracer", None)
-        with pytest.raises(
-            RegistrationError, match="a kernel's form is one of unboxed, boxed, internal, array, got 'x'"
-        ):
+        with pytest.raises(RegistrationError, match="a kernel's form is one of unboxed, boxed, internal, array, got 'x'"):
             library.impl("f", "CPU", len, form="x")
         assert library.provided() == {"namespace:edge"}
 
@@ -128,11 +126,7 @@ def test_an_array_whose_elements_share_memory_is_not_written():
 
 def test_choices_are_set_and_unset_as_they_are_written_in_a_file():
     name = "aten::add.Tensor@CPU"
-    for values in (
-        {"kernels.choose": {name: "a"}},
-        {f'kernels.choose."{name}"': "a"},
-        {"kernels": {"choose": {name: "a"}}},
-    ):
+    for values in ({"kernels.choose": {name: "a"}}, {f'kernels.choose."{name}"': "a"}, {"kernels": {"choose": {name: "a"}}}):
         config.set(values)
         assert config.choices("kernels.choose") == {name: "a"}
         config.unset("kernels.choose")

@@ -63,9 +63,7 @@ def inside(one: Distribution) -> set[str]:
 def test_each_distribution_states_its_version_once_and_all_agree():
     stated = {WORKSPACE.name: [WORKSPACE.project["version"]]}
     for one in EVERY:
-        inside = [
-            line for path in sorted(one.source.rglob("*.py")) for line in VERSION.findall(path.read_text("utf-8"))
-        ]
+        inside = [line for path in sorted(one.source.rglob("*.py")) for line in VERSION.findall(path.read_text("utf-8"))]
         stated[one.name] = inside + [one.project[field] for field in ("version",) if field in one.project]
     assert stated == {name: ["0.1.0"] for name in stated}
     core = next(one for one in EVERY if one.name == "turnout-core")

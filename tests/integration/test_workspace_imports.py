@@ -40,10 +40,7 @@ LATE = [
 def loaded_by(program: str) -> set[str]:
     """The modules that are loaded after a program."""
     run = subprocess.run(
-        [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
     return set(run.stdout.split())
 
@@ -155,9 +152,7 @@ def test_no_file_of_core_names_a_plugin():
     for path in paths:
         if path.is_file():  # one that was moved is still listed
             lines = path.read_text("utf-8").splitlines()
-            found += [
-                f"{path.relative_to(ROOT)}:{i}: {m[0]}" for i, t in enumerate(lines, 1) if (m := pattern.search(t))
-            ]
+            found += [f"{path.relative_to(ROOT)}:{i}: {m[0]}" for i, t in enumerate(lines, 1) if (m := pattern.search(t))]
     assert len(paths) > 80
     assert found == []
 
@@ -171,15 +166,7 @@ def test_core_imports_only_itself_and_what_it_depends_on():
 
 
 def test_no_test_of_core_imports_a_plugin_or_an_array_library():
-    allowed = {
-        "hypothesis",
-        "pytest",
-        "setuptools",
-        "turnout",
-        "pluggy",
-        "importlib_metadata",
-        *sys.stdlib_module_names,
-    }
+    allowed = {"hypothesis", "pytest", "setuptools", "turnout", "pluggy", "importlib_metadata", *sys.stdlib_module_names}
     folder = ROOT / "tests" / "core"
     shared = [ROOT / "tests" / "guard_scenarios.py", ROOT / "tests" / "random_programs" / "registration.py"]
     own = {path.stem for path in folder.rglob("*.py")} | {"fake_alpha"}  # a package that the tests write

@@ -48,9 +48,7 @@ def test_a_training_with_overflows_scales_and_steps_as_torch_does(seed):
     draw = random.Random(seed)
     factors = [draw.choice(FACTORS) for _ in range(30)]
     options = {"init_scale": draw.choice([2.0**16, 3e38, 1.0]), "growth_interval": draw.choice([1, 2, 3])}
-    for step, (ours, theirs) in enumerate(
-        zip(history(turnout, factors, options), history(torch, factors, options), strict=True)
-    ):
+    for step, (ours, theirs) in enumerate(zip(history(turnout, factors, options), history(torch, factors, options), strict=True)):
         assert repr(ours) == repr(theirs), step
 
 

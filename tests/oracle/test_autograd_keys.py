@@ -12,15 +12,7 @@ import turnout  # noqa: E402
 
 turnout.ones(1, requires_grad=True)
 
-KEYS = (
-    "CPU",
-    "Meta",
-    "CompositeExplicitAutograd",
-    "CompositeImplicitAutograd",
-    "Autograd",
-    "AutogradCPU",
-    "AutogradMeta",
-)
+KEYS = ("CPU", "Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd", "AutogradCPU", "AutogradMeta")
 SETS = [
     keys
     for count in range(1, len(KEYS) + 1)

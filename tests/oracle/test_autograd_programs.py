@@ -152,9 +152,7 @@ def same_values(name: str, x: Any, y: Any, tolerance: float) -> None:
         raise Difference(f"{name}: shape {one.shape} and not {other.shape}")
     if np.array_equal(one, other):
         return
-    sane = np.isfinite(
-        one
-    )  # infinities and NaN come from overflow and of nothing, where the order of computing decides
+    sane = np.isfinite(one)  # infinities and NaN come from overflow and of nothing, where the order of computing decides
     one, other = one[sane], other[sane]
     if one.size and not np.allclose(other, one, rtol=tolerance, atol=tolerance * max(np.abs(one).max(), 1e-2)):
         raise Difference(f"{name}: {one.tolist()} and not {other.tolist()}")
@@ -259,11 +257,7 @@ def writes_what_it_reads(step: Step, theirs: Side) -> bool:
 def elements(x: Any) -> set[int]:
     """The addresses of a tensor's elements, of both parts of complex ones."""
     size = x.element_size()
-    return {
-        x.data_ptr() + size * place + part
-        for place in places(x)
-        for part in ((0, size // 2) if x.is_complex() else (0,))
-    }
+    return {x.data_ptr() + size * place + part for place in places(x) for part in ((0, size // 2) if x.is_complex() else (0,))}
 
 
 # ----

@@ -37,16 +37,13 @@ def may_differ(program: Program, found: Outcome, wanted: Outcome) -> str:
         if program.dtype in ("float16", "bfloat16") and isinstance(found.error, turnout.errors.RangeError):
             return "differs from torch: all that writes a number into two-byte floats refuses what they cannot hold"
         if isinstance(number, complex) and isinstance(found.error, turnout.errors.DTypeError):
-            return (
-                "differs from torch: no complex number is written into a real dtype, be it bool or its imaginary part 0"
-            )
+            return "differs from torch: no complex number is written into a real dtype, be it bool or its imaginary part 0"
         if program.dtype == "float16" and isinstance(number, complex):
             return "there is no complex dtype of two float16 numbers"
         if found.error is None and isinstance(number, float) and ("**" in program.text or "pow" in program.text):
             return "differs from torch: an exponent beyond the dtype of floats is infinite, not an error"
         if any(
-            word in program.text
-            for word in ("alpha=", "value=n", "zeta", "isin", "linspace", "celu", "norm", "xlogy", "lerp")
+            word in program.text for word in ("alpha=", "value=n", "zeta", "isin", "linspace", "celu", "norm", "xlogy", "lerp")
         ):
             return "the operators take different dtypes, and factors of other kinds"
     if special and (found.dtype, found.shape) == (wanted.dtype, wanted.shape):

@@ -49,6 +49,4 @@ def test_a_wrong_gradient_is_found(monkeypatch):
 
     right = pointwise.ExpBackward0.backward
     monkeypatch.setattr(pointwise.ExpBackward0, "backward", lambda node, grad, edges: right(node, grad, edges) * 2)
-    assert "gradient 0: Tensor-likes are not close!" in gradients.first(info, torch.float64).replace(
-        "Scalars", "Tensor-likes"
-    )
+    assert "gradient 0: Tensor-likes are not close!" in gradients.first(info, torch.float64).replace("Scalars", "Tensor-likes")

@@ -51,9 +51,4 @@ def test_values_shapes_and_dtypes_are_those_of_torch(case):
                 assert f.shape == tuple(e.shape), (dtype, args)
                 if i in OPEN.get(case.op, ()):
                     continue
-                assert close(numpy, f.numpy(), e.resolve_conj().numpy(), case.tolerance), (
-                    dtype,
-                    args,
-                    f.tolist(),
-                    e.tolist(),
-                )
+                assert close(numpy, f.numpy(), e.resolve_conj().numpy(), case.tolerance), (dtype, args, f.tolist(), e.tolist())

@@ -70,9 +70,7 @@ def pairs() -> list[tuple[str, str]]:
     read = [t.replace("!", "") for t in TYPES if not t.endswith("?")]
     returns = [f"f(Tensor(a) x, Tensor(b) y) -> {t}" for t in read]
     found = itertools.chain(
-        itertools.product(arguments, arguments),
-        itertools.product(returns, returns),
-        itertools.product(CHANGES, CHANGES),
+        itertools.product(arguments, arguments), itertools.product(returns, returns), itertools.product(CHANGES, CHANGES)
     )
     # torch 2.13 reads past the end of the arguments where an out argument is gone, and for some raises IndexError.
     return [(older, newer) for older, newer in found if not older.count(" out") > newer.count(" out") > 0]

@@ -52,9 +52,7 @@ def _quiet():
     logging.disable(logging.NOTSET)
 
 
-def function(
-    annotation=Tensor, returns=None, default=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD
-):
+def function(annotation=Tensor, returns=None, default=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD):
     def f(x): ...
 
     parameter = inspect.Parameter("x", kind, annotation=annotation, default=default)

@@ -58,9 +58,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 # Pointwise operators may write over an operand with the same places.
-_POINTWISE = re.compile(
-    r"(^\w+|t)\.(" + "|".join([*BINARY, *LOGIC, *UNARY, "addcmul", "lerp", "clamp", "where"]) + r")_?\("
-)
+_POINTWISE = re.compile(r"(^\w+|t)\.(" + "|".join([*BINARY, *LOGIC, *UNARY, "addcmul", "lerp", "clamp", "where"]) + r")_?\(")
 
 
 def overlapping(line: str, scope: dict[str, Any]) -> bool:

@@ -43,9 +43,7 @@ def check_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None
     positional = parameters[: parameters.index("*")] if "*" in parameters else parameters
     wrong = [k for k in kwargs if k not in parameters]
     if len(args) > len(positional) or wrong:
-        raise TypeError(
-            f"cupy.{name}({', '.join(parameters)}) was called with {len(args)} arguments and {list(kwargs)}"
-        )
+        raise TypeError(f"cupy.{name}({', '.join(parameters)}) was called with {len(args)} arguments and {list(kwargs)}")
 
 
 def refuse_host_arrays(name: str, values: Any) -> None:
@@ -105,9 +103,7 @@ class ndarray(np.ndarray):  # CuPy's name
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self.lies_on.id
 
-    def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-    ) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         cuda.given.append((stream, max_version))
         return self.view(np.ndarray).__dlpack__(max_version=max_version)
 
@@ -303,9 +299,7 @@ class Module(types.ModuleType):
             return Ufunc(found)
         if name == "lib":
             as_strided = found.stride_tricks.as_strided
-            tricks = types.SimpleNamespace(
-                as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True)
-            )
+            tricks = types.SimpleNamespace(as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True))
             return types.SimpleNamespace(stride_tricks=tricks)
         if isinstance(found, types.ModuleType):
             return types.SimpleNamespace(

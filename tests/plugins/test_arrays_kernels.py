@@ -119,9 +119,7 @@ def test_negative_index_is_out_of_bounds() -> None:
 
 def test_target_out_of_bounds_is_named() -> None:
     with pytest.raises(IndexError) as caught:
-        KERNELS["nll_loss_forward.output"](
-            np.zeros((2, 3)), np.array([0, 7]), None, 1, -100, np.empty(()), np.empty(())
-        )
+        KERNELS["nll_loss_forward.output"](np.zeros((2, 3)), np.array([0, 7]), None, 1, -100, np.empty(()), np.empty(()))
     assert str(caught.value) == "nll_loss: target 7 is out of bounds for 3 classes"
 
 

@@ -184,9 +184,7 @@ def test_one_that_is_not_enabled_changes_nothing():
     assert (scaler.get_scale(), scaler.state_dict(), scaler.is_enabled()) == (1.0, {}, False)
     with pytest.raises(RuntimeError) as caught:
         amp.GradScaler().load_state_dict({})
-    assert str(caught.value) == (
-        "GradScaler.load_state_dict: the state is empty; it was saved by a scaler that was not enabled"
-    )
+    assert str(caught.value) == ("GradScaler.load_state_dict: the state is empty; it was saved by a scaler that was not enabled")
 
 
 def test_its_state_continues_in_another_one():

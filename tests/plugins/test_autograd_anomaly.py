@@ -137,9 +137,7 @@ def test_the_whole_text(x):
 def test_a_node_from_before_the_mode_says_so(x):
     y = Broken.apply(x)
     with autograd.detect_anomaly():
-        assert nan_text(y * 1) == (
-            "Broken: its backward gave NaN for input 0\n  recorded at\n    a time before detect_anomaly"
-        )
+        assert nan_text(y * 1) == ("Broken: its backward gave NaN for input 0\n  recorded at\n    a time before detect_anomaly")
 
 
 def test_an_exception_of_a_backward_gets_the_line_as_a_note(x):

@@ -185,10 +185,7 @@ def test_what_was_freed_or_changed_since_is_said():
     y = (x * factor).exp()
     loss = Square.apply(y).sum()
     factor.add_(1)
-    assert boxes(autograd.graph.draw(loss))["n3"] == [
-        "aten::mul.Tensor",
-        "saved other: float32 [2], changed in place since",
-    ]
+    assert boxes(autograd.graph.draw(loss))["n3"] == ["aten::mul.Tensor", "saved other: float32 [2], changed in place since"]
     factor = turnout.ones(2)
     y = (x * factor).exp()
     loss = Square.apply(y).sum()
@@ -201,10 +198,7 @@ def test_what_was_freed_or_changed_since_is_said():
     ]
     result = x.exp()
     result.detach().add_(1)
-    assert boxes(autograd.graph.draw(result))["n0"] == [
-        "aten::exp",
-        "saved result: float32 [2], changed in place since",
-    ]
+    assert boxes(autograd.graph.draw(result))["n0"] == ["aten::exp", "saved result: float32 [2], changed in place since"]
 
 
 def test_hooks_and_retained_gradients_are_counted():
@@ -221,10 +215,7 @@ def test_hooks_and_retained_gradients_are_counted():
     y.grad_fn.register_hook(lambda inputs, outputs: None)
     y.retain_grad()
     found = boxes(autograd.graph.draw(y))
-    assert found["n0"][2:] == [
-        "hooks: 2 on the gradient of its result, 1 before, 1 after",
-        "retains the gradient of its result",
-    ]
+    assert found["n0"][2:] == ["hooks: 2 on the gradient of its result, 1 before, 1 after", "retains the gradient of its result"]
     assert found["n1"][2:] == ["hooks: 1 on its gradient, 1 before, 2 after accumulation"]
 
 

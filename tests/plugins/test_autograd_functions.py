@@ -165,9 +165,7 @@ def test_what_a_backward_may_not_return(x):
         return Bad.apply(x, 1.0).sum()
 
     assert refused(function(lambda g: g).backward) == "Bad.backward returned 1 gradients for 2 inputs of forward"
-    assert refused(function(lambda g: (g, g)).backward) == (
-        "Bad.backward returned a gradient for input 1, which is not a tensor"
-    )
+    assert refused(function(lambda g: (g, g)).backward) == ("Bad.backward returned a gradient for input 1, which is not a tensor")
     assert refused(function(lambda g: (3, None)).backward) == (
         "Bad.backward returned int for input 0; a tensor or None was expected"
     )
@@ -184,9 +182,7 @@ def test_saved_tensors_are_checked_and_freed(x):
     h = x * 1
     y = Cube.apply(h).sum()
     h.add_(1)
-    assert refused(y.backward).startswith(
-        "Cube: its saved 'saved_tensors[0]', a tensor float64 [3], was changed in place"
-    )
+    assert refused(y.backward).startswith("Cube: its saved 'saved_tensors[0]', a tensor float64 [3], was changed in place")
 
 
 def test_a_node_shows_what_forward_left_on_its_ctx(x):
@@ -258,9 +254,7 @@ def test_a_view_from_a_function_cannot_be_written(x):
     y = x * 1
     head = Head.apply(y)
     assert autograd.grad(head.sum(), x, retain_graph=True)[0].tolist() == [1.0, 1.0, 0.0]
-    assert refused(lambda: head.mul_(2)).startswith(
-        "aten::mul_.Scalar: self is a view that Head made in its own forward"
-    )
+    assert refused(lambda: head.mul_(2)).startswith("aten::mul_.Scalar: self is a view that Head made in its own forward")
 
 
 def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_that_was(x):
@@ -276,9 +270,7 @@ def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_tha
     y = x * 1
     part = Whole.apply(y).view(3, 1)[:2]
     assert autograd.grad(part.sum(), x, retain_graph=True)[0].tolist() == [2.0, 2.0, 0.0]
-    assert refused(lambda: part.mul_(2)).startswith(
-        "aten::mul_.Scalar: self is a view that Whole made in its own forward"
-    )
+    assert refused(lambda: part.mul_(2)).startswith("aten::mul_.Scalar: self is a view that Whole made in its own forward")
     y.mul_(3)
     for use in (part.sum, part.t_):
         assert refused(use) == (

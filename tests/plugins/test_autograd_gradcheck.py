@@ -45,10 +45,7 @@ def test_the_first_difference_is_shown_with_both_numbers(x, y):
     assert lines[2].startswith("  numeric   2")
     assert lines[3] == "  formula   2.1"
     assert autograd.gradcheck(wrong, x, raise_exception=False) is False
-    assert (
-        autograd.gradgradcheck(function(lambda ctx, x: x**2, lambda ctx, g: g.detach()), x, raise_exception=False)
-        is False
-    )
+    assert autograd.gradgradcheck(function(lambda ctx, x: x**2, lambda ctx, g: g.detach()), x, raise_exception=False) is False
 
 
 def test_tolerances_and_the_step_are_the_users(x):
@@ -62,9 +59,7 @@ def test_complex_numbers_count_as_two(x):
     z = turnout.complex(x.detach(), x.detach() * 0.5).requires_grad_()
     assert autograd.gradcheck(lambda z: z * z.conj() * z, z)
     assert autograd.gradgradcheck(lambda z: z.exp(), z)
-    without_conj = function(
-        lambda ctx, z: ctx.save_for_backward(z) or z * z, lambda ctx, grad: grad * 2 * ctx.saved_tensors[0]
-    )
+    without_conj = function(lambda ctx, z: ctx.save_for_backward(z) or z * z, lambda ctx, grad: grad * 2 * ctx.saved_tensors[0])
     assert not autograd.gradcheck(without_conj, z, raise_exception=False)
 
 
@@ -104,18 +99,14 @@ def test_one_output_alone_must_not_change_its_gradient(x):
         lambda ctx, x: ctx.set_materialize_grads(False) or (x * 2, x * 3),
         lambda ctx, a, b: a * 2 + 3 * b if a is not None and b is not None else (a if a is not None else b) * 1.00001,
     )
-    assert "when only output 0 is used" in refused(
-        lambda: autograd.gradcheck(careless, x, check_undefined_grad=True, rtol=10)
-    )
+    assert "when only output 0 is used" in refused(lambda: autograd.gradcheck(careless, x, check_undefined_grad=True, rtol=10))
     assert autograd.gradcheck(careless, x, check_undefined_grad=False, rtol=10)
 
 
 def test_the_fast_mode_notices_what_the_slow_one_does(x, y):
     for check in (autograd.gradcheck, autograd.gradgradcheck):
         assert check(lambda a, b: (a * b.exp(), a.sum()), (x, y), fast_mode=True)
-    assert "\n  at        a random direction through both\n" in refused(
-        lambda: autograd.gradcheck(wrong, x, fast_mode=True)
-    )
+    assert "\n  at        a random direction through both\n" in refused(lambda: autograd.gradcheck(wrong, x, fast_mode=True))
     off_diagonal = function(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2 + grad.flip(0) * 0.01)
     assert not autograd.gradcheck(off_diagonal, x, fast_mode=True, raise_exception=False)
     detached = function(
@@ -136,9 +127,7 @@ def test_gradients_inside_vmap_are_compared_on_demand(x):
 def test_derivatives_along_tangents_are_compared_on_demand(x, y):
     z = turnout.tensor([1 + 2j, 0.5j], dtype=turnout.complex128).requires_grad_()
     for fast in (False, True):
-        assert autograd.gradcheck(
-            lambda a, n: (a**n, a.sum(), a.detach()), (x, 3), check_forward_ad=True, fast_mode=fast
-        )
+        assert autograd.gradcheck(lambda a, n: (a**n, a.sum(), a.detach()), (x, 3), check_forward_ad=True, fast_mode=fast)
         assert autograd.gradcheck(lambda a, b: (a * b)[:1], (x, y), check_forward_ad=True, fast_mode=fast)
         assert autograd.gradcheck(lambda a: a * a, z, check_forward_ad=True, fast_mode=fast)
     constant = function(lambda ctx, x: x * 2, lambda ctx, grad: grad.detach() * 2)
@@ -173,18 +162,14 @@ def test_output_gradients_may_be_given_and_spread_in_memory(x):
 
 
 def test_what_they_refuse(x):
-    assert refused(lambda: autograd.gradcheck(turnout.exp, x.detach()), ValueError) == (
-        "gradcheck: no input requires a gradient"
-    )
+    assert refused(lambda: autograd.gradcheck(turnout.exp, x.detach()), ValueError) == ("gradcheck: no input requires a gradient")
     assert refused(lambda: autograd.gradcheck(turnout.exp, ()), ValueError) == "gradcheck: no input requires a gradient"
     assert refused(lambda: autograd.gradcheck(turnout.exp, x, check_backward_ad=False), ValueError) == (
         "gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check"
     )
     found = refused(lambda: autograd.gradgradcheck(turnout.exp, turnout.ones(2, dtype=turnout.float64)), ValueError)
     assert found == "gradgradcheck: no input requires a gradient"
-    assert refused(lambda: autograd.gradgradcheck(lambda a: a.detach(), x)) == (
-        "gradgradcheck: no output requires a gradient"
-    )
+    assert refused(lambda: autograd.gradgradcheck(lambda a: a.detach(), x)) == ("gradgradcheck: no output requires a gradient")
     wide = turnout.ones(1, dtype=turnout.float64).expand(2).requires_grad_()
     assert refused(lambda: autograd.gradcheck(turnout.exp, wide), ValueError) == (
         "gradcheck: elements of input 0 share memory, so that they cannot be changed one by one; clone() it"

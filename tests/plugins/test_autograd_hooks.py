@@ -267,9 +267,7 @@ def test_where_a_prehook_takes_every_gradient_away_nothing_goes_on(x):
     assert (ran, x.grad.tolist()) == ([], [1.0] * 3)
 
 
-def test_what_is_asked_for_is_taken_before_the_hooks_where_the_sweep_goes_on_and_after_those_of_the_tensor_at_its_end(
-    x,
-):
+def test_what_is_asked_for_is_taken_before_the_hooks_where_the_sweep_goes_on_and_after_those_of_the_tensor_at_its_end(x):
     h = x * 2
     h.register_hook(lambda g: g * 3)
     h.grad_fn.register_prehook(lambda grads: (grads[0] * 7,))
@@ -281,9 +279,7 @@ def test_what_is_asked_for_is_taken_before_the_hooks_where_the_sweep_goes_on_and
 def test_the_node_that_accumulates_has_hooks_after_those_on_the_leaf_and_around_the_accumulation(x, w):
     ran = []
     x.register_post_accumulate_grad_hook(lambda t: ran.append(("leaf after", t.grad.tolist())))
-    (x * 1).grad_fn.next_functions[0][0].register_prehook(
-        lambda gs: ran.append(("before", gs[0].tolist())) or (gs[0] * 10,)
-    )
+    (x * 1).grad_fn.next_functions[0][0].register_prehook(lambda gs: ran.append(("before", gs[0].tolist())) or (gs[0] * 10,))
     handle = (x * 1).grad_fn.next_functions[0][0].register_hook(lambda i, o: ran.append(("after", i, o[0].tolist())))
     x.register_hook(lambda g: ran.append("leaf") or g * 2)  # the nodes are gone, and their hooks are the leaf's
     expected = ["leaf", ("before", [2.0] * 3), ("leaf after", [20.0] * 3), ("after", (), [20.0] * 3)]
@@ -330,9 +326,7 @@ def test_what_a_hook_on_a_tensor_may_return(x):
         y.register_hook(result)
         return refused(y.sum().backward, kind)
 
-    changed = (
-        "a hook returned {} for a gradient float64 [3] on cpu; a hook must keep the dtype, the shape and the device"
-    )
+    changed = "a hook returned {} for a gradient float64 [3] on cpu; a hook must keep the dtype, the shape and the device"
     assert text(lambda g: 3, TypeError) == "a hook must return a tensor or None, not int"
     assert text(lambda g: g[:2]) == changed.format("float64 [2] on cpu")
     assert text(lambda g: g.to(turnout.float32)) == changed.format("float32 [3] on cpu")
@@ -353,13 +347,9 @@ def test_what_a_hook_on_a_node_may_return(x, w):
         "aten::mul.Tensor: a hook of its node returned 2 gradients for 1"
     )
     assert text("register_prehook", lambda grads: (1.0,), TypeError) == "a hook must return a tensor or None, not float"
-    assert text("register_hook", lambda ins, outs: ins[:1]) == (
-        "aten::mul.Tensor: a hook of its node returned 1 gradients for 2"
-    )
+    assert text("register_hook", lambda ins, outs: ins[:1]) == ("aten::mul.Tensor: a hook of its node returned 1 gradients for 2")
     w.requires_grad_(False)
-    assert text("register_hook", lambda ins, outs: (ins[0], ins[0])) == (
-        "a hook returned a tensor for a gradient that is None"
-    )
+    assert text("register_hook", lambda ins, outs: (ins[0], ins[0])) == ("a hook returned a tensor for a gradient that is None")
 
 
 def test_where_hooks_cannot_be_registered(x):

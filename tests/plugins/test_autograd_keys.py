@@ -179,9 +179,7 @@ def test_two_of_them_nest(twice):
 
 def test_it_sees_writes_and_views_recorded_below_it():
     def kernel(keyset, x, value):
-        return REGISTRY.find("aten::mul_.Scalar").redispatch(
-            turnout.DispatchKeySet(keyset).remove("Autograd"), x, value
-        )
+        return REGISTRY.find("aten::mul_.Scalar").redispatch(turnout.DispatchKeySet(keyset).remove("Autograd"), x, value)
 
     with library.Library("aten", "IMPL") as group:
         group.impl("mul_.Scalar", kernel, "AutogradCPU", with_keyset=True)

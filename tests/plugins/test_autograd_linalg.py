@@ -61,9 +61,7 @@ def test_the_gradient_of_a_determinant_of_rank_two_less_is_zero() -> None:
 
 @pytest.mark.parametrize("triangle", ["L", "U"])
 @pytest.mark.parametrize("dtype", [turnout.float64, turnout.complex128], ids=["real", "complex"])
-def test_the_gradient_of_eigenvectors_is_hermitian_whatever_triangle_was_read(
-    triangle: str, dtype: turnout.DType
-) -> None:
+def test_the_gradient_of_eigenvectors_is_hermitian_whatever_triangle_was_read(triangle: str, dtype: turnout.DType) -> None:
     x = turnout.tensor(M, dtype=dtype).requires_grad_()
     values, vectors = turnout.linalg.eigh(x, triangle)
     (values.sum() + (vectors.abs() * turnout.arange(9.0, dtype=turnout.float64).reshape(3, 3)).sum()).backward()

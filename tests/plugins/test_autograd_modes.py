@@ -206,9 +206,7 @@ def test_normal_tensors_stay_normal_inside_and_so_do_their_views(x, p):
 
 def test_outside_a_clone_is_normal_and_views_are_not(x):
     made = inference(lambda: x * 2)
-    assert [t.is_inference() for t in (made[1:], made.detach(), made.reshape(3, 1), made.to(turnout.float64))] == [
-        True
-    ] * 4
+    assert [t.is_inference() for t in (made[1:], made.detach(), made.reshape(3, 1), made.to(turnout.float64))] == [True] * 4
     assert [t.is_inference() for t in (made.clone(), made + 1, copy.deepcopy(made))] == [False] * 3
     assert not pickle.loads(pickle.dumps(made)).is_inference()
     (made.clone() * x).sum().backward()

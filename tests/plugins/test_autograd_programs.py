@@ -44,9 +44,7 @@ def function_of(program: Program) -> tuple[Callable[..., Tensor], list[Tensor]]:
     steps = [step for step in program.steps if passes(step, scope)]
     ends = [name for name in program.ends if differentiable(scope.get(name), starts)]
 
-    directions = [
-        turnout.cos(turnout.arange(x.numel(), dtype=x.dtype) * 1.7 + i).view(x.shape) for i, x in enumerate(starts)
-    ]
+    directions = [turnout.cos(turnout.arange(x.numel(), dtype=x.dtype) * 1.7 + i).view(x.shape) for i, x in enumerate(starts)]
 
     def function(*ways: Tensor) -> Tensor:
         scope = {"t": turnout, **{name: x.clone() for name, x in others.items()}}

@@ -64,8 +64,6 @@ def test_each_room_imports_only_those_before_it():
 
 def test_each_room_is_in_the_map_and_says_what_it_holds():
     text = (PACKAGE / "__init__.py").read_text("utf-8")
-    for folder in (
-        path for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("generated", "__pycache__")
-    ):
+    for folder in (path for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("generated", "__pycache__")):
         assert f"| `{folder.name}` |" in text
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))

@@ -188,9 +188,7 @@ def test_a_second_backward_finds_nothing_and_unpacks_nothing():
     with noting(log):
         y = x.exp().sum()
     y.backward()
-    with pytest.raises(
-        autograd.GradientError, match=r"aten::exp: an earlier backward pass freed the values that it saved"
-    ):
+    with pytest.raises(autograd.GradientError, match=r"aten::exp: an earlier backward pass freed the values that it saved"):
         y.backward()
     assert log == ["pack", "unpack"]
 

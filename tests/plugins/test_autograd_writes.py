@@ -210,9 +210,7 @@ def test_a_saved_input_that_was_changed_is_named_with_its_versions(x):
 def test_a_saved_output_that_was_changed_is_named(x):
     y = x.exp()
     y.add_(1)
-    assert refused(y.sum().backward).startswith(
-        "aten::exp: its saved 'result', a tensor float64 [3], was changed in place"
-    )
+    assert refused(y.sum().backward).startswith("aten::exp: its saved 'result', a tensor float64 [3], was changed in place")
 
 
 @pytest.mark.parametrize("alias", [lambda y: y[:2], lambda y: y.detach(), lambda y: y.view((3, 1))])
@@ -270,9 +268,7 @@ def test_a_tracked_view_of_what_became_a_leaf_is_refused(x):
     y = x * 1
     part = y[1:]
     y.detach_()
-    assert refused(lambda: part.mul_(2)).startswith(
-        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient"
-    )
+    assert refused(lambda: part.mul_(2)).startswith("aten::mul_.Scalar: self is a view of a leaf that requires a gradient")
 
 
 def test_only_a_leaf_can_be_made_to_require_a_gradient(x):

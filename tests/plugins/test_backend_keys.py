@@ -84,9 +84,7 @@ def test_plain_tensors_have_the_same_keys_as_ever(quantized):
 def test_a_functionality_without_such_keys_is_refused(quantized):
     with pytest.raises(ArgumentError) as caught:
         with_key(turnout.ones(2), "Tracer")
-    assert str(caught.value) == (
-        "with_key: 'Tracer' is not a functionality with a key for each backend; there are: Quantized"
-    )
+    assert str(caught.value) == ("with_key: 'Tracer' is not a functionality with a key for each backend; there are: Quantized")
 
 
 def test_a_tensor_that_requires_a_gradient_is_refused(quantized):

@@ -76,10 +76,7 @@ def test_one_result_may_have_its_dim_in_a_tuple(size: int | None) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
 def test_chunks_give_what_all_at_once_gives(size: int) -> None:
     x = turnout.arange(15).reshape(5, 3)
-    assert (
-        vmap(lambda r, c: (r * c, r.sum()), (0, None), (1, 0), chunk_size=size)(x, 2)[0].tolist()
-        == (x * 2).t().tolist()
-    )
+    assert vmap(lambda r, c: (r * c, r.sum()), (0, None), (1, 0), chunk_size=size)(x, 2)[0].tolist() == (x * 2).t().tolist()
 
 
 def test_no_examples_give_an_empty_result() -> None:
@@ -402,11 +399,7 @@ def test_a_function_with_its_own_gradient_sees_one_example() -> None:
     assert vmap(Square.apply)(m).tolist() == (m * m).tolist()
     assert vmap(grad(lambda x: Square.apply(x).sum()))(m).tolist() == (2 * m).tolist()
     assert grad(lambda m: vmap(Square.apply)(m).sum())(m).tolist() == (2 * m).tolist()
-    assert vmap(hessian(lambda x: Square.apply(x).sum()))(m)[0].tolist() == [
-        [2.0, 0.0, 0.0],
-        [0.0, 2.0, 0.0],
-        [0.0, 0.0, 2.0],
-    ]
+    assert vmap(hessian(lambda x: Square.apply(x).sum()))(m)[0].tolist() == [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
     leaf = matrix().requires_grad_()
     vmap(Square.apply)(leaf).sum().backward()
     assert leaf.grad is not None

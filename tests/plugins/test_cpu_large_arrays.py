@@ -182,9 +182,7 @@ def test_rows_add_up_as_one_by_one(rows: int) -> None:
     np.testing.assert_allclose(turnout.index_add(x, 0, i, s).numpy(), expected, rtol=1e-12, atol=1e-12)
     negative = turnout.from_numpy(np.where(index % 2, index - rows, index))
     np.testing.assert_allclose(x.index_put((negative,), s, accumulate=True).numpy(), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(
-        turnout.index_add(x, 0, i, s, alpha=-2).numpy(), table - 2 * (expected - table), rtol=1e-9
-    )
+    np.testing.assert_allclose(turnout.index_add(x, 0, i, s, alpha=-2).numpy(), table - 2 * (expected - table), rtol=1e-9)
     x.index_add_(0, i, s)
     np.testing.assert_allclose(table, expected, rtol=1e-12, atol=1e-12)
 

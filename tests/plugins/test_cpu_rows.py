@@ -106,11 +106,7 @@ def test_an_error_in_a_piece_of_a_reduction_reaches_the_caller() -> None:
 @pytest.mark.parametrize("descending", [False, True])
 def test_sorting_is_stable_with_nan_last_and_zeros_equal(dtype: str, descending: bool) -> None:
     nan, inf = float("nan"), float("inf")
-    data = (
-        [0.0, -0.0, 1.0, -3.0, nan, -0.0, inf, -inf, 1.0, -nan]
-        if "float" in dtype
-        else [3, -1, 0, 3, -1, 7, 0, 1, 0, 1]
-    )
+    data = [0.0, -0.0, 1.0, -3.0, nan, -0.0, inf, -inf, 1.0, -nan] if "float" in dtype else [3, -1, 0, 3, -1, 7, 0, 1, 0, 1]
     x = turnout.tensor(data).to(getattr(turnout, dtype))
     values, indices = x.sort(stable=True, descending=descending)
     keys = [(v != v, v) if v == v else (True, 0.0) for v in x.tolist()]

@@ -94,9 +94,7 @@ def flat(value: Any) -> list[Any]:
 def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backend: TensorBackend) -> None:
     op = REGISTRY.find(f"aten::{case.op}")
     for dtype in case.dtypes:
-        here = operator_cases.calls(
-            case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t), device="pretended")
-        )
+        here = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t), device="pretended"))
         there = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t)))
         for (args, kwargs), (cpu_args, cpu_kwargs) in zip(here, there, strict=True):
             for got, want in zip(flat(op(*args, **kwargs)), flat(op(*cpu_args, **cpu_kwargs)), strict=True):
@@ -123,9 +121,7 @@ SHARED = sorted(Path(turnout_arrays.__file__).parent.glob("**/*.py"))
 @pytest.mark.parametrize("path", [path for path in SHARED if path.name != "backend.py"], ids=lambda path: path.stem)
 def test_the_shared_kernels_name_nothing_that_cupy_has_not(path: Path, backend: Any) -> None:
     known = cupy_stand_in.NAMES.keys() | set(dir(backend.xp))
-    missing = [
-        f"{path.name}:{node.lineno}: xp.{name}" for name, node in asked_of_the_array_module(path) if name not in known
-    ]
+    missing = [f"{path.name}:{node.lineno}: xp.{name}" for name, node in asked_of_the_array_module(path) if name not in known]
     assert missing == [], "CuPy has no such name: a row for it belongs to the cpu plugin, or CuPyModule gives it one"
 
 

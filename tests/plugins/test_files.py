@@ -110,9 +110,7 @@ def test_a_pipe_is_written_through_and_read(tmp_path: Path, save: Callable[[Any]
     os.mkfifo(pipe)
     writer = threading.Thread(target=save, args=(pipe,))
     writer.start()
-    whole = (
-        turnout.load(pipe)["w"].tolist() == [1.0, 1.0] if save is save_tensor else str(graphs.load(pipe)) == str(GRAPH)
-    )
+    whole = turnout.load(pipe)["w"].tolist() == [1.0, 1.0] if save is save_tensor else str(graphs.load(pipe)) == str(GRAPH)
     writer.join()
     assert whole
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -220,9 +218,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("step", FAILING)
-@pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), MemoryError()]
-)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), MemoryError()])
 @SAVERS
 def test_a_step_that_fails_leaves_the_file_as_it_was_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[[Any], None], step: str, error: BaseException
@@ -242,9 +238,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was_and_no_other(
         assert str(caught.value) == f"[Errno {errno.ENOSPC}] No space left on device: {str(path)!r}"
 
 
-def test_a_write_that_fails_at_any_byte_leaves_the_file_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_at_any_byte_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"before")
     real = archives.put
@@ -367,9 +361,7 @@ def test_ordered_dicts_and_long_ints_come_back_as_what_they_are() -> None:
 
 
 def test_a_graph_holds_ordered_dicts_and_long_ints() -> None:
-    graph = turnout.trace(lambda x, options: OrderedDict(y=x["x"] + 1, n=10**5000))(
-        OrderedDict(x=turnout.ones(2)), 10**5000
-    )
+    graph = turnout.trace(lambda x, options: OrderedDict(y=x["x"] + 1, n=10**5000))(OrderedDict(x=turnout.ones(2)), 10**5000)
     file = Path(os.devnull)
     graph.save(file)
     from turnout_tracer.data import to_data

@@ -46,10 +46,7 @@ GUARDS: dict[str, tuple[Callable[[], Any], Callable[[], bool]]] = {
     "inference_mode": (turnout.inference_mode, turnout.is_inference_mode_enabled),
     "autocast": (lambda: turnout.autocast("cpu"), lambda: turnout.amp.is_autocast_enabled("cpu")),
     "saved_tensors_hooks": (lambda: turnout.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), _packs),
-    "disable_saved_tensors_hooks": (
-        lambda: turnout.autograd.graph.disable_saved_tensors_hooks("none here"),
-        _hooks_are_refused,
-    ),
+    "disable_saved_tensors_hooks": (lambda: turnout.autograd.graph.disable_saved_tensors_hooks("none here"), _hooks_are_refused),
 }
 FRESH = (*state.FRESH,), (1, 1)
 
@@ -64,9 +61,7 @@ def test_a_guard_can_be_left_anywhere(name: str, scenario: Callable[..., None]) 
 
 # The others ask a new thread, which records.
 @pytest.mark.parametrize(
-    "scenario",
-    [s for s in SCENARIOS if s not in (closed_by_another_thread, steps_of_a_pool_in_copies)],
-    ids=lambda s: s.__name__,
+    "scenario", [s for s in SCENARIOS if s not in (closed_by_another_thread, steps_of_a_pool_in_copies)], ids=lambda s: s.__name__
 )
 def test_recording_can_be_resumed_inside_a_mode_and_left_anywhere(scenario: Callable[..., None]) -> None:
     with turnout.no_grad():

@@ -46,13 +46,7 @@ def test_an_error_out_of_a_kernel_names_operator_and_arguments(error: Exception,
 
 
 def test_errors_of_turnout_and_warnings_and_faults_of_kernels_pass() -> None:
-    for error in (
-        ArgumentError("x"),
-        RuntimeWarning("x"),
-        KeyError("x"),
-        AssertionError("x"),
-        NotImplementedError("x"),
-    ):
+    for error in (ArgumentError("x"), RuntimeWarning("x"), KeyError("x"), AssertionError("x"), NotImplementedError("x")):
         assert retell(ADD, error, given()) is None
 
 
@@ -119,8 +113,7 @@ def test_every_write_into_read_only_memory_is_refused(name: str, argument: str, 
     with pytest.raises(AliasError) as caught:
         write(x)
     assert str(caught.value) == (
-        f"aten::{name}: '{argument}' cannot be written, because its memory is read-only\n"
-        "  to fix  write into a copy: clone() it"
+        f"aten::{name}: '{argument}' cannot be written, because its memory is read-only\n  to fix  write into a copy: clone() it"
     )
     assert x.tolist() == [1.0, 2.0, 3.0]
 

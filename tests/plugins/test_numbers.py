@@ -12,16 +12,7 @@ from turnout import Tensor
 from turnout.errors import CallError, DTypeError, RangeError
 from turnout_aten import array_api as xp
 
-SCALARS = [
-    np.float32(2),
-    np.float64(2),
-    np.float16(2),
-    np.int8(2),
-    np.int64(2),
-    np.uint8(2),
-    np.bool_(True),
-    np.longdouble(2),
-]
+SCALARS = [np.float32(2), np.float64(2), np.float16(2), np.int8(2), np.int64(2), np.uint8(2), np.bool_(True), np.longdouble(2)]
 
 
 @pytest.mark.parametrize("number", SCALARS, ids=lambda n: type(n).__name__)
@@ -111,9 +102,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "says", "room"), REFUSED, ids=[row[0] for row in REFUSED])
 @pytest.mark.parametrize("device", ["cpu", "meta", "opencl"])
-def test_a_number_that_its_dtype_cannot_hold_is_an_error(
-    text: str, says: str, room: str, device: str, need_device: Any
-) -> None:
+def test_a_number_that_its_dtype_cannot_hold_is_an_error(text: str, says: str, room: str, device: str, need_device: Any) -> None:
     if device == "opencl":
         need_device(device)
     b = turnout.ones(3, dtype=turnout.uint8, device=device)
@@ -126,11 +115,7 @@ def test_a_number_that_its_dtype_cannot_hold_is_an_error(
 def test_a_bound_that_changes_nothing_is_no_error_and_a_negative_int_wraps_around_in_unsigned_dtypes() -> None:
     b = turnout.tensor([0, 100, 255], dtype=turnout.uint8)
     assert b.clamp(min=-1, max=300).tolist() == b.clamp_max(300).tolist() == b.clamp_min(-1).tolist() == [0, 100, 255]
-    assert (
-        turnout.full((1,), -1, dtype=turnout.uint8).tolist()
-        == turnout.tensor([-1], dtype=turnout.uint8).tolist()
-        == [255]
-    )
+    assert turnout.full((1,), -1, dtype=turnout.uint8).tolist() == turnout.tensor([-1], dtype=turnout.uint8).tolist() == [255]
 
 
 @pytest.mark.parametrize("device", ["cpu", "opencl"])
@@ -224,9 +209,7 @@ def test_a_tensor_on_opencl_says_so_through_dlpack_and_is_copied_to_the_host(nee
     assert np.from_dlpack(x, device="cpu").tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(BufferError) as caught:
         x.__dlpack__()
-    assert str(caught.value) == (
-        "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
-    )
+    assert str(caught.value) == ("OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)")
     with pytest.raises(BufferError):
         x.__dlpack__(dl_device=(1, 0), copy=False)
 

@@ -15,25 +15,7 @@ from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
 from turnout_aten.backend import host_fallback as hosting
 
-SPECIAL = [
-    -math.inf,
-    -3e4,
-    -60.0,
-    -2.5,
-    -1.0,
-    -0.5,
-    -1e-3,
-    -0.0,
-    0.0,
-    1e-3,
-    0.5,
-    1.0,
-    2.5,
-    60.0,
-    3e4,
-    math.inf,
-    math.nan,
-]
+SPECIAL = [-math.inf, -3e4, -60.0, -2.5, -1.0, -0.5, -1e-3, -0.0, 0.0, 1e-3, 0.5, 1.0, 2.5, 60.0, 3e4, math.inf, math.nan]
 # fmt: off
 ONE = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad", "rad2deg",
@@ -41,17 +23,7 @@ ONE = (
     "isposinf", "isneginf", "signbit", "nan_to_num", "elu", "leaky_relu", "hardtanh", "hardshrink", "softshrink", "softplus",
 )
 # fmt: on
-TWO = [
-    "copysign.Tensor",
-    "hypot",
-    "heaviside",
-    "logaddexp",
-    "logaddexp2",
-    "xlogy.Tensor",
-    "special_xlog1py",
-    "fmax",
-    "fmin",
-]
+TWO = ["copysign.Tensor", "hypot", "heaviside", "logaddexp", "logaddexp2", "xlogy.Tensor", "special_xlog1py", "fmax", "fmin"]
 # sinc, tan and frac of large numbers lose what the argument's spacing loses; infinities give NaN in all of them.
 PERIODIC = {"sinc", "tan"}
 
@@ -101,15 +73,7 @@ def test_integers_are_divided_shifted_and_compared_as_on_cpu(dtype: str) -> None
     low = 0 if dtype == "uint8" else -9
     x = turnout.tensor([low, low + 1, 3, 7, 100], dtype=dtype_named(dtype))
     y = turnout.tensor([2, 3, 1, 7, 8], dtype=dtype_named(dtype))
-    for name in (
-        "fmod.Tensor",
-        "heaviside",
-        "fmax",
-        "fmin",
-        "bitwise_left_shift.Tensor",
-        "bitwise_right_shift.Tensor",
-        "square",
-    ):
+    for name in ("fmod.Tensor", "heaviside", "fmax", "fmin", "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor", "square"):
         agree(name, (x,) if name == "square" else (x, y))
     with pytest.raises(turnout.errors.ArgumentError):
         x.to("opencl").fmod(0)

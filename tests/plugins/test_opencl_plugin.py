@@ -175,9 +175,7 @@ def test_more_dims_than_a_kernel_has_are_an_error_unless_they_merge() -> None:
     assert (x + x).sum().item() == 2048.0
     with pytest.raises(turnout.errors.ShapeError) as caught:
         x.permute(list(reversed(range(10)))) + x
-    assert str(caught.value) == (
-        f"opencl: shape {[2] * 10} has more than 8 dimensions that cannot be merged; use contiguous()"
-    )
+    assert str(caught.value) == (f"opencl: shape {[2] * 10} has more than 8 dimensions that cannot be merged; use contiguous()")
 
 
 # ---- kernels
@@ -219,10 +217,7 @@ def test_two_byte_floats_are_computed_in_float32_and_rounded_once(name: str) -> 
 def test_an_index_out_of_range_is_an_error() -> None:
     x = turnout.arange(6, device="opencl")
     assert x[turnout.tensor([1, -1], device="opencl")].tolist() == [1, 5]
-    for call in (
-        lambda index: x[index],
-        lambda index: x.index_put((index,), index),
-    ):
+    for call in (lambda index: x[index], lambda index: x.index_put((index,), index)):
         with pytest.raises(IndexError) as caught:
             call(turnout.tensor([0, 9], device="opencl"))
         assert str(caught.value) == "index: index 9 is out of bounds for a dimension of size 6"
@@ -306,9 +301,7 @@ def test_sorting_is_stable_and_that_of_cpu(shape: tuple[int, ...], dim: int, dty
 
 def test_sorting_into_its_own_input_reads_before_it_writes() -> None:
     x = turnout.tensor(list(range(500, 0, -1)), device="opencl")
-    turnout.ops.aten.sort.values_stable(
-        x, stable=True, values=x, indices=turnout.empty(0, dtype=turnout.int64, device="opencl")
-    )
+    turnout.ops.aten.sort.values_stable(x, stable=True, values=x, indices=turnout.empty(0, dtype=turnout.int64, device="opencl"))
     assert x.tolist() == list(range(1, 501))
 
 

@@ -50,8 +50,6 @@ def judge(lines: Lines) -> str:
 
 
 @pytest.mark.parametrize("kind", [chains, indexing, writes], ids=["chains", "indexing", "writes"])
-def test_opencl_computes_what_cpu_computes(
-    kind: Any, seeds: Callable[[int], range], need_device: Callable[[str], None]
-) -> None:
+def test_opencl_computes_what_cpu_computes(kind: Any, seeds: Callable[[int], range], need_device: Callable[[str], None]) -> None:
     need_device("opencl")
     check({seed: kind.Program(seed).lines for seed in seeds(25)}, judge)

@@ -29,9 +29,7 @@ WHOLE = turnout.tensor([1, 2])
 def test_a_bool_is_no_operand_of_a_subtraction(call):
     with pytest.raises(DTypeError) as caught:
         call()
-    assert str(caught.value) == (
-        "subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask"
-    )
+    assert str(caught.value) == ("subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask")
 
 
 def test_a_bool_alpha_is_for_bools():

@@ -87,14 +87,7 @@ def test_a_row_that_returns_an_array_of_its_own_is_an_error(on_rep, row, op, cal
     assert str(caught.value) == f"aten::{op}: the row of Rep, {place(row)}, returned ndarray of shape [2]; {WRITES}"
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        silent,
-        np.exp,
-        lambda a, out: (np.exp(a, out),),
-    ],
-)
+@pytest.mark.parametrize("row", [silent, np.exp, lambda a, out: (np.exp(a, out),)])
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_row_that_writes_may_return_nothing_or_its_output(on_rep, row, debug):
     config.set({"debug.kernels": debug})
@@ -131,9 +124,7 @@ def wider(a, out=None):
     return np.exp(a, dtype="f8") if out is None else np.exp(a, out)
 
 
-NOT_WRITTEN = (
-    "does not write every element of its output\n  to fix  write the whole output: its memory is not initialised"
-)
+NOT_WRITTEN = "does not write every element of its output\n  to fix  write the whole output: its memory is not initialised"
 
 
 @pytest.mark.parametrize(
@@ -142,16 +133,8 @@ NOT_WRITTEN = (
         (nothing, nothing, NOT_WRITTEN),
         (half, half, NOT_WRITTEN),
         (resizes, resizes, "gave an array of shape [7] and dtype float32; expected shape [2] and dtype float32"),
-        (
-            Row(longer, "always"),
-            longer,
-            "gave an array of shape [5] and dtype float32; expected shape [2] and dtype float32",
-        ),
-        (
-            Row(wider, "always"),
-            wider,
-            "gave an array of shape [2] and dtype float64; expected shape [2] and dtype float32",
-        ),
+        (Row(longer, "always"), longer, "gave an array of shape [5] and dtype float32; expected shape [2] and dtype float32"),
+        (Row(wider, "always"), wider, "gave an array of shape [2] and dtype float64; expected shape [2] and dtype float32"),
     ],
 )
 def test_what_a_row_writes_is_checked_while_debugging(on_rep, row, fn, problem):
@@ -206,11 +189,7 @@ def test_what_a_function_takes_is_read_from_it(fn, counts, problem):
 def test_what_a_row_is_called_with_is_read_from_the_schema_and_what_the_shape_function_replaces():
     turnout.ones(1)
     assert argument_names("aten::add.out", {}) == (["self", "other", "alpha", "out"], 1, 2)
-    assert argument_names("aten::add.out", {"other": ("x", "y"), "": ("z",)}) == (
-        ["self", "x", "y", "alpha", "z", "out"],
-        1,
-        4,
-    )
+    assert argument_names("aten::add.out", {"other": ("x", "y"), "": ("z",)}) == (["self", "x", "y", "alpha", "z", "out"], 1, 4)
     names, outputs, _ = argument_names("aten::topk.values", {})
     assert (names, outputs) == (["self", "k", "dim", "largest", "sorted", "values", "indices"], 2)
 

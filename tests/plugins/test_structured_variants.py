@@ -172,11 +172,7 @@ def test_an_output_that_is_the_input_itself_or_beside_it_is_written():
 
 @pytest.mark.parametrize("operator", ["exp", "cumsum", "mm"])
 def test_what_is_written_through_a_proxy_lands_in_outputs_of_any_strides_which_keep_them(operator):
-    args = {
-        "exp": (turnout.ones(3, 3),),
-        "cumsum": (turnout.ones(3, 3), 1),
-        "mm": (turnout.ones(3, 3), turnout.ones(3, 3)),
-    }
+    args = {"exp": (turnout.ones(3, 3),), "cumsum": (turnout.ones(3, 3), 1), "mm": (turnout.ones(3, 3), turnout.ones(3, 3))}
     expected = getattr(turnout, operator)(*args[operator])
     for out in (turnout.zeros(3, 3).t(), turnout.zeros(3, 6)[:, ::2], turnout.zeros(4, 4)[1:, 1:]):
         strides = out.stride()

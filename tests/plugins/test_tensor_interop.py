@@ -193,11 +193,7 @@ def test_tensor_converts() -> None:
     [
         ([[1, 2], [3]], None, "tensor: expected a sequence of length 2 at dim 1, got length 1"),
         ([[1], 2], None, "tensor: expected a sequence of length 1 at dim 1, got 2"),
-        (
-            [1, [2]],
-            None,
-            "tensor: expected numbers in nested sequences of one shape, got a sequence at depth 1 as a number",
-        ),
+        ([1, [2]], None, "tensor: expected numbers in nested sequences of one shape, got a sequence at depth 1 as a number"),
         ("text", None, "tensor: expected numbers in nested sequences of one shape, got str as a number"),
         ([None], None, "tensor: expected numbers in nested sequences of one shape, got NoneType as a number"),
         ([1j], turnout.float32, "1j is complex and cannot be converted to float32"),

@@ -168,10 +168,7 @@ Point = namedtuple("Point", "x y")
 @pytest.mark.parametrize(
     ("obj", "text"),
     [
-        (
-            {"a": [1, {2}]},
-            "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples",
-        ),
+        ({"a": [1, {2}]}, "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
         (Point(1, 2), "save: obj is a Point; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
     ],
 )

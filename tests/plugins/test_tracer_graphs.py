@@ -283,9 +283,7 @@ def test_a_tensor_made_inside_without_an_operator_may_be_written():
     assert [c.written for c in graph.constants] == [True]
 
 
-@pytest.mark.parametrize(
-    "write", [lambda c, x: c.add_(x), lambda c, x: c[0].copy_(x[0]), lambda c, x: c.detach().mul_(x)]
-)
+@pytest.mark.parametrize("write", [lambda c, x: c.add_(x), lambda c, x: c[0].copy_(x[0]), lambda c, x: c.detach().mul_(x)])
 def test_a_write_into_a_tensor_from_outside_is_an_error(write):
     outside = tensor([1.0, 2.0])
     with pytest.raises(graphs.TraceError) as raised:
@@ -453,9 +451,7 @@ def test_the_trace_of_a_training_step_replays_to_the_same_numbers_in_a_fresh_pro
     assert space["run"](graph) == expected
     graph.save(tmp_path / "step.json")
     code = TRAINING + "print(json.dumps(run(turnout.graphs.load('step.json'))))"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == json.loads(json.dumps(expected))
 
 
@@ -486,17 +482,8 @@ def test_a_saved_graph_comes_back_whole(tmp_path):
 
     def f(x, options):
         y = turnout.where(flags, x, half.float())
-        y = (
-            y
-            + turnout.rand(2, generator=generator, device="cpu")
-            + turnout.full((2,), float("inf"), device="cpu").neg()
-        )
-        return {
-            "y": y,
-            "o": [outside * 1, (None, 1.5, float("-inf")), 2j],
-            3: x.to(turnout.float64),
-            "options": options,
-        }
+        y = y + turnout.rand(2, generator=generator, device="cpu") + turnout.full((2,), float("inf"), device="cpu").neg()
+        return {"y": y, "o": [outside * 1, (None, 1.5, float("-inf")), 2j], 3: x.to(turnout.float64), "options": options}
 
     graph = turnout.trace(f)(numbers(2), {"a": True})
     graph.save(tmp_path / "graph.json")
@@ -513,10 +500,7 @@ def test_a_saved_graph_comes_back_whole(tmp_path):
     [
         ("[", "is not a saved graph: "),
         ("[1]", "is not a saved graph: it does not say format 'turnout.graph'"),
-        (
-            '{"format": "turnout.graph", "version": 9}',
-            "has version 9 of the format; this turnout-tracer reads versions up to 1",
-        ),
+        ('{"format": "turnout.graph", "version": 9}', "has version 9 of the format; this turnout-tracer reads versions up to 1"),
         (
             '{"format": "turnout.graph", "version": 1}',
             "is not a saved graph: the graph has not the fields constants, generators, inputs, name, nodes, output, results",

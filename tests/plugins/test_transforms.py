@@ -127,9 +127,7 @@ def test_inside_a_transform_its_arguments_are_leaves_and_what_is_made_of_them_is
     assert kept[0].is_leaf is not tracked
     assert (kept[0].grad_fn is None) is not tracked
     seen.clear()
-    func.vmap(func.grad(lambda x: (seen.append((x.is_leaf, (x * 2).is_leaf)), x.sum())[1]))(
-        turnout.stack([outer, outer])
-    )
+    func.vmap(func.grad(lambda x: (seen.append((x.is_leaf, (x * 2).is_leaf)), x.sum())[1]))(turnout.stack([outer, outer]))
     func.grad(lambda x: func.grad(lambda a: (seen.append((a.is_leaf, (a * 2).is_leaf)), a.sum())[1])(x).sum())(outer)
     assert seen == [(True, False)] * 2
 

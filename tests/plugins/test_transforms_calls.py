@@ -196,8 +196,7 @@ def test_only_with_create_graph_do_results_belong_to_a_graph():
 
 # differs from torch: there they are refused inside of a transform.
 @pytest.mark.parametrize(
-    ("name", "arguments"),
-    [("jacobian", ()), ("hessian", ()), ("vjp", ()), ("jvp", (Y,)), ("vhp", (Y,)), ("hvp", (Y,))],
+    ("name", "arguments"), [("jacobian", ()), ("hessian", ()), ("vjp", ()), ("jvp", (Y,)), ("vhp", (Y,)), ("hvp", (Y,))]
 )
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_a_transform_around_differentiates_them_with_and_without_a_graph(name, arguments, create_graph):
@@ -222,11 +221,7 @@ def test_a_function_that_raises_leaves_the_gradient_mode_as_it_was():
     def fails(a):
         raise KeyError("function")
 
-    for call in (
-        turnout.autograd.functional.jacobian,
-        turnout.autograd.functional.hessian,
-        turnout.autograd.functional.hvp,
-    ):
+    for call in (turnout.autograd.functional.jacobian, turnout.autograd.functional.hessian, turnout.autograd.functional.hvp):
         arguments = (fails, X, Y) if call is turnout.autograd.functional.hvp else (fails, X)
         with pytest.raises(KeyError):
             call(*arguments)

@@ -117,22 +117,13 @@ class Program:
         draw, shape = self.draw, x.shape
         d = draw.randrange(max(len(shape), 1))
         less = shape[:d] + shape[d + 1 :]
-        name = draw.choice(
-            ["sum", "mean", "amax", "amin", "prod", "any", "all", "argmax", "argmin", "logsumexp", "var", "std"]
-        )
+        name = draw.choice(["sum", "mean", "amax", "amin", "prod", "any", "all", "argmax", "argmin", "logsumexp", "var", "std"])
         keep = draw.random() < 0.3
         if draw.random() < 0.25 and name not in ("logsumexp",):
             return f"{x.name}.{name}()", ()
         if draw.random() < 0.3:
             which = draw.choice(
-                [
-                    "cumsum({})",
-                    "cumprod({})",
-                    "softmax({})",
-                    "log_softmax({})",
-                    "sort({}).values",
-                    "argsort(dim={}, stable=True)",
-                ]
+                ["cumsum({})", "cumprod({})", "softmax({})", "log_softmax({})", "sort({}).values", "argsort(dim={}, stable=True)"]
             )
             return f"{x.name}.{which.format(d)}", shape
         if name in ("var", "std"):

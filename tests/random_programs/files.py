@@ -35,20 +35,7 @@ TENSORS = (
     "turnout.tensor([1 + 2j])", "turnout.ones(2, dtype=turnout.bfloat16)", "turnout.ones(3, requires_grad=True)",
     "turnout.arange(100, dtype=turnout.float64)", "turnout.arange(100, dtype=turnout.uint8)",
 )  # fmt: skip
-PLAIN = (
-    "None",
-    "True",
-    "0",
-    "-7",
-    "10**20",
-    "10**4000",
-    "0.5",
-    "float('nan')",
-    "float('-inf')",
-    "1j",
-    "'text'",
-    "turnout.int8",
-)
+PLAIN = ("None", "True", "0", "-7", "10**20", "10**4000", "0.5", "float('nan')", "float('-inf')", "1j", "'text'", "turnout.int8")
 GRAPHS = (
     "lambda x: x.sin()",
     "lambda x: {'y': x * 2 + weight, 'n': [None, 1.5, 'text']}",
@@ -61,9 +48,7 @@ GRAPHS = (
 
 def _object(rng: random.Random, depth: int) -> str:
     """An object as Python text."""
-    kind = rng.choice(
-        ["tensor", "tensor", "plain", "list", "tuple", "dict", "ordered"] if depth < 3 else ["tensor", "plain"]
-    )
+    kind = rng.choice(["tensor", "tensor", "plain", "list", "tuple", "dict", "ordered"] if depth < 3 else ["tensor", "plain"])
     if kind == "tensor":
         return rng.choice(TENSORS)
     if kind == "plain":
@@ -136,9 +121,7 @@ def _header(rng: random.Random, data: bytes) -> str:
         return f"data[{name}:{name + length}] = {rng.choice(NAMES)[:length]!r}"
     if mark == b"PK\5\6" and rng.random() < 0.3:  # fields of 64 bits before the end, which may say anything
         numbers = [rng.choice((0, 1, 2, 46, len(data), 2**40, 2**64 - 1)) for _ in range(4)]
-        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, *numbers) + struct.pack(
-            "<4sLQL", b"PK\6\7", 0, at, 1
-        )
+        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, *numbers) + struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
         return f"data[{at}:{at + 12}] = {record!r} + {data[at : at + 10] + bytes.fromhex('ffff')!r}"
     form, offset = rng.choice(FIELDS[mark])
     (now,) = struct.unpack_from(form, data, at + offset)
@@ -322,9 +305,7 @@ def run(program: Program) -> str:
         same = str(found) == str(original)
         call(found)
         return SAME if same else OTHER
-    size = sum(
-        {id(t.storage): t.dtype.itemsize * len(t.storage.array) for t in tensors_in(found) if not t.is_meta}.values()
-    )
+    size = sum({id(t.storage): t.dtype.itemsize * len(t.storage.array) for t in tensors_in(found) if not t.is_meta}.values())
     assert size <= len(changed), f"tensors of {size} bytes were made from {len(changed)}"
     same = described(found) == described(obj)
     assert same or program.kind == DOCUMENT, "another object than the one that was saved was read"
@@ -339,9 +320,7 @@ def _refused(program: Program, error: Exception) -> str:
         assert len(text) < 1000, "an error's text is as long as the file"
         return REFUSED
     if isinstance(error, DeviceError):
-        named = (
-            program.kind == DOCUMENT or program.saves_graph
-        )  # whose text has no sum: one changed letter is another device
+        named = program.kind == DOCUMENT or program.saves_graph  # whose text has no sum: one changed letter is another device
         assert named, f"nobody named a device that is not there: {text}"
     else:
         assert program.saves_graph, f"nobody named an operator: {text}"
@@ -376,16 +355,7 @@ def described(obj: Any) -> Any:
     """All that is kept of an object, comparable where nan is among it."""
     if isinstance(obj, turnout.Tensor):
         held = None if obj.is_meta else repr(obj.tolist())
-        return (
-            "tensor",
-            obj.dtype.name,
-            str(obj.device),
-            obj.shape,
-            obj.stride(),
-            obj.storage_offset(),
-            obj.requires_grad,
-            held,
-        )
+        return ("tensor", obj.dtype.name, str(obj.device), obj.shape, obj.stride(), obj.storage_offset(), obj.requires_grad, held)
     if isinstance(obj, dict):
         return type(obj).__name__, [(described(k), described(v)) for k, v in obj.items()]
     if isinstance(obj, (list, tuple)):

@@ -269,19 +269,7 @@ class Write(NamedTuple):
 
 
 SHAPES = [(), (3,), (4,), (0,), (3, 4), (2, 3), (2, 0), (1, 3), (2, 3, 4), (3, 1, 2), (2, 2, 2, 2), (5, 1)]
-DTYPES = [
-    "float32",
-    "float32",
-    "float64",
-    "int64",
-    "int64",
-    "int32",
-    "bool",
-    "uint8",
-    "complex64",
-    "float16",
-    "bfloat16",
-]
+DTYPES = ["float32", "float32", "float64", "int64", "int64", "int32", "bool", "uint8", "complex64", "float16", "bfloat16"]
 
 
 class Program:

@@ -19,30 +19,7 @@ from operator_cases import CASES, build
 Namespace = Any  # turnout or torch
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64")
-WHOLE = (
-    0,
-    1,
-    2,
-    3,
-    -1,
-    -2,
-    7,
-    100,
-    127,
-    128,
-    200,
-    255,
-    256,
-    300,
-    -128,
-    -129,
-    -300,
-    2**31,
-    2**40,
-    2**53,
-    2**63 - 1,
-    -(2**63),
-)
+WHOLE = (0, 1, 2, 3, -1, -2, 7, 100, 127, 128, 200, 255, 256, 300, -128, -129, -300, 2**31, 2**40, 2**53, 2**63 - 1, -(2**63))
 NUMBERS = (*WHOLE, True, False, 0.0, 0.5, -1.5, 2.0, 2.75, 1e5, 1e300, -1e300, math.inf, math.nan, 1j, 0.5 - 2j)
 
 OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=")
@@ -244,9 +221,7 @@ def _count(value: Any) -> list[Any]:
     return []
 
 
-ROWS = [
-    (case, sample) for case in CASES for sample in case.samples if _count(list(sample.args)) or _count(sample.kwargs)
-]
+ROWS = [(case, sample) for case in CASES for sample in case.samples if _count(list(sample.args)) or _count(sample.kwargs)]
 
 
 def call(seed: int) -> Call:

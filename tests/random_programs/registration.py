@@ -51,9 +51,7 @@ def drawn(seed: int) -> list[Step]:
         what = draw.choice(("define", "impl", "impl", "impl", "impl", "fallback", "undo"))
         key = draw.choice(FALLBACKS if what == "fallback" else KEYS)
         steps.append(
-            Step(
-                group, what, draw.choice(OPERATORS), key, draw.random() < 0.2, draw.random() < 0.3, draw.random() < 0.3
-            )
+            Step(group, what, draw.choice(OPERATORS), key, draw.random() < 0.2, draw.random() < 0.3, draw.random() < 0.3)
         )
     return steps
 
@@ -69,9 +67,7 @@ class Model:
         return [
             each
             for each in self.standing
-            if each.step.what == what
-            and (not operator or each.step.operator == operator)
-            and (not key or each.step.key == key)
+            if each.step.what == what and (not operator or each.step.operator == operator) and (not key or each.step.key == key)
         ]
 
     def take(self, step: Step, tag: str) -> str:
@@ -152,9 +148,7 @@ class Real:
             else:
                 form = BOXED if step.boxed else UNBOXED
                 fn: Any = (lambda op, ks, args: tag) if step.boxed else (lambda x: tag)
-                group.impl(
-                    step.operator, step.key, FALLTHROUGH if step.passes else fn, form=form, allow_override=step.override
-                )
+                group.impl(step.operator, step.key, FALLTHROUGH if step.passes else fn, form=form, allow_override=step.override)
         except TurnoutError as error:
             return type(error).__name__
         return ""

@@ -20,19 +20,7 @@ SHAPES: list[Shape] = [
     (3, 4), (4, 3), (2, 3, 4), (3,), (4,), (4, 4), (1, 4), (3, 1), (), (2, 2, 3), (0, 3), (6,),
 ]
 # fmt: on
-DTYPES = [
-    "float32",
-    "float32",
-    "float32",
-    "float64",
-    "int64",
-    "int64",
-    "int32",
-    "bool",
-    "uint8",
-    "complex64",
-    "float16",
-]
+DTYPES = ["float32", "float32", "float32", "float64", "int64", "int64", "int32", "bool", "uint8", "complex64", "float16"]
 
 
 class Var(NamedTuple):

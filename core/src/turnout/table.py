@@ -5,16 +5,7 @@
 
 from __future__ import annotations
 
-from turnout.keys import (
-    AUTOGRAD,
-    EXPLICIT,
-    IMPLICIT,
-    IMPLICIT_NESTED,
-    NON_FUNCTIONAL,
-    TABLE_ALIASES,
-    UNDEFINED,
-    Universe,
-)
+from turnout.keys import AUTOGRAD, EXPLICIT, IMPLICIT, IMPLICIT_NESTED, NON_FUNCTIONAL, TABLE_ALIASES, UNDEFINED, Universe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +39,7 @@ class Entry:
         return f"Entry({self.kernel!r}, {self.reason!r}, from {self.key})"
 
 
-def compute_entry(
-    universe: Universe, key: str, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]
-) -> Entry | None:
+def compute_entry(universe: Universe, key: str, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]) -> Entry | None:
     """The entry of one runtime key, or None if it is missing."""
     aliases = universe.aliases
 

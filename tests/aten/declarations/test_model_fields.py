@@ -186,10 +186,7 @@ def test_text_that_is_not_yaml_and_keys_given_twice():
     [
         ("[dims -> int a]", "precomputed: no argument 'dims'; did you mean 'dim'?; there are self, dim"),
         ("[dim -> inty a]", "precomputed: 'inty a' must be arguments such as `int dim, bool flag`"),
-        (
-            "[int a, dim -> int b]",
-            "precomputed: 'int a' has no arrow; only the last line can add arguments",
-        ),
+        ("[int a, dim -> int b]", "precomputed: 'int a' has no arrow; only the last line can add arguments"),
         ("[dim -> int a, dim -> int b]", "precomputed: 'dim' is replaced twice"),
         ("[dim -> int self]", "precomputed: the kernel would have two arguments 'self'"),
     ],
@@ -212,10 +209,7 @@ def test_precomputed_lines_must_be_a_list():
 
 def test_all_problems_of_a_file_are_reported_together():
     with pytest.raises(DeclarationError) as caught:
-        parse(
-            "- func: f(Tensor self) -> Tensor\n  tag: core\n- func: g(Tensor x) -> Tensor\n  variants: method",
-            source="f.yaml",
-        )
+        parse("- func: f(Tensor self) -> Tensor\n  tag: core\n- func: g(Tensor x) -> Tensor\n  variants: method", source="f.yaml")
     assert str(caught.value) == (
         "2 problems\n"
         "  f.yaml:2: f: unknown field 'tag'; did you mean 'tags'?\n"
@@ -233,9 +227,7 @@ def test_a_missing_pyyaml_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(ImportError) as caught:
         parse("- func: f(Tensor self) -> Tensor")
-    assert str(caught.value) == (
-        "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"
-    )
+    assert str(caught.value) == ("reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]")
 
 
 def test_own_tags_can_be_allowed():

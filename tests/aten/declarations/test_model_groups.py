@@ -26,9 +26,7 @@ STRUCTURED = """\
 
 
 def test_a_scalar_overload_may_delegate_to_the_tensor_operator():
-    functions = parse(
-        STRUCTURED + "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  structured_delegate: f.out"
-    )
+    functions = parse(STRUCTURED + "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  structured_delegate: f.out")
     scalar = functions["f.Scalar"]
     assert functions.delegate_of(scalar) is functions["f.out"]
     assert [f.name for f in functions.group_of(scalar)] == ["f.Scalar"]
@@ -90,13 +88,9 @@ def test_methods_need_self_and_are_no_out_variants():
         "f.yaml:1: f: variants: a method needs an argument 'Tensor self'"
     ]
     text = f"- func: f(Tensor self) -> Tensor\n{OUT}\n  variants: method"
-    assert problems(text) == [
-        "f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"
-    ]
+    assert problems(text) == ["f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"]
     text = "- func: f(Tensor self) -> Tensor\n  variants: method\n  python_module: nn"
-    assert problems(text) == [
-        "f.yaml:1: f: python_module: functions of nn cannot be methods; drop 'method' from variants"
-    ]
+    assert problems(text) == ["f.yaml:1: f: python_module: functions of nn cannot be methods; drop 'method' from variants"]
 
 
 def test_a_function_is_declared_once():
@@ -134,20 +128,14 @@ def schemas(text):
             "- func: f.ov(Tensor self) -> (Tensor values, Tensor indices)\n  autogen: f.ov_out",
             {"f.ov_out": "f.ov_out(Tensor self, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"},
         ),
-        (
-            "- func: f(Tensor self) -> Tensor[]\n  autogen: f.out",
-            {"f.out": "f.out(Tensor self, *, Tensor(a!)[] out) -> ()"},
-        ),
+        ("- func: f(Tensor self) -> Tensor[]\n  autogen: f.out", {"f.out": "f.out(Tensor self, *, Tensor(a!)[] out) -> ()"}),
         (
             f"- func: f(Tensor self, *, {OPTIONS}) -> Tensor\n  autogen: f.out",
             {"f.out": "f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
         ),
         (
             "- func: f_(Tensor(a!) self, int n) -> Tensor(a!)\n  autogen: f, f.out",
-            {
-                "f.out": "f.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)",
-                "f": "f(Tensor self, int n) -> Tensor",
-            },
+            {"f.out": "f.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)", "f": "f(Tensor self, int n) -> Tensor"},
         ),
         (
             "- func: f(Tensor x, Tensor(a!) state) -> Tensor\n  autogen: f_functional, f.out",

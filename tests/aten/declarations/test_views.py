@@ -101,9 +101,7 @@ ERRORS = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("name", "args", "kind", "text"), ERRORS, ids=lambda value: value if isinstance(value, str) else ""
-)
+@pytest.mark.parametrize(("name", "args", "kind", "text"), ERRORS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_view_that_cannot_be_says_why(name, args, kind, text):
     with pytest.raises(kind) as caught:
         call(name, matrix(), *args)

@@ -96,9 +96,7 @@ def test_a_build_without_pyyaml_says_what_to_install(tmp_path):
     project = files.PACKAGE.parents[1]
     done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.endswith(
-        "turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML\n"
-    )
+    assert done.stderr.endswith("turnout-aten is built from native_functions.yaml, which needs PyYAML: pip install PyYAML\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -356,9 +354,7 @@ def test_int_lists_that_may_be_written_one_by_one(arguments, expected):
 
 
 def test_python_operators_exist_where_their_operators_do():
-    text = (
-        "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
-    )
+    text = "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
     assert operator_names(parse(text)) == ["__neg__", "__add__", "__radd__"]
     by_name = {f.schema.name.name: [f] for f in parse(text)}
     lines = operator_method("__add__", lambda name: by_name.get(name, []))
@@ -408,8 +404,7 @@ def test_every_variable_of_the_texts_is_bound():
     made = tables.standard()
     functions = [lookup.function("turnout", name) for name in lookup.names("turnout")]
     methods = [
-        compilation.make_method(made, name)
-        for name in ("softmax", "where", "__add__", "__rtruediv__", "__rfloordiv__", "max")
+        compilation.make_method(made, name) for name in ("softmax", "where", "__add__", "__rtruediv__", "__rfloordiv__", "max")
     ]
     for function in [*functions, *methods]:
         own = getattr(function, "__wrapped__", function)

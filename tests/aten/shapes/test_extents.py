@@ -13,13 +13,7 @@ pytestmark = pytest.mark.usefixtures("pure")
 
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
-    [
-        ((2, 3), (2, 3), (2, 3)),
-        ((2, 1), (3,), (2, 3)),
-        ((), (2,), (2,)),
-        ((0,), (1,), (0,)),
-        ((4, 1, 3), (2, 1), (4, 2, 3)),
-    ],
+    [((2, 3), (2, 3), (2, 3)), ((2, 1), (3,), (2, 3)), ((), (2,), (2,)), ((0,), (1,), (0,)), ((4, 1, 3), (2, 1), (4, 2, 3))],
 )
 def test_shapes_broadcast_from_the_right_either_way_round(a, b, expected):
     assert extents.broadcast(a, b) == expected

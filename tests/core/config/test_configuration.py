@@ -162,10 +162,7 @@ def test_every_problem_of_a_file_is_reported_with_its_line(home):
         (3, "strikt: there is no such setting; did you mean strict?"),
         (6, "plugins.disable: there is no plugin 'alpa'; did you mean alpha?"),
         (7, "plugins.enable: the plugin omega is not installed (pip install turnout-omega)"),
-        (
-            10,
-            "plugins.choose.alpha: expected a distribution that provides it (one-alpha, two-alpha), got 'three-alpha'",
-        ),
+        (10, "plugins.choose.alpha: expected a distribution that provides it (one-alpha, two-alpha), got 'three-alpha'"),
         (13, "keys.disable: there is no key 'Autogard'; did you mean Autograd?"),
         (16, "plugin.alpha.fraction: expected a number, got 'half'"),
         (17, "plugin.alpha.mode: expected one of 'fast', 'exact', got 'slow'"),
@@ -232,9 +229,7 @@ def test_variables_are_read_by_the_type_of_their_setting(home, monkeypatch):
 def test_a_named_file_that_is_missing_or_wrong_is_an_error(home, monkeypatch):
     monkeypatch.setenv("TURNOUT_CONFIG", "missing.toml")
     assert error_of(config.reload) == (
-        "missing.toml: the configuration cannot be read\n"
-        "  named by  TURNOUT_CONFIG\n"
-        "  why       No such file or directory"
+        "missing.toml: the configuration cannot be read\n  named by  TURNOUT_CONFIG\n  why       No such file or directory"
     )
     write(Path("missing.toml"), "strict = \n")
     assert error_of(config.reload) == (

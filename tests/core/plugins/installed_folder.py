@@ -62,9 +62,7 @@ class Library:
 
     def provided(self) -> set[str]:
         """As a backend is registered, so is its device, which these manifests call as the backend."""
-        devices = {
-            f"device:{what.removeprefix('backend:').lower()}" for what in self._mine if what.startswith("backend:")
-        }
+        devices = {f"device:{what.removeprefix('backend:').lower()}" for what in self._mine if what.startswith("backend:")}
         return {*self._mine, *devices}
 
     def undo(self) -> None:

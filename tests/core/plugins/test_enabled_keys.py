@@ -170,11 +170,9 @@ def install(site, monkeypatch, how, make):
         row |= {"functionalities": ["Counter"], "namespaces": [], "public": []}
         monkeypatch.setattr(providers, "data", lambda: {"counter": row})
     else:
-        top = {
-            "failed for its manifest": "misspelt = 1",
-            "blocked": 'requires_plugins = ["gone"]',
-            "unavailable": "",
-        }.get(how, "")
+        top = {"failed for its manifest": "misspelt = 1", "blocked": 'requires_plugins = ["gone"]', "unavailable": ""}.get(
+            how, ""
+        )
         make(site, top=top, activation="raise OSError('no driver')" if "imported" in how else "")
         path = site.folder / "fake_counter/plugin.toml"
         if how == "incompatible":
@@ -191,9 +189,7 @@ def install(site, monkeypatch, how, make):
 
 
 def backend(site, **options):
-    site.plugin(
-        "counter", manifest=MANIFEST, tables=OPTION, **{**options, "activation": options.get("activation") or DEVICE}
-    )
+    site.plugin("counter", manifest=MANIFEST, tables=OPTION, **{**options, "activation": options.get("activation") or DEVICE})
 
 
 @pytest.fixture
@@ -204,9 +200,7 @@ def stack():
 
 @pytest.mark.filterwarnings("ignore::turnout.errors.PluginWarning")
 @pytest.mark.parametrize(("how", "origin"), list(itertools.product(STATES, ORIGINS)))
-def test_an_enabled_key_takes_part_or_is_an_error_that_names_the_setting(
-    sell, registering, monkeypatch, stack, how, origin
-):
+def test_an_enabled_key_takes_part_or_is_an_error_that_names_the_setting(sell, registering, monkeypatch, stack, how, origin):
     install(registering, monkeypatch, how, counter)
     if STATES[how] and origin == "override":
         with pytest.raises(TurnoutError) as caught:
@@ -245,9 +239,7 @@ def test_a_disabled_key_cannot_be_asked_for_in_any_state(sell, registering, monk
     ]
 
 
-@pytest.mark.parametrize(
-    ("how", "origin"), list(itertools.product([s for s in STATES if s != "disabled"], ORIGINS[:-1]))
-)
+@pytest.mark.parametrize(("how", "origin"), list(itertools.product([s for s in STATES if s != "disabled"], ORIGINS[:-1])))
 def test_a_disabled_plugin_is_silent_in_any_state(site, monkeypatch, stack, how, origin):
     install(site, monkeypatch, how, counter) if how != "active" else counter(site)
     where = assign(stack, monkeypatch, origin, "plugins.disable", TEXTS["plugins.disable"])
@@ -289,10 +281,7 @@ def test_the_default_device_is_used_or_is_an_error_that_names_the_setting(regist
     ("enable", "problem"),
     [
         (["Cuonter"], "keys.enable: there is no key 'Cuonter'; did you mean Counter?"),
-        (
-            ["AutogradTill"],
-            "keys.enable: AutogradTill is one key of Autograd, which is enabled as a whole: write 'Autograd'",
-        ),
+        (["AutogradTill"], "keys.enable: AutogradTill is one key of Autograd, which is enabled as a whole: write 'Autograd'"),
         (["AcmeTill"], "keys.enable: AcmeTill is one key of Acme, which is enabled as a whole: write 'Acme'"),
     ],
 )
@@ -351,9 +340,7 @@ def test_a_key_that_takes_part_anyway_can_be_named(sell, key):
 def test_a_standard_key_that_nothing_provides_is_an_error(sell, monkeypatch):
     monkeypatch.setattr(providers, "data", dict)
     config.set({"keys.enable": ["Functionalize"]})
-    with pytest.raises(
-        PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"
-    ):
+    with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"):
         sell(Thing())
 
 

@@ -114,9 +114,7 @@ def test_the_order_of_installation_does_not_matter(site):
         for name in names:
             functionality(site, name, rows[name])
         universe = KEYS.universe
-        seen.add(
-            (universe.runtime_keys, tuple(sorted((a, tuple(sorted(keys))) for a, keys in universe.aliases.items())))
-        )
+        seen.add((universe.runtime_keys, tuple(sorted((a, tuple(sorted(keys))) for a, keys in universe.aliases.items()))))
     assert len(seen) == 1
     assert order("Autograd", "Audit", "Below", "Counter", "Tracer") == [
         "Autograd", "Audit", "Below", "Counter", "Tracer",
@@ -147,15 +145,11 @@ def test_an_anchor_that_does_not_exist_makes_the_plugin_fail_and_no_other(site):
         f"  file          {states['counter'].path}\n"
         f"  provides.key  functionality Counter is placed after Autogard, which does not exist; there are {there}"
     )
-    assert states["leaning"].reason.endswith(
-        f"Leaning is placed after Counter, which does not exist; there are {there}"
-    )
+    assert states["leaning"].reason.endswith(f"Leaning is placed after Counter, which does not exist; there are {there}")
     assert order("Counter", "Leaning", "Audit") == ["Audit"]
     with pytest.warns(PluginWarning, match="leaning"), pytest.raises(PluginError) as caught:
         plugins.require_functionality("Counter")
-    assert str(caught.value).startswith(
-        "Counter: the plugin counter has failed\n  why     the manifest of dist-counter"
-    )
+    assert str(caught.value).startswith("Counter: the plugin counter has failed\n  why     the manifest of dist-counter")
 
 
 def test_keys_that_are_placed_by_each_other_make_their_plugins_fail(site):
@@ -177,8 +171,7 @@ def test_a_place_between_two_that_stand_the_other_way_round_makes_the_plugin_fai
 
 
 @pytest.mark.parametrize(
-    ("passes", "untracked", "tracked"),
-    [("never", "error", "error"), ("untracked", "sold", "error"), ("always", "sold", "sold")],
+    ("passes", "untracked", "tracked"), [("never", "error", "error"), ("untracked", "sold", "error"), ("always", "sold", "sold")]
 )
 def test_a_row_without_its_plugin_active_passes_calls_over_or_is_an_error_as_it_says(
     registering, shop, passes, untracked, tracked
@@ -284,10 +277,7 @@ def test_the_tables_do_not_depend_on_the_order_of_activation(registering, shop):
         for name in names:
             plugins.activate(name)
         seen.append(
-            {
-                key: (entry.reason, entry.key, entry.kernel.name, entry.kernel.origin)
-                for key, entry in shop.table().items()
-            }
+            {key: (entry.reason, entry.key, entry.kernel.name, entry.kernel.origin) for key, entry in shop.table().items()}
         )
         assert shop(Thing(REGISTRY.backends["Alpha"].keys)) == "sold on alpha"
         for name in names:
@@ -349,9 +339,7 @@ def test_without_any_backend_there_is_no_default_device(site, monkeypatch):
     monkeypatch.setattr(providers, "data", dict)
     with pytest.raises(DeviceError) as caught:
         default_device()
-    assert str(caught.value) == (
-        "no backend is installed whose device is the default one; say device=..., or set default_device"
-    )
+    assert str(caught.value) == ("no backend is installed whose device is the default one; say device=..., or set default_device")
 
 
 def test_a_factory_without_a_device_asks_for_the_default_one(registering, monkeypatch):

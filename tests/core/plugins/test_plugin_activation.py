@@ -106,9 +106,7 @@ def turnout_activate(library, options):
     with pytest.raises(PluginError) as error:
         plugins.require_device("alpha")
     assert str(error.value) == (
-        "device 'alpha': the plugin alpha is unavailable\n"
-        "  why   no device is visible\n"
-        f"  from  dist-alpha 0.1 ({path})"
+        f"device 'alpha': the plugin alpha is unavailable\n  why   no device is visible\n  from  dist-alpha 0.1 ({path})"
     )
     assert plugins.all_plugins()[0].state == "unavailable"
     open("device", "w").close()
@@ -145,8 +143,7 @@ def test_a_module_without_the_hook_says_what_is_expected(site):
     with pytest.raises(PluginError) as error:
         plugins.activate("alpha")
     assert str(error.value.__cause__) == (
-        "the module fake_alpha.plugin has no function turnout_activate(library, options) marked with "
-        "@turnout.plugins.hookimpl"
+        "the module fake_alpha.plugin has no function turnout_activate(library, options) marked with @turnout.plugins.hookimpl"
     )
 
 
@@ -240,9 +237,7 @@ def turnout_deactivate():
     plugins.activate("alpha")
     with pytest.raises(PluginError) as error:
         plugins.deactivate("alpha")
-    assert str(error.value) == (
-        "the plugin alpha was deactivated, but its clean-up raised\n  why  OSError: handle is busy"
-    )
+    assert str(error.value) == ("the plugin alpha was deactivated, but its clean-up raised\n  why  OSError: handle is busy")
     assert Library.registered == []
     plugins.activate("alpha")
     with pytest.warns(PluginWarning):
@@ -296,9 +291,7 @@ def turnout_activate(library, options):
 
 
 def test_threads_that_ask_at_once_activate_once(site):
-    site.plugin(
-        "alpha", activation="import time\ntime.sleep(0.05)\n" + FAILING.replace('    raise KeyError("half-way")\n', "")
-    )
+    site.plugin("alpha", activation="import time\ntime.sleep(0.05)\n" + FAILING.replace('    raise KeyError("half-way")\n', ""))
     barrier = threading.Barrier(8)
     errors = []
 

@@ -15,14 +15,7 @@ ENTRY = "alpha = fake_alpha:plugin.toml"
 
 
 def words(name="alpha"):
-    return {
-        "name": name,
-        "distribution": f"dist-{name}",
-        "package": f"fake_{name}",
-        "backend": "Alpha",
-        "top": "",
-        "tables": "",
-    }
+    return {"name": name, "distribution": f"dist-{name}", "package": f"fake_{name}", "backend": "Alpha", "top": "", "tables": ""}
 
 
 def write_package(folder):
@@ -129,8 +122,7 @@ def test_an_unknown_plugin_and_functionality_are_errors(site):
     with pytest.raises(PluginError) as error:
         plugins.activate("alfa")
     assert str(error.value) == (
-        "the plugin alfa: no installed plugin provides it and no package is known to; did you mean alpha?\n"
-        "  installed  alpha"
+        "the plugin alfa: no installed plugin provides it and no package is known to; did you mean alpha?\n  installed  alpha"
     )
     with pytest.raises(PluginError) as error:
         plugins.require_functionality("Nowhere")

@@ -80,10 +80,7 @@ def test_everything_a_manifest_says_is_in_its_value(site):
         requires_plugins=("beta",),
         namespaces=("letters",),
         needs=(Need("sys", "it is there"),),
-        options={
-            "fraction": Option("float", 1.0, "how much"),
-            "mode": Option("str", "fast", "which way", ("fast", "exact")),
-        },
+        options={"fraction": Option("float", 1.0, "how much"), "mode": Option("str", "fast", "which way", ("fast", "exact"))},
     )
     assert [(b.name, b.device, b.rank, b.functional_only, b.dataless) for b in record.manifest.backends] == [
         ("Alpha", "alpha", "", False, False)

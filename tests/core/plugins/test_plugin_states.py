@@ -19,12 +19,7 @@ def state_of(name):
 def test_a_plugin_is_discovered_without_its_code_being_run(site):
     path = site.plugin("alpha", activation="raise SystemExit('code was run')")
     [record] = plugins.all_plugins()
-    assert (record.name, record.distribution, record.version, record.state) == (
-        "alpha",
-        "dist-alpha",
-        "0.1",
-        "discovered",
-    )
+    assert (record.name, record.distribution, record.version, record.state) == ("alpha", "dist-alpha", "0.1", "discovered")
     assert record.path == str(path)
     assert record.origin == f"dist-alpha 0.1 ({path})"
     assert record.provides == ("backend:Alpha", "device:alpha")
@@ -57,9 +52,7 @@ def test_a_disabled_plugin_names_the_setting_and_its_line(site, settings_file):
         ('disable = ["alpha"]', {"TURNOUT_PLUGINS__DISABLE": ""}, "discovered"),
     ],
 )
-def test_the_stronger_source_decides_between_enable_and_disable(
-    site, settings_file, monkeypatch, file, variables, expected
-):
+def test_the_stronger_source_decides_between_enable_and_disable(site, settings_file, monkeypatch, file, variables, expected):
     site.plugin("alpha")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -101,11 +94,7 @@ def test_plugins_that_require_each_other_fail_whichever_is_asked_first(site):
 
 def test_a_missing_module_makes_a_plugin_unavailable_until_it_is_there(site):
     site.plugin("alpha", tables='[[needs]]\nmodule = "fake_driver.low"\ninstall = "pip install fake-driver"\n')
-    assert state_of("alpha") == (
-        "unavailable",
-        "the module fake_driver.low is not installed",
-        "pip install fake-driver",
-    )
+    assert state_of("alpha") == ("unavailable", "the module fake_driver.low is not installed", "pip install fake-driver")
     with pytest.raises(PluginError) as error:
         plugins.activate("alpha")
     assert str(error.value) == (
@@ -148,10 +137,7 @@ def test_two_distributions_with_one_name_wait_for_a_choice(site, settings_file):
     with pytest.raises(PluginError, match="the plugin alpha is in conflict with another"):
         plugins.require_device("alpha")
     file = settings_file('[plugins.choose]\nalpha = "Two_Alpha"\n')
-    assert [(r.distribution, r.state) for r in plugins.all_plugins()] == [
-        ("one-alpha", "disabled"),
-        ("two-alpha", "discovered"),
-    ]
+    assert [(r.distribution, r.state) for r in plugins.all_plugins()] == [("one-alpha", "disabled"), ("two-alpha", "discovered")]
     assert state_of("alpha")[1] == f"plugins.choose.alpha is 'Two_Alpha' ({file}:2)"
     assert plugins.activate("alpha").distribution == "two-alpha"
 
@@ -176,9 +162,7 @@ def test_a_broken_plugin_is_one_warning_and_no_obstacle(site):
     site.plugin("beta")
     with pytest.warns(PluginWarning) as caught:
         plugins.require_device("beta")
-    assert [str(w.message) for w in caught] == [
-        "alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted"
-    ]
+    assert [str(w.message) for w in caught] == ["alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted"]
     plugins.activate("beta")
 
 

@@ -94,9 +94,7 @@ def test_a_name_of_a_known_package_says_which_to_install(site, monkeypatch):
     with pytest.raises(PublicNameError) as caught:
         turnout.chisel
     assert str(caught.value) == (
-        "module 'turnout' has no attribute 'chisel'\n"
-        "  why     no installed package provides it\n"
-        "  to fix  pip install dist-omega"
+        "module 'turnout' has no attribute 'chisel'\n  why     no installed package provides it\n  to fix  pip install dist-omega"
     )
     text = str(caught.value)
     for program in ("import turnout.chisel", "from turnout import chisel"):
@@ -181,9 +179,7 @@ def test_a_plugin_that_fails_shows_why_and_leaves_no_name(site):
 
 def test_a_name_that_the_module_does_not_have_is_an_error(site):
     tables = '[provides.names]\n"fake_alpha.tools" = ["axe"]\n'
-    site.plugin(
-        "alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={"tools.py": "saw = 1\n"}
-    )
+    site.plugin("alpha", manifest=LIBRARY, activation=LIBRARY_ACTIVATION, tables=tables, modules={"tools.py": "saw = 1\n"})
     with pytest.raises(AttributeError) as caught:
         turnout.axe
     assert str(caught.value) == "module 'fake_alpha.tools' has no attribute 'axe'"

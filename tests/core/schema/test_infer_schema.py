@@ -122,9 +122,7 @@ def test_every_return_annotation_has_its_text(annotation, text):
     assert infer(f) == f"() -> {text}"
 
 
-@pytest.mark.parametrize(
-    "annotation", [str, Optional[Tensor], tuple, tuple[Tensor, ...], tuple[str, int], Sequence[Tensor]]
-)
+@pytest.mark.parametrize("annotation", [str, Optional[Tensor], tuple, tuple[Tensor, ...], tuple[str, int], Sequence[Tensor]])
 def test_other_return_annotations_are_errors(annotation):
     def f(): ...
 
@@ -140,10 +138,7 @@ def test_defaults_names_stars_and_mutation_are_written_as_the_schema_writes_them
         d: DType = float32, dev: Device = CUDA, k: bool = True,
     ) -> Tensor: ...  # fmt: skip
 
-    rest = (
-        'SymInt n=-1, *, float p=1e-05, str s="q\\"", {}Tensor? t=None, '
-        'ScalarType d=float32, Device dev="cuda:0", bool k=True'
-    )
+    rest = 'SymInt n=-1, *, float p=1e-05, str s="q\\"", {}Tensor? t=None, ScalarType d=float32, Device dev="cuda:0", bool k=True'
     assert infer(f) == f"(Tensor x, Tensor[] y, {rest.format('')}) -> Tensor"
     assert infer(f, ["y"], op_name="ns::g.out") == f"ns::g.out(Tensor x, Tensor(a1!)[] y, {rest.format('')}) -> Tensor"
     written = rest.replace("{}Tensor?", "Tensor(a5!)?")

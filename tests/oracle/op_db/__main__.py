@@ -13,12 +13,7 @@ import torch
 
 from op_db import gradients, judging, known
 
-CHECKS = {
-    "forward": judging.forward,
-    "errors": judging.errors,
-    "gradients": gradients.first,
-    "second": gradients.second,
-}
+CHECKS = {"forward": judging.forward, "errors": judging.errors, "gradients": gradients.first, "second": gradients.second}
 
 
 def main() -> int:

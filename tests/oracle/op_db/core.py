@@ -75,9 +75,7 @@ class Recorder(TorchDispatchMode):
         self.calls = calls
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func._schema.name.removeprefix("aten::") + (
-            f".{func._schema.overload_name}" if func._schema.overload_name else ""
-        )
+        name = func._schema.name.removeprefix("aten::") + (f".{func._schema.overload_name}" if func._schema.overload_name else "")
         if torch.Tag.core in func.tags and len(self.calls[name]) < CALLS_PER_OPERATOR and _is_strided((args, kwargs)):
             self.calls[name].append(Call(args, kwargs or {}))
         return func(*args, **(kwargs or {}))

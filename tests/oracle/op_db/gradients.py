@@ -106,9 +106,7 @@ class _Theirs:
         again = [g for g in made if g is not None and g.requires_grad]
         if not again:
             return []
-        weights = [
-            _cotangent(g.shape, g.dtype, 100 + i) for i, g in enumerate(made) if g is not None and g.requires_grad
-        ]
+        weights = [_cotangent(g.shape, g.dtype, 100 + i) for i, g in enumerate(made) if g is not None and g.requires_grad]
         return list(torch.autograd.grad(again, [*self.leaves, *given], weights, allow_unused=True))
 
 
@@ -147,9 +145,7 @@ class _Ours:
 
     def gradients(self, order: int) -> list[Any]:
         """None where nothing is recorded."""
-        given = [
-            tensor_here(_cotangent(o.shape, getattr(torch, o.dtype.name), i), "cpu") for i, o in enumerate(self.outputs)
-        ]
+        given = [tensor_here(_cotangent(o.shape, getattr(torch, o.dtype.name), i), "cpu") for i, o in enumerate(self.outputs)]
         for g in given:
             g.requires_grad_(order == 2)
         made = _grad(self.outputs, self.leaves, given, order == 2)

@@ -16,8 +16,7 @@ _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
 _PART = re.compile(_KEY)
 # One token at a time inside a value: comments, the four kinds of string, brackets.
 _TOKEN = re.compile(
-    r"""#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\[\]{}]|\n|[^#"'\[\]{}\n]+""",
-    re.DOTALL,
+    r"""#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\[\]{}]|\n|[^#"'\[\]{}\n]+""", re.DOTALL
 )
 
 

@@ -245,9 +245,7 @@ class _Checker:
             raise UnexpectedValueError(f"expected {setting.expected}, got {show(value)}")
         if setting.name.startswith("keys.") and value:
             keys = self._catalog().key_names()
-            known = (
-                {key for key, family in keys.items() if not family or family in _ALIASES} if setting.scoped else keys
-            )
+            known = {key for key, family in keys.items() if not family or family in _ALIASES} if setting.scoped else keys
             for key in value:
                 if key in keys and key not in known:
                     text = f"{key} is one key of {keys[key]}, which is enabled as a whole: write {keys[key]!r}"
@@ -279,9 +277,7 @@ class _Checker:
         if self._plugin(name, plugin, raw, shared, known_is_enough=False):
             known = self._catalog().distributions_of(plugin)
             if settings.normal(distribution) not in map(settings.normal, known):
-                raise UnexpectedValueError(
-                    f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}"
-                )
+                raise UnexpectedValueError(f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}")
 
     def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
         if not self._plugin(name, plugin, raw, shared, known_is_enough=True):

@@ -132,9 +132,7 @@ def _read_default() -> Device:
         setting = config.current_store().value("default_device")
         wanted = setting.value or installed().default_device_type()
         if not wanted:
-            raise DeviceError(
-                "no backend is installed whose device is the default one; say device=..., or set default_device"
-            )
+            raise DeviceError("no backend is installed whose device is the default one; say device=..., or set default_device")
         found = device(wanted)
         if setting.value:  # an error about it names the setting, which the program may know nothing of
             asked = f"device {wanted!r} (default_device, {setting.origin})"

@@ -12,9 +12,7 @@ def report(head: str, *rows: tuple[str, object]) -> str:
     return head + "".join(f"\n  {label:{width}}  {text}" for label, text in kept)
 
 
-def near(
-    word: str, known: Iterable[str], *, count: int = 1, cutoff: float = 0.6, spell: Callable[[str], str] = str
-) -> str:
+def near(word: str, known: Iterable[str], *, count: int = 1, cutoff: float = 0.6, spell: Callable[[str], str] = str) -> str:
     """`; did you mean X?` for the known names nearest to `word`, "" when none is near."""
     from difflib import get_close_matches
 

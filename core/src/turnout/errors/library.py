@@ -32,19 +32,13 @@ DEFINITION_IN_IMPL = (
 )
 ALIAS_ANALYSIS = "define: alias_analysis must be '', 'FROM_SCHEMA' or 'CONSERVATIVE', got {!r}"
 OTHER_KEY = (
-    "impl({op!r}): the library is for {own}, and the kernel for {key}\n"
-    "  to fix  omit the key, or use a library without a key"
+    "impl({op!r}): the library is for {own}, and the kernel for {key}\n  to fix  omit the key, or use a library without a key"
 )
-ARRAYS_WITH_KEYSET = (
-    "impl({!r}): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
-)
+ARRAYS_WITH_KEYSET = "impl({!r}): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
 FALLBACK_NAMESPACE = (
-    "fallback: a fallback serves all namespaces, and this library is of {!r}\n"
-    "  to fix  Library('_', 'IMPL').fallback(...)"
+    "fallback: a fallback serves all namespaces, and this library is of {!r}\n  to fix  Library('_', 'IMPL').fallback(...)"
 )
-NO_KEY = (
-    "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
-)
+NO_KEY = "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
 BAD_NAME = "{}: an operator is named 'namespace::name', got {!r}"
 BAD_SCHEMA = "{}: the schema is written without a name, as '(Tensor x) -> Tensor', got {!r}"
 NO_CONTEXT = "get_ctx: only a kernel that register_fake registered can call it, while the kernel runs"
@@ -71,10 +65,7 @@ def second_definer(namespace: str, first: str) -> str:
 
 def key_with_definitions(namespace: str, kind: str, key: str) -> str:
     """A default key for a library that is not of kind IMPL."""
-    found, remedy = (
-        f"Library({namespace!r}, {kind!r}, {key!r})",
-        f"Library({namespace!r}, 'IMPL', {key!r}) for the kernels",
-    )
+    found, remedy = (f"Library({namespace!r}, {kind!r}, {key!r})", f"Library({namespace!r}, 'IMPL', {key!r}) for the kernels")
     return report("Library: a default dispatch key goes with kind IMPL", ("found", found), ("to fix", remedy))
 
 

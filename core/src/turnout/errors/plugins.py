@@ -41,17 +41,13 @@ def not_installed(asked: str, package: str, broken: Sequence[str]) -> PluginErro
     return PluginError(report(head, ("to fix", f"pip install {package}"), *(("broken", text) for text in broken)))
 
 
-def unknown_device(
-    device: str, asked: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
-) -> DeviceError:
+def unknown_device(device: str, asked: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
     """A device string that neither an installed plugin nor a known package provides."""
     head = f"{asked}: there is no such device{near(device, [*known, *elsewhere], spell=repr)}"
     return DeviceError(report(head, *_there(known, broken)))
 
 
-def unknown(
-    asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
-) -> PluginError:
+def unknown(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
     """A plugin or functionality that nobody knows."""
     hint = near(name, [*known, *elsewhere])
     head = f"{asked}: no installed plugin provides it and no package is known to{hint}"

@@ -168,9 +168,7 @@ def find(op: Any) -> Operator | Packet:
     name = str(getattr(op, "operator_name", None) or getattr(op, "__qualname__", ""))
     if "::" in name:
         return _named(name)
-    raise TypeError(
-        f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {op!r}"
-    )
+    raise TypeError(f"explain: expected an operator, a function of an operator or a name such as 'mylib::add', got {op!r}")
 
 
 def _named(name: str) -> Operator | Packet:
@@ -234,9 +232,7 @@ def _argument(registry: Registry, name: str, value: Any) -> Argument:
 
 def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
     keys = registry.keys
-    added = [
-        f for f in reversed(keys.functionalities) if (include & f.bit and not brought & f.bit) or include & f.switch
-    ]
+    added = [f for f in reversed(keys.functionalities) if (include & f.bit and not brought & f.bit) or include & f.switch]
     wanted = brought | include
     removed = [f for f in reversed(keys.functionalities) if wanted & f.bit and not _takes_part(f, ks)]
     setting = config.current_store().value("keys.enable")
@@ -300,9 +296,7 @@ def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> St
     if entry is None:
         return Step(step.key, step.verdict, note=note)
     if entry.reason == AMBIGUOUS:
-        return Step(
-            step.key, AMBIGUOUS, entry.reason, entry.key, note="a composite kernel and a backend's own both apply"
-        )
+        return Step(step.key, AMBIGUOUS, entry.reason, entry.key, note="a composite kernel and a backend's own both apply")
     kernel = entry.kernel
     library = kernel.library
     return Step(

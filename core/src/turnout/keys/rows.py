@@ -119,13 +119,7 @@ class BackendRow:
     __slots__ = ("dataless", "device", "functional_only", "name", "rank")
 
     def __init__(
-        self,
-        name: str,
-        *,
-        device: str = "",
-        rank: str = MIDDLE,
-        functional_only: bool = False,
-        dataless: bool = False,
+        self, name: str, *, device: str = "", rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False
     ) -> None:
         self.name = name
         self.device = device

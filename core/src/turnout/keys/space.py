@@ -294,9 +294,7 @@ class KeySpace:
         return key
 
 
-def place(
-    chain: Sequence[Functionality], added: Mapping[str, Functionality]
-) -> tuple[list[Functionality], dict[str, str]]:
+def place(chain: Sequence[Functionality], added: Mapping[str, Functionality]) -> tuple[list[Functionality], dict[str, str]]:
     """The order of `chain` with `added` placed by their anchors, and the functionalities without a place: name -> why.
 
     The result depends on names and anchors only. `after=X` means directly above X, `before=X` directly below it. Several at

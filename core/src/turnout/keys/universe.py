@@ -83,12 +83,7 @@ class Universe:
     def _derived_aliases(self) -> dict[str, list[str]]:
         autograd = self._per_backend(AUTOGRAD) + (["AutogradOther"] if "AutogradOther" in self.rank else [])
         backend_keys = self._per_backend("Dense")
-        return {
-            AUTOGRAD: autograd,
-            EXPLICIT: backend_keys,
-            NON_FUNCTIONAL: backend_keys,
-            IMPLICIT: backend_keys + autograd,
-        }
+        return {AUTOGRAD: autograd, EXPLICIT: backend_keys, NON_FUNCTIONAL: backend_keys, IMPLICIT: backend_keys + autograd}
 
     def is_key(self, name: str) -> bool:
         """Whether `name` is a runtime key or an alias key of this universe."""

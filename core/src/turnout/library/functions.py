@@ -25,12 +25,7 @@ Named = str | Operator | CustomOpDef
 
 
 def define(
-    qualname: str | Library,
-    schema: str,
-    alias_analysis: str = "",
-    *,
-    lib: Library | None = None,
-    tags: str | Iterable[str] = (),
+    qualname: str | Library, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: str | Iterable[str] = ()
 ) -> Any:
     """Define the operator `qualname`, "namespace::name", from its `schema`, "(Tensor x) -> Tensor", with `tags`, in `lib`.
 
@@ -92,9 +87,7 @@ def register_kernel(
     return _registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
 
 
-def register_fake(
-    op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False
-) -> Any:
+def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False) -> Any:
     """Register in `lib` the function that computes shapes of `op` for tensors without data; a decorator without `func`.
 
     `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the
@@ -106,9 +99,7 @@ def register_fake(
     return _registered("register_fake", func, lambda f: target.impl_all(name, fake.fake_keys(), f, **how))
 
 
-def register_autograd(
-    op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None
-) -> None:
+def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None) -> None:
     """Register in `lib` the gradient of `op`, which must be defined already: see `CustomOpDef.register_autograd`.
 
     `backward(ctx, *grads)` returns a gradient or None for each input; `setup_context(ctx, inputs, output)` saves what it needs.

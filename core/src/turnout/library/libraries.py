@@ -143,12 +143,7 @@ class Library:
         if self.dispatch_key and key != self.dispatch_key:
             raise LibraryError(texts.OTHER_KEY.format(op=str(op_name), own=self.dispatch_key, key=key))
         self.impl_all(
-            self.qualified(op_name),
-            [key or IMPLICIT],
-            fn,
-            with_keyset=with_keyset,
-            allow_override=allow_override,
-            arrays=arrays,
+            self.qualified(op_name), [key or IMPLICIT], fn, with_keyset=with_keyset, allow_override=allow_override, arrays=arrays
         )
 
     def impl_all(

@@ -66,9 +66,7 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
         return found
     setting = config.current_store().value("keys.enable")
     enabled = not {functionality.name, functionality.family}.isdisjoint(setting.value)
-    return [
-        f"the state: {f'keys.enable ({setting.origin})' if enabled else 'a context that is active'} includes the key"
-    ]
+    return [f"the state: {f'keys.enable ({setting.origin})' if enabled else 'a context that is active'} includes the key"]
 
 
 def _described(value: Any) -> str:

@@ -12,17 +12,7 @@ from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
 from turnout.operators.kernels import Kernel, bind
 from turnout.operators.missing import no_kernel
-from turnout.operators.plan import (
-    CHOSEN,
-    DISABLED,
-    FALLS_THROUGH,
-    MISSING,
-    ONLY_TRACKED,
-    ONLY_UNTRACKED,
-    PASSED_OVER,
-    Plan,
-    Step,
-)
+from turnout.operators.plan import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
 from turnout.operators.stubs import compile_stub, forget_source
 from turnout.operators.values import keys_of
 from turnout.state import FRESH, current

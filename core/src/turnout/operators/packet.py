@@ -110,9 +110,7 @@ def type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The cache key of a choice: the types of the arguments, and for sequences those of their elements."""
     key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
     if kwargs:
-        words = tuple(
-            [(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()]
-        )
+        words = tuple([(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()])
         return (key, words)
     return key
 

@@ -96,17 +96,9 @@ def _key_set(schema: FunctionSchema) -> list[str]:
             source = f"{name} or ()" if kind.endswith("?") else name
             loops += [f"        for each in {source}:", "            ks |= each.keys"]
         elif argument.type.is_tensor_list:
-            loops += [
-                f"        for each in {name}:",
-                "            if each is not None:",
-                "                ks |= each.keys",
-            ]
+            loops += [f"        for each in {name}:", "            if each is not None:", "                ks |= each.keys"]
     if not any(a.type.is_tensor_like for a in schema.arguments):  # a factory's, at most with a generator's device
-        return (
-            ["        ks = state[0]", *loops, "        ks &= state[1]"]
-            if loops
-            else ["        ks = state[0] & state[1]"]
-        )
+        return ["        ks = state[0]", *loops, "        ks &= state[1]"] if loops else ["        ks = state[0] & state[1]"]
     first, *others = plain or ["0"]
     # Plain tensors of one backend share one int object, which the cache finds sooner than an equal one: 20 ns of 770.
     joined = [f"        if {name}.keys is not ks: ks |= {name}.keys" for name in others]
@@ -152,9 +144,7 @@ def _normalise(argument: Argument, op_name: str) -> str:
         return f"if {guard}: {call}" if guard else call
     if argument.type.is_tensor_list:
         # The key set needs a sequence that can be read twice.
-        condition = " and ".join(
-            filter(None, [guard, f"{name}.__class__ is not tuple and {name}.__class__ is not list"])
-        )
+        condition = " and ".join(filter(None, [guard, f"{name}.__class__ is not tuple and {name}.__class__ is not list"]))
         return f"if {condition}: {name} = as_sequence({where})"
     return ""
 

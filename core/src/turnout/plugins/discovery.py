@@ -227,9 +227,7 @@ class Catalog:
 
     def claiming(self, kind: str, name: str) -> list[Found]:
         """The plugins that provide a "device", "backend", "functionality" or "namespace", or the "plugin" of that name."""
-        return [
-            found for found in self.found if f"{kind}:{name}" in found.claims or (kind, name) == ("plugin", found.name)
-        ]
+        return [found for found in self.found if f"{kind}:{name}" in found.claims or (kind, name) == ("plugin", found.name)]
 
     def place(self, keys: KeySpace) -> None:
         """Add the keys and backends of the manifests to the universe. A plugin whose key has no place has failed."""

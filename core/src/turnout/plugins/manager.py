@@ -317,9 +317,7 @@ def _place(error: BaseException) -> str:
     return f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
 
 
-def _unusable(
-    found: Found, verdict: Verdict, asked: str, cause: BaseException | None = None
-) -> PluginError | DisabledError:
+def _unusable(found: Found, verdict: Verdict, asked: str, cause: BaseException | None = None) -> PluginError | DisabledError:
     state, reason, remedy, error = verdict
     problem = errors.unusable(found.name, state, _indented(reason), found.origin, remedy, asked)
     problem.__cause__ = cause or error

@@ -113,11 +113,7 @@ def claims(document: Mapping[str, Any]) -> frozenset[str]:
     provides = document.get("provides")
     provides = provides if isinstance(provides, dict) else {}
     found = []
-    for table, row, word in (
-        ("backend", "name", "backend"),
-        ("backend", "device", "device"),
-        ("key", "name", "functionality"),
-    ):
+    for table, row, word in (("backend", "name", "backend"), ("backend", "device", "device"), ("key", "name", "functionality")):
         entries = provides.get(table)
         found += [f"{word}:{e.get(row)}" for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
     namespaces = provides.get("namespaces")
@@ -255,9 +251,7 @@ def parse(
         module=top["module"],
         summary=top["summary"],
         requires_plugins=top["requires_plugins"],
-        backends=tuple(
-            BackendRow(**row) for _, row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)
-        ),
+        backends=tuple(BackendRow(**row) for _, row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)),
         keys=reader.keys(provides["key"]),
         namespaces=provides["namespaces"],
         names=reader.names(provides["names"], path.parent),
@@ -308,9 +302,7 @@ class _Reader:
             elif known.required:
                 line = self.lines.of(path) if path else 0
                 whole = ".".join([*(part for part in path if not part.isdigit()), name])
-                self.problems.append(
-                    (line, f"line {line}" if path else "missing", f"{whole} is required: {known.required}")
-                )
+                self.problems.append((line, f"line {line}" if path else "missing", f"{whole} is required: {known.required}"))
         for name in table:
             if name not in fields:
                 self.wrong((*path, name), f"unknown field{near(name, fields)}")

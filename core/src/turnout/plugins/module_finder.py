@@ -23,9 +23,7 @@ class ModuleFinder:
         self._own = frozenset(entry.partition(".")[0] for entry in os.listdir(package.__path__[0]))
         self._module_of = module_of
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The spec of a public module or of a module inside one; None for any other module."""
         if not fullname.startswith(self._prefix):
             return None

@@ -33,10 +33,7 @@ class Judge:
     """
 
     def __init__(
-        self,
-        found: list[Found],
-        setting: Callable[[str], tuple[object, int, str]],
-        past: Mapping[Identity, Verdict],
+        self, found: list[Found], setting: Callable[[str], tuple[object, int, str]], past: Mapping[Identity, Verdict]
     ) -> None:
         self._found = sorted(found, key=identity)
         self._setting = setting

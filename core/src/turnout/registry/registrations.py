@@ -39,13 +39,7 @@ class Registrations:
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        distribution: str = "",
-        version: str = "",
-        package: str = "",
-        registry: Registry | None = None,
+        self, name: str, *, distribution: str = "", version: str = "", package: str = "", registry: Registry | None = None
     ) -> None:
         self.name = name
         self.package = package
@@ -406,8 +400,5 @@ def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
 def _has_signature(kernel: Kernel) -> bool:
     """Whether the function takes the schema's arguments and can be inspected now."""
     return (
-        kernel.form == UNBOXED
-        and kernel.binder is None
-        and not isinstance(kernel.fn, LazyFunction)
-        and not kernel.is_fallthrough
+        kernel.form == UNBOXED and kernel.binder is None and not isinstance(kernel.fn, LazyFunction) and not kernel.is_fallthrough
     )

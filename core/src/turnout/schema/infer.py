@@ -42,9 +42,7 @@ _PYTHON_TYPES: dict[Any, str] = {int: "SymInt", float: "float", bool: "bool", st
 _NUMBER = frozenset({int, float, bool})
 _RETURNS = ("Tensor", "SymInt", "float", "bool", "Scalar")
 
-_SUPPORTED = (
-    "Tensor, int, float, bool, str, int | float | bool, dtype, Device, `T | None`, list[T], list[Tensor | None]"
-)
+_SUPPORTED = "Tensor, int, float, bool, str, int | float | bool, dtype, Device, `T | None`, list[T], list[Tensor | None]"
 _SUPPORTED_RETURNS = "Tensor, list[Tensor], int, float, bool, int | float | bool, a tuple of these, or None"
 
 
@@ -115,9 +113,7 @@ class _Reader:
         text = str(type)
         if name in written if written is not None else type.is_tensor_like:
             if not type.is_tensor_like:
-                self.fail(
-                    f"parameter {name} is in mutates_args, but is a {text}", "name tensors and lists of tensors only"
-                )
+                self.fail(f"parameter {name} is in mutates_args, but is a {text}", "name tensors and lists of tensors only")
             text = f"Tensor(a{index}!){text.removeprefix('Tensor')}"
         if parameter.default is inspect.Parameter.empty:
             return f"{text} {name}"
@@ -176,9 +172,7 @@ class _Reader:
             text = _quoted(value)
         else:
             own = _declared(value.__class__)
-            classes = (
-                schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls)
-            )
+            classes = (schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls))
             kind = next(classes, own)
             if kind == "ScalarType":
                 text = repr(value).rpartition(".")[2]
@@ -186,8 +180,7 @@ class _Reader:
                 text = _quoted(str(value))
             else:
                 self.fail(
-                    f"the default of {name} is a {value.__class__.__name__}",
-                    "use None, a number, bool, str, dtype or device",
+                    f"the default of {name} is a {value.__class__.__name__}", "use None, a number, bool, str, dtype or device"
                 )
         try:
             read_default(type, text)

@@ -44,9 +44,7 @@ def _problems(parameters: list[inspect.Parameter], schema: FunctionSchema, leadi
         yield f"it takes {len(by_position)} positional arguments, and is given {what}{len(schema.positional)}"
     pairs = list(zip(by_position[leading:], schema.positional, strict=False))
     taken = {p.name: p for p in by_position[:count] if p.kind is not inspect.Parameter.POSITIONAL_ONLY}
-    free = {
-        p.name: p for p in by_position[count:] + [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    }
+    free = {p.name: p for p in by_position[count:] + [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]}
     for argument in schema.kwarg_only:
         if argument.name in taken:
             yield f"{argument.name} is given by keyword, and its place is taken by a positional argument"
@@ -71,12 +69,7 @@ def _agrees(own: Any, argument: Argument) -> bool:
         if isinstance(own, (list, tuple)):
             return len(own) == len(declared) and all(map(_equal, own, declared))
         # A bare number means the list that repeats it.
-        return (
-            isinstance(type, ListType)
-            and type.size is not None
-            and bool(declared)
-            and all(_equal(own, d) for d in declared)
-        )
+        return isinstance(type, ListType) and type.size is not None and bool(declared) and all(_equal(own, d) for d in declared)
     if isinstance(declared, str) and type.canonical != "str" and not isinstance(own, str) and own is not None:
         # The schema names a device, layout or memory format; its object prints as the name or as module.name.
         return str(own) == declared or str(own).rpartition(".")[2] == declared

@@ -165,9 +165,7 @@ def _standing(schema: FunctionSchema) -> Standing:
 Fit = tuple[int, list[Specificity]]
 
 
-def choose(
-    schemas: Sequence[FunctionSchema], args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor
-) -> int:
+def choose(schemas: Sequence[FunctionSchema], args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor) -> int:
     """The index of the overload that a call uses.
 
     Raises OverloadError when none accepts the arguments, with a line for each overload that says why.
@@ -194,9 +192,7 @@ def choose(
     return found[0]
 
 
-def decided_by_types(
-    schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor
-) -> bool:
+def decided_by_types(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor) -> bool:
     """Whether every call with arguments and elements of the same classes chooses `schema`, as this call did.
 
     That is so when nothing was converted: then only classes decide, and an overload that converts loses.

@@ -206,9 +206,7 @@ class _Parser:
             if name not in self.carried:
                 self.fail("an alias set of an argument", index + 1, f"'{name}', which no argument has")
         if annotation.is_write and self.written.isdisjoint(annotation.before):
-            self.fail(
-                "a return that is not written, or '!' on its argument", index + 1, f"{annotation}, which is only read"
-            )
+            self.fail("a return that is not written, or '!' on its argument", index + 1, f"{annotation}, which is only read")
 
     def type(self, expected: str) -> tuple[Type, Annotation | None]:
         base = self.base_type(expected)

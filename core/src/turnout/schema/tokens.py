@@ -65,6 +65,4 @@ def _bad(text: str, column: int) -> SchemaSyntaxError:
         word = re.match(r"[\w.]*", text[column:])
         assert word is not None
         return SchemaSyntaxError(text, column, "a decimal number", f"'{word[0]}'")
-    return SchemaSyntaxError(
-        text, column, "a name, a number, a string or one of ( ) [ ] * , = ? ! | . - -> ::", f"{character!r}"
-    )
+    return SchemaSyntaxError(text, column, "a name, a number, a string or one of ( ) [ ] * , = ? ! | . - -> ::", f"{character!r}")

@@ -137,9 +137,7 @@ class ArrayBackend(TensorBackend):
         itemsize = root.dtype.itemsize
         interface = dict(root.__array_interface__)
         address, read_only = interface["data"]
-        interface.update(
-            data=(address + offset * itemsize, read_only), shape=shape, strides=tuple(s * itemsize for s in strides)
-        )
+        interface.update(data=(address + offset * itemsize, read_only), shape=shape, strides=tuple(s * itemsize for s in strides))
         made = self.xp.asarray(_Memory(interface, root))
         return made if made.dtype == root.dtype else made.view(root.dtype)
 

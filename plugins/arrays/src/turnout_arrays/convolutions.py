@@ -133,10 +133,7 @@ def convolution(xp: Any) -> Any:
         n, c = x.shape[:2]
         kernel, counts = weight.shape[2:], x.shape[2:]
         before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
-        after = [
-            o + d * (k - 1) - m - b
-            for o, d, k, m, b in zip(made.shape[2:], dilation, kernel, counts, before, strict=True)
-        ]
+        after = [o + d * (k - 1) - m - b for o, d, k, m, b in zip(made.shape[2:], dilation, kernel, counts, before, strict=True)]
         if all(s == 1 for s in stride) and min(before) >= 0 and min(after) >= 0:
             # A convolution with the kernel turned around.
             turned = weight[(..., *(slice(None, None, -1),) * len(kernel))]
@@ -182,9 +179,7 @@ def im2col(xp: Any) -> Any:
     def kernel(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         x = padded(xp, self, pads, pads)
-        counts = tuple(
-            (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True)
-        )
+        counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True))
         return store(xp, out, windows(xp, x, size, counts, steps, gaps).reshape(out.shape))
 
     return kernel
@@ -193,9 +188,7 @@ def im2col(xp: Any) -> Any:
 def col2im(xp: Any) -> Any:
     """The kernel for an array module."""
 
-    def kernel(
-        self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any
-    ) -> Any:
+    def kernel(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         room = tuple(n + 2 * p for n, p in zip(out.shape[-2:], pads, strict=True))
         counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(room, size, steps, gaps, strict=True))

@@ -34,8 +34,4 @@ def kernels(xp: Any) -> Table:
             return store(xp, out, xp.fft.fftn(self, axes=tuple(dim), norm=FORWARD[normalization]))
         return store(xp, out, xp.fft.ifftn(self, axes=tuple(dim), norm=INVERSE[normalization]))
 
-    return {
-        "_fft_r2c.out": real_to_complex,
-        "_fft_c2r.out": complex_to_real,
-        "_fft_c2c.out": complex_to_complex,
-    }
+    return {"_fft_r2c.out": real_to_complex, "_fft_c2r.out": complex_to_real, "_fft_c2c.out": complex_to_complex}

@@ -141,10 +141,7 @@ def shaping(xp: Any) -> Table:
             last = min(first + _ROWS, rows)
             start, stop = (min(max(n + diagonal, 0), columns) for n in (first, last))
             left, middle, right = slice(0, start), slice(start, stop), slice(stop, columns)
-            yield (
-                *[(..., slice(first, last), part) for part in (left, middle, right)],
-                first + diagonal - start,
-            )
+            yield (*[(..., slice(first, last), part) for part in (left, middle, right)], first + diagonal - start)
 
     def tril(self: Any, diagonal: int, out: Any) -> Any:
         for left, middle, right, at in bands(self, diagonal):

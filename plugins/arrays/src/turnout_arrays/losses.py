@@ -106,9 +106,7 @@ def likelihood(xp: Any) -> Table:
         places = along(xp, (rows.shape[0], 1), 1, safe.reshape(-1, 1))
         return rows, places, widen(xp, xp.where(counts, weights, xp.zeros((), weights.dtype))), counts
 
-    def forward(
-        self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any
-    ) -> None:
+    def forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any) -> None:
         if reduction != NONE and all_count(self, target, weight, ignore_index):
             count = target.size
             value = -xp.add.reduce(widen(xp, self[xp.arange(count), target]))
@@ -128,14 +126,7 @@ def likelihood(xp: Any) -> Table:
         store(xp, total_weight, total)
 
     def backward(
-        grad_output: Any,
-        self: Any,
-        target: Any,
-        weight: Any,
-        reduction: int,
-        ignore_index: int,
-        total_weight: Any,
-        out: Any,
+        grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any, out: Any
     ) -> Any:
         grad = widen(xp, grad_output)
         if reduction == MEAN:

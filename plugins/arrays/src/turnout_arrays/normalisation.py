@@ -51,9 +51,7 @@ def kernels(xp: Any) -> Table:
         store(xp, mean, middle.reshape(mean.shape))
         store(xp, rstd, factor.reshape(rstd.shape))
 
-    def layer_norm(
-        input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any
-    ) -> None:
+    def layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any) -> None:
         length = 1
         for n in normalized_shape:
             length *= n

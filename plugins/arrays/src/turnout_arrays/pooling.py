@@ -121,14 +121,7 @@ def max_pool(xp: Any, ndim: int) -> Any:
 
 
 def _divisors(
-    xp: Any,
-    lengths: Ints,
-    kernel: Ints,
-    counts: Ints,
-    stride: Ints,
-    padding: Ints,
-    count_include_pad: bool,
-    override: Any,
+    xp: Any, lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, count_include_pad: bool, override: Any
 ) -> Any:
     """The divisor of each window's sum: a number, or an array over the positions."""
     if override is not None:

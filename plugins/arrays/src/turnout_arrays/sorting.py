@@ -51,11 +51,7 @@ def ordering(xp: Any) -> Table:
     def one_by_one(x: Any, k: int, dim: int, largest: bool) -> Any:
         """The same, one extreme after the other; None if one of them is nan or the value that overwrites those found."""
         find = xp.argmax if largest else xp.argmin
-        end = (
-            (-xp.inf if largest else xp.inf)
-            if x.dtype.kind == "f"
-            else getattr(xp.iinfo(x.dtype), "min" if largest else "max")
-        )
+        end = (-xp.inf if largest else xp.inf) if x.dtype.kind == "f" else getattr(xp.iinfo(x.dtype), "min" if largest else "max")
         rest, found = x.copy(), []
         for _ in range(k):
             found.append(find(rest, dim, keepdims=True))
@@ -88,9 +84,7 @@ def ordering(xp: Any) -> Table:
 def searching(xp: Any) -> Table:
     """Positions in sorted sequences; positions of nonzero elements."""
 
-    def searchsorted(
-        sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any, out: Any
-    ) -> Any:
+    def searchsorted(sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any, out: Any) -> Any:
         if sorter is not None:
             bounds = sorted_sequence.shape[-1]
             if sorter.size and (int(sorter.min()) < 0 or int(sorter.max()) >= bounds):
@@ -157,15 +151,9 @@ def counting(xp: Any) -> Table:
             return ordered[new].astype(self.dtype, copy=False), nothing(), nothing()
         order = xp.argsort(flat, kind="stable")
         places, inverse, counts = distinct(flat.reshape(-1, 1), order, return_inverse, return_counts)
-        return (
-            self.reshape(-1)[places],
-            inverse.reshape(self.shape) if return_inverse else inverse,
-            counts,
-        )
+        return (self.reshape(-1)[places], inverse.reshape(self.shape) if return_inverse else inverse, counts)
 
-    def unique_dim(
-        self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
-    ) -> tuple[Any, Any, Any]:
+    def unique_dim(self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
         """The kernel along a dim. It always returns inverse and counts."""
         first, rows = by_rows(self, dim)
         wide = widen(xp, rows)
@@ -184,9 +172,7 @@ def counting(xp: Any) -> Table:
 
     def bincount(self: Any, weights: Any, minlength: int) -> Any:
         if len(self.shape) != 1 or self.dtype.kind not in "iu":
-            raise ArgumentError(
-                f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}"
-            )
+            raise ArgumentError(f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}")
         if minlength < 0:
             raise ArgumentError(f"bincount: minlength must not be negative, got {minlength}")
         if self.size and int(self.min()) < 0:

@@ -22,9 +22,7 @@ from turnout_arrays import (
     sorting,
     statistics,
 )
-from turnout_arrays import (
-    matrix_products as linalg,
-)
+from turnout_arrays import matrix_products as linalg
 
 MODULES = (
     activations,

@@ -50,9 +50,7 @@ def promote_types(a: DType, b: DType) -> DType:
     if low in _WIDE_UNSIGNED or high in _WIDE_UNSIGNED:
         if high.category == FLOAT:
             return high
-        raise DTypeError(
-            f"{a.name} and {b.name} have no common dtype: unsigned integers wider than 8 bits mix with floats only"
-        )
+        raise DTypeError(f"{a.name} and {b.name} have no common dtype: unsigned integers wider than 8 bits mix with floats only")
     if low.category != high.category:
         if high is complex64 and low is float64:
             return complex128

@@ -34,9 +34,7 @@ def _expanded(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype is not bool_:
         raise DTypeError(f"masked: the mask must be a bool tensor, got {mask.dtype.name}")
     if mask.ndim > input.ndim:
-        raise ShapeError(
-            f"masked: a mask of shape {list(mask.shape)} has more dims than the input of shape {list(input.shape)}"
-        )
+        raise ShapeError(f"masked: a mask of shape {list(mask.shape)} has more dims than the input of shape {list(input.shape)}")
     return _operators.expand(mask, input.shape)  # type: ignore[no-any-return]
 
 

@@ -20,9 +20,7 @@ from turnout_aten.tensor.devices import device
 if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
-DEEPEST = (
-    100  # containers inside each other that a file may hold; each level costs stack, of which a program has little
-)
+DEEPEST = 100  # containers inside each other that a file may hold; each level costs stack, of which a program has little
 _LONG = 2000  # bits from which an int is written as hex: Python may refuse to read it from decimal digits
 NOT_PLAIN: Any = object()
 

@@ -22,11 +22,7 @@ _AUTOGRAD_KEYS = ("AutogradOther", *(AUTOGRAD + backend for backend in _BACKENDS
 UNIVERSE = Universe(
     [("Dense", ""), ("FPGA", None), ("AutogradOther", None), (AUTOGRAD, AUTOGRAD)],
     _BACKENDS,
-    aliases={
-        AUTOGRAD: _AUTOGRAD_KEYS,
-        EXPLICIT: _BACKEND_KEYS,
-        IMPLICIT: _BACKEND_KEYS + _AUTOGRAD_KEYS,
-    },
+    aliases={AUTOGRAD: _AUTOGRAD_KEYS, EXPLICIT: _BACKEND_KEYS, IMPLICIT: _BACKEND_KEYS + _AUTOGRAD_KEYS},
     backends_of={"AutogradOther": ["FPGA"], **{AUTOGRAD + backend: [backend] for backend in _BACKENDS}},
 )
 # What can be registered at, backends beside their autograd keys.

@@ -44,9 +44,7 @@ def refused(operator: str, device_type: str) -> str:
 
 def factors(growth: float, backoff: float) -> str:
     """Factors that would turn growing into shrinking."""
-    return (
-        f"GradScaler: growth_factor must be greater than 1 and backoff_factor less than 1, got {growth} and {backoff}"
-    )
+    return f"GradScaler: growth_factor must be greater than 1 and backoff_factor less than 1, got {growth} and {backoff}"
 
 
 def not_outputs(value: object) -> str:
@@ -80,11 +78,7 @@ def closure() -> str:
 
 def nothing_unscaled(method: str) -> str:
     """step() or update() with nothing that says whether gradients overflowed."""
-    why = (
-        "no parameter of the optimiser has a gradient"
-        if method == "step"
-        else "no optimiser stepped since the last one"
-    )
+    why = "no parameter of the optimiser has a gradient" if method == "step" else "no optimiser stepped since the last one"
     return f"GradScaler.{method}: {why}"
 
 

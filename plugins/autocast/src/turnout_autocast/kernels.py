@@ -24,9 +24,7 @@ from turnout_autocast.contexts import SETTINGS, get_autocast_dtype
 if TYPE_CHECKING:
     from turnout.operators import Operator
 
-    Policy = Callable[
-        [list[Any]], Operator | None
-    ]  # changes the arguments; returns the operator to call in place of this one
+    Policy = Callable[[list[Any]], Operator | None]  # changes the arguments; returns the operator to call in place of this one
 
 
 def specialize(op: Operator, key: str) -> Any:

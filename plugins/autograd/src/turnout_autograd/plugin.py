@@ -26,8 +26,6 @@ def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     from turnout_autograd.hooks.packing import packing
     from turnout_autograd.recording.kernels import Specializer
 
-    library.fallback(
-        "Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd"
-    )
+    library.fallback("Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd")
     library.service("Autograd", service)
     library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing, label="pack saved tensors")

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 def vmap(
-    func: Callable[P, R],
-    in_dims: Any = 0,
-    out_dims: Any = 0,
-    randomness: str = "error",
-    *,
-    chunk_size: int | None = None,
+    func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[P, R]:
     """Return a function that does for a batch what `func` does for one example.
 
@@ -68,8 +63,7 @@ def vmap(
         for start in range(0, size, chunk_size):
             count = min(chunk_size, size - start)
             part = [
-                v if d is None else aten.slice__Tensor(v, d, start, start + count, 1)
-                for v, d in zip(leaves, dims, strict=True)
+                v if d is None else aten.slice__Tensor(v, d, start, start + count, 1) for v, d in zip(leaves, dims, strict=True)
             ]
             results.append(_run(func, part, dims, structure, kwargs, count, out_dims, randomness))
         return _joined(results, out_dims)
@@ -80,9 +74,7 @@ def vmap(
 # ---- what goes in
 
 
-def _in_dims(
-    in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any], names: list[str]
-) -> list[int | None]:
+def _in_dims(in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any], names: list[str]) -> list[int | None]:
     """The batch dim of each leaf, counted from the front."""
     if not args:
         raise errors.VmapArgumentError(errors.no_arguments())
@@ -113,9 +105,7 @@ def _in_range(what: str, place: str, dim: int, ndim: int) -> int:
 
 
 def _size(leaves: list[Any], dims: list[int | None], names: list[str]) -> int:
-    sizes = [
-        ("argument " + name, leaf.shape[d]) for name, leaf, d in zip(names, leaves, dims, strict=True) if d is not None
-    ]
+    sizes = [("argument " + name, leaf.shape[d]) for name, leaf, d in zip(names, leaves, dims, strict=True) if d is not None]
     if not sizes:
         raise errors.VmapArgumentError(errors.nothing_mapped())
     if any(n != sizes[0][1] for _, n in sizes):
@@ -186,6 +176,4 @@ def _joined(results: list[Any], out_dims: Any) -> Any:
     _, structure = trees.flatten(results[0])
     columns = zip(*[trees.flatten(result)[0] for result in results], strict=True)
     dims = _out_dims(out_dims, structure) or []
-    return trees.unflatten(
-        structure, [c[0] if d is None else aten.cat(list(c), d) for c, d in zip(columns, dims, strict=True)]
-    )
+    return trees.unflatten(structure, [c[0] if d is None else aten.cat(list(c), d) for c, d in zip(columns, dims, strict=True)])

@@ -129,9 +129,7 @@ class BatchedTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise errors.VmapError(errors.no_memory("numpy.asarray()"))
 
-    def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
-    ) -> NoReturn:
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> NoReturn:
         raise errors.VmapError(errors.no_memory("__dlpack__()"))
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -18,10 +18,7 @@ _LINE = 64
 def _across(source: Any) -> bool:
     """Whether the last dim, a long one, goes across the rows of memory, as in a transposed matrix."""
     return bool(
-        source.ndim > 1
-        and source.shape[-1] >= 256
-        and source.strides[-1] >= 4 * _LINE
-        and source.strides[-2] == source.itemsize
+        source.ndim > 1 and source.shape[-1] >= 256 and source.strides[-1] >= 4 * _LINE and source.strides[-2] == source.itemsize
     )
 
 

@@ -67,9 +67,7 @@ def ldl_factor(self: Any, hermitian: bool, check_errors: bool, LD: Any, pivots: 
         found, pivots[at], info[at] = trf(self[at], lower=1, lwork=int(work.real))
         LD[at] = np.tril(found)
     if check_errors and info.any():
-        raise failed(
-            "linalg.ldl_factor", info, "the matrix is singular: diagonal element {} of D is zero in the factor"
-        )
+        raise failed("linalg.ldl_factor", info, "the matrix is singular: diagonal element {} of D is zero in the factor")
 
 
 def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool, out: Any) -> None:

@@ -54,9 +54,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
             if self.dtype.kind not in "fc":
                 return whole(self, *given)
             shape = [
-                1 if i in reduced and keepdim is not None else n
-                for i, n in enumerate(self.shape)
-                if kept or i not in reduced
+                1 if i in reduced and keepdim is not None else n for i, n in enumerate(self.shape) if kept or i not in reduced
             ]
             outs = (np.empty(shape, self.dtype),)
         place = at if kept else at - sum(d < at for d in reduced)

@@ -109,9 +109,7 @@ def _layout(array: Any) -> tuple[Any, ...]:
 def _reach(array: Any) -> tuple[int, int]:
     """Its first byte and the one after its last."""
     first = array.data.ptr
-    return first, first + sum(
-        (n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)
-    ) + array.dtype.itemsize
+    return first, first + sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.dtype.itemsize
 
 
 def _addresses(array: Any) -> set[int]:

@@ -27,9 +27,7 @@ class MetaArray:
 
     __slots__ = ("dtype", "offset", "root", "shape", "strides")
 
-    def __init__(
-        self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0
-    ) -> None:
+    def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
         self.shape = shape
         self.dtype = dtype
         self.strides = strides

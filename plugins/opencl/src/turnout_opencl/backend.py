@@ -149,9 +149,7 @@ class OpenCLBackend(TensorBackend):
         return value
 
     def dlpack(self, array: ClArray, options: dict[str, Any]) -> Any:
-        raise BufferError(
-            "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
-        )
+        raise BufferError("OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)")
 
     def dlpack_device(self, array: ClArray) -> tuple[int, int]:
         """kDLOpenCL and the index of the device."""
@@ -215,9 +213,7 @@ def fill(target: ClArray, value: Any) -> None:
         place.fill(target, element_bytes(value, target.dtype))
     elif place.supports(target.dtype):
         kind = TYPES[target.dtype]
-        call, count = packed(
-            0, target.shape, (target.strides,), (target.offset,), numbers=(kind.bits(value, place.double),)
-        )
+        call, count = packed(0, target.shape, (target.strides,), (target.offset,), numbers=(kind.bits(value, place.double),))
         place.start("move", target.dtype, "fill", call, (target.buffer,), count)
     else:
         one = new_array(place, (1,), target.dtype)

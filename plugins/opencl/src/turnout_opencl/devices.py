@@ -91,25 +91,19 @@ class ClDevice:
         """Read the bytes of a contiguous array, after all queued work."""
         data = bytearray(array.size * array.dtype.itemsize)
         if data:
-            cl.enqueue_copy(
-                self.queue, data, array.buffer, src_offset=array.offset * array.dtype.itemsize, is_blocking=True
-            )
+            cl.enqueue_copy(self.queue, data, array.buffer, src_offset=array.offset * array.dtype.itemsize, is_blocking=True)
         return data
 
     def write(self, array: ClArray, data: bytes | memoryview) -> None:
         """Copy host bytes into a contiguous array; `data` may be reused afterwards."""
         if array.size:
-            cl.enqueue_copy(
-                self.queue, array.buffer, data, dst_offset=array.offset * array.dtype.itemsize, is_blocking=True
-            )
+            cl.enqueue_copy(self.queue, array.buffer, data, dst_offset=array.offset * array.dtype.itemsize, is_blocking=True)
 
     def fill(self, array: ClArray, pattern: bytes) -> None:
         """Fill a contiguous array with the bytes of one element."""
         width = array.dtype.itemsize
         if array.size:
-            cl.enqueue_fill_buffer(
-                self.queue, array.buffer, bytearray(pattern), array.offset * width, array.size * width
-            )
+            cl.enqueue_fill_buffer(self.queue, array.buffer, bytearray(pattern), array.offset * width, array.size * width)
 
     def copy_in(self, buffer: cl.Buffer, values: Any) -> None:
         """Copy a NumPy array into a buffer."""

@@ -38,9 +38,7 @@ def merged(shape: Ints, strides: tuple[Ints, ...]) -> tuple[int, int, Ints, Ints
             sizes.append(length)
             steps.append(step)
     if len(sizes) > DIMS:
-        raise ShapeError(
-            f"opencl: shape {list(shape)} has more than {DIMS} dimensions that cannot be merged; use contiguous()"
-        )
+        raise ShapeError(f"opencl: shape {list(shape)} has more than {DIMS} dimensions that cannot be merged; use contiguous()")
     if not sizes:
         sizes, steps = [1], [(0,) * len(strides)]
     pad = (0,) * (DIMS - len(sizes))

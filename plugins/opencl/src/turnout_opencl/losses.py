@@ -74,11 +74,7 @@ def likelihood(
         (0, rows.values.offset, rows.target.offset, 0 if weight is None else weight.offset), extra=rows.extra,
     )  # fmt: skip
     shared = (losses.buffer, weights.buffer, self.buffer, rows.target.buffer, None if weight is None else weight.buffer)
-    with_flag(
-        losses,
-        lambda flag: place.start("losses", self.dtype, "likelihood", call, (*shared, flag), positions),
-        rows.error,
-    )
+    with_flag(losses, lambda flag: place.start("losses", self.dtype, "likelihood", call, (*shared, flag), positions), rows.error)
     if reduction == NONE:
         copy(output, losses.view(output.shape, (1,) * len(output.shape), 0))
         fill(total_weight, 0)
@@ -125,9 +121,7 @@ def mse_loss(self: ClArray, target: ClArray, reduction: int, out: ClArray) -> No
     if reduction == NONE:
         run_map("mse", out, self, target)
         return
-    squares = run_map(
-        "mse", new_array(self.place, np.broadcast_shapes(self.shape, target.shape), out.dtype), self, target
-    )
+    squares = run_map("mse", new_array(self.place, np.broadcast_shapes(self.shape, target.shape), out.dtype), self, target)
     divisor = float(squares.size) if reduction == MEAN else None
     reduce(TOTAL, squares, dims_of(squares, None), out, divisor=divisor)
 

@@ -42,9 +42,7 @@ def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *,
     return made
 
 
-def take(
-    source: ClArray, source_strides: Ints, found: ClArray, found_strides: Ints, out: ClArray, *, step: int = 1
-) -> None:
+def take(source: ClArray, source_strides: Ints, found: ClArray, found_strides: Ints, out: ClArray, *, step: int = 1) -> None:
     """out[i] = source at its own position plus found[i] * step."""
     call, count = packed(
         0, out.shape, (out.strides, source_strides, found_strides), (out.offset, source.offset, found.offset),
@@ -112,9 +110,7 @@ def index(self: ClArray, indices: Sequence[ClArray | None], out: ClArray) -> Non
     take(self, picks.spread(picks.array_strides), picks.found, found, out)
 
 
-def index_put(
-    self: ClArray, indices: Sequence[ClArray | None], values: ClArray, accumulate: bool, out: ClArray
-) -> None:
+def index_put(self: ClArray, indices: Sequence[ClArray | None], values: ClArray, accumulate: bool, out: ClArray) -> None:
     """self with values at self[indices]."""
     if out is not self:
         copy(out, self)
@@ -157,9 +153,7 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
     take(source, (*source.strides[:d], 0, *source.strides[d + 1 :]), found, found.strides, target)
 
 
-def _scatter(
-    name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, add: bool = False
-) -> None:
+def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, add: bool = False) -> None:
     if out is not self:
         copy(out, self)
     target, at = _at_least_one(out), _at_least_one(index)

@@ -22,9 +22,7 @@ _ACTIVE: list[OpenCLBackend] = []
 def turnout_available() -> str | None:
     """Why the plugin cannot work here, or None."""
     if not found_devices():
-        return (
-            "no OpenCL device was found; install a driver, or `pip install pocl-binary-distribution` for one on the CPU"
-        )
+        return "no OpenCL device was found; install a driver, or `pip install pocl-binary-distribution` for one on the CPU"
     return None
 
 

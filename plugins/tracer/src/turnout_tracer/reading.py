@@ -76,9 +76,7 @@ class _Reader:
         self.data = data
         self.target = target
         self.generators = [self.generator(each) for each in elements(data["generators"], "the list of generators")]
-        self.kinds: dict[
-            int, str
-        ] = {}  # of the values made so far: "Tensor", "Generator", "" for an input not yet used
+        self.kinds: dict[int, str] = {}  # of the values made so far: "Tensor", "Generator", "" for an input not yet used
         self.most = most  # values: a file of so many bytes has fewer, and a call of the graph makes a list of them
 
     def parts(self) -> Parts:
@@ -95,9 +93,7 @@ class _Reader:
         signature, output = self.nested(data["signature"]), self.nested(data["output"])
         _check_signature(signature, len(inputs))
         results = [self.known(Ref(n)) for n in elements(data["results"], "the list of results")]
-        need(
-            sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results"
-        )
+        need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results")
         return data["name"], inputs, signature, nodes, constants, output, results
 
     # ---- values
@@ -120,10 +116,7 @@ class _Reader:
         found = row(data, frozenset({"device", "state"}), "a generator")
         at = plain_data.place(found["device"])
         state = fields(found["state"], 2, "the state of a generator")
-        need(
-            all(type(n) is int and 0 <= n < 1 << 64 for n in state),
-            "the state of a generator is not two ints of 64 bits",
-        )
+        need(all(type(n) is int and 0 <= n < 1 << 64 for n in state), "the state of a generator is not two ints of 64 bits")
         return Generator(at if self.target is None else self.target).set_state((state[0], state[1]))
 
     def constant(self, data: Any) -> Constant:
@@ -241,9 +234,7 @@ def _is_output(type: Any, outputs: Any) -> bool:
 
 
 def _operator(name: Any) -> Operator:
-    need(
-        isinstance(name, str) and _OPERATOR.fullmatch(name) is not None, f"{shown(name)} is not the name of an operator"
-    )
+    need(isinstance(name, str) and _OPERATOR.fullmatch(name) is not None, f"{shown(name)} is not the name of an operator")
     namespace = name.partition("::")[0]
     if namespace != "aten":
         plugins.require_namespace(namespace)

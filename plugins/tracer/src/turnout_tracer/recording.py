@@ -188,9 +188,7 @@ class Recording:
         if not makes_tensors and not any(a.is_write for a in op.schema.arguments):
             self._warn_of_number(op, args, result)
             return
-        written = {
-            id(t) for a, v in zip(op.schema.arguments, args, strict=True) if a.is_write for t in tensors_in((v,))
-        }
+        written = {id(t) for a, v in zip(op.schema.arguments, args, strict=True) if a.is_write for t in tensors_in((v,))}
         if isinstance(result, Tensor) and next(tensors_in(args), None) is None:
             arguments = _on_device(op, arguments, result)
         self.nodes.append(Node(op, arguments, self._outputs(result, written), off))
@@ -283,9 +281,7 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
     return traced
 
 
-def _bind_inputs(
-    recording: Recording, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]
-) -> Nested:
+def _bind_inputs(recording: Recording, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> Nested:
     """Number the tensors among the inputs and name them after the function's parameters."""
     positional = _parameters(function, len(args))
     values: list[Any] = []

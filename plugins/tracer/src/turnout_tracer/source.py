@@ -55,11 +55,7 @@ class _Writer:
         signature = self.graph.signature
         args, kwargs = signature.structure.branches
         plain = all(branch is LEAF for branch in args.branches) and not kwargs.branches
-        return (
-            list(self.graph.inputs)
-            if plain and all(leaf is VALUE for leaf in signature.leaves)
-            else ["*args", "**kwargs"]
-        )
+        return list(self.graph.inputs) if plain and all(leaf is VALUE for leaf in signature.leaves) else ["*args", "**kwargs"]
 
     def opening(self) -> Iterator[str]:
         """Lines that unpack nested arguments and name constants."""

@@ -15,9 +15,7 @@ from typing import Any
 import click
 
 _TENSOR = re.compile(r"(?P<dtype>[a-z]+[0-9]*)\[(?P<shape>[0-9, ]*)\](?P<rest>(:grad|@[a-z][a-z0-9_]*(:[0-9]+)?)*)")
-_FACTORY = re.compile(
-    r"(ones|zeros|rand|randn|empty|tensor)\((?P<shape>[0-9, ]*)\)(?P<rest>(:grad|@[a-z][a-z0-9_]*(:[0-9]+)?)*)"
-)
+_FACTORY = re.compile(r"(ones|zeros|rand|randn|empty|tensor)\((?P<shape>[0-9, ]*)\)(?P<rest>(:grad|@[a-z][a-z0-9_]*(:[0-9]+)?)*)")
 _REST = re.compile(r":grad|@[a-z][a-z0-9_]*(?::[0-9]+)?")
 _KEYWORD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?!=)(.+)", re.DOTALL)
 _CONSTANTS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
@@ -64,8 +62,7 @@ def value(text: str) -> Any:
     if re.fullmatch(r"[a-z_]+(:[0-9]+)?", text):
         return text  # a device, a layout or a rounding mode: texts without blanks need no quotes
     raise click.BadParameter(
-        f"{text!r} is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], true, none "
-        "or 'text'"
+        f"{text!r} is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], true, none or 'text'"
     )
 
 
@@ -94,9 +91,7 @@ def _tensor(dtype_name: str | None, shape: str, rest: str, text: str) -> Any:
 
     dtype = turnout.get_default_dtype() if dtype_name is None else _dtype(dtype_name)
     if dtype is None:
-        raise click.BadParameter(
-            f"{text!r}: {dtype_name!r} is not a dtype; turnout has float32, int64, bool and others"
-        )
+        raise click.BadParameter(f"{text!r}: {dtype_name!r} is not a dtype; turnout has float32, int64, bool and others")
     options = _REST.findall(rest)
     places = [option[1:] for option in options if option.startswith("@")]
     place = device(places[-1]) if places else default_device()

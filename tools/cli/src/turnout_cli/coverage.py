@@ -42,10 +42,7 @@ Matrix = dict[str, dict[str, "Entry"]]
 @click.option("--key", "wanted", multiple=True, help="Show only this key; may be repeated.")
 @click.option("--missing", is_flag=True, help="Only operators that lack a kernel for one of the keys shown.")
 @click.option(
-    "--html",
-    "page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a page that can be filtered in a browser.",
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page that can be filtered in a browser."
 )
 @facts
 def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
@@ -88,9 +85,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 def _served(op: Operator) -> dict[str, Entry]:
     """The entries that run something: fallthroughs and keys without a kernel are omitted."""
-    return {
-        k: e for k, e in op.table().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)
-    }
+    return {k: e for k, e in op.table().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)}
 
 
 def _used(matrix: Matrix) -> list[str]:
@@ -124,9 +119,7 @@ def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
     totals = ("operators served", *(sum(1 for row in matrix.values() if key in row) for key in keys))
     print_table(("operator", *keys), [*rows, totals], styles={".": "dim"})
     seen = {REASONS[e.reason][0]: e.reason for e in shown}
-    print_lines(
-        "", f"{len(matrix)} operators", ", ".join(f"{letter} {reason}" for letter, reason in sorted(seen.items()))
-    )
+    print_lines("", f"{len(matrix)} operators", ", ".join(f"{letter} {reason}" for letter, reason in sorted(seen.items())))
     print_lines(*(f"{number[origin]} {origin}" for origin in origins))
 
 

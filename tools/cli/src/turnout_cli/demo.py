@@ -27,16 +27,10 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     help="One hidden layer, or two convolutions and a linear layer.",
 )
 @click.option("--device", default=None, help="Where to train, such as cpu or cuda:0; by default the configured device.")
-@click.option(
-    "--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs."
-)
-@click.option(
-    "--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches."
-)
+@click.option("--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches.")
 @click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file."
-)
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file.")
 @facts
 def demo(
     model: str, device: str | None, epochs: int | None, seed: int, amp: str | None, plot: Path | None, as_json: bool
@@ -172,8 +166,7 @@ def _print(found: dict[str, Any]) -> None:
     if found["hosted"]:
         print_lines("", "what had no kernel there: it ran on another device, and its results were copied back")
         print_table(
-            ("operator", "on", "ran on", "calls"),
-            [(h["operator"], h["device"], h["host"], h["calls"]) for h in found["hosted"]],
+            ("operator", "on", "ran on", "calls"), [(h["operator"], h["device"], h["host"], h["calls"]) for h in found["hosted"]]
         )
     print_lines("", f"why {found['explained']} runs what it runs", *_indented(found["explanation"]), "")
     first, last = found["losses"][0], found["losses"][-1]

@@ -134,9 +134,7 @@ class Convolutional(Classifier):
             explained = turnout.explain(turnout.convolution, *tensors, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
             return "turnout.convolution(images, weight, bias, ...)", str(explained)
         with self.precision():  # which is about conv2d
-            return "turnout.conv2d(images, weight, bias, padding=1)", str(
-                turnout.explain(turnout.conv2d, *tensors, padding=1)
-            )
+            return "turnout.conv2d(images, weight, bias, padding=1)", str(turnout.explain(turnout.conv2d, *tensors, padding=1))
 
 
 MODELS: dict[str, type[Classifier]] = {"mlp": Perceptron, "cnn": Convolutional}

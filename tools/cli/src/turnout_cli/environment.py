@@ -16,30 +16,12 @@ from turnout_cli.output import note, print_json, print_lines, print_table
 if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
-STYLES = {
-    "active": "green",
-    "discovered": "green",
-    "unavailable": "yellow",
-    "disabled": "yellow",
-    **dict.fromkeys(BROKEN, "red"),
-}
+STYLES = {"active": "green", "discovered": "green", "unavailable": "yellow", "disabled": "yellow", **dict.fromkeys(BROKEN, "red")}
 
 
 def plugin_facts(record: PluginRecord) -> dict[str, Any]:
     """A plugin's record as data; the exception of a failed one as its traceback's lines."""
-    names = (
-        "name",
-        "distribution",
-        "version",
-        "kind",
-        "state",
-        "reason",
-        "remedy",
-        "summary",
-        "module",
-        "api",
-        "origin",
-    )
+    names = ("name", "distribution", "version", "kind", "state", "reason", "remedy", "summary", "module", "api", "origin")
     found: dict[str, Any] = {name: getattr(record, name) for name in names}
     found["requires"] = list(record.requires)
     found["provides"] = list(record.provides)
@@ -181,9 +163,7 @@ def config(name: str | None, as_json: bool) -> None:
         configuration.origin(name)  # an unknown name is an error that lists similar names
         values = [value for value in values if value.name == name] or [configuration.current_store().value(name)]
     if as_json:
-        print_json(
-            [{"name": v.name, "value": v.value, "origin": str(v.origin), "help": v.help} for v in values],
-        )
+        print_json([{"name": v.name, "value": v.value, "origin": str(v.origin), "help": v.help} for v in values])
         return
     rows = [(v.name, _shown(v.value), str(v.origin), v.help) for v in values]
     print_table(("setting", "value", "origin", "meaning"), rows)

@@ -37,10 +37,7 @@ class ProgramError(TurnoutError, RuntimeError):
 @click.command
 @click.argument("target", metavar=_TARGET)
 @click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["dot", "svg"]),
-    help="The format; by default that of the suffix of -o, else dot.",
+    "--format", "format_", type=click.Choice(["dot", "svg"]), help="The format; by default that of the suffix of -o, else dot."
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write into this file.")
 @click.option(

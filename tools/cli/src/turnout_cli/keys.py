@@ -37,9 +37,7 @@ def keys(ctx: click.Context, as_json: bool) -> None:
     else:
         cells = [(r["key"], r["state"], r["why"], r["provider"], r["plugin_state"]) for r in rows]
         print_table(
-            ("key", "state", "why", "provided by", "plugin"),
-            cells,
-            styles={"on": "green", "off": "dim", "disabled": "yellow"},
+            ("key", "state", "why", "provided by", "plugin"), cells, styles={"on": "green", "off": "dim", "disabled": "yellow"}
         )
     if problem:
         if not as_json:
@@ -58,14 +56,7 @@ def key_facts(key: str, row: Functionality) -> dict[str, Any]:
     """One key as data."""
     state, why = _state(key, row)
     provider, plugin_state = _provider(key, row)
-    return {
-        "key": key,
-        "functionality": row.name,
-        "state": state,
-        "why": why,
-        "provider": provider,
-        "plugin_state": plugin_state,
-    }
+    return {"key": key, "functionality": row.name, "state": state, "why": why, "provider": provider, "plugin_state": plugin_state}
 
 
 def _state(key: str, row: Functionality) -> tuple[str, str]:
@@ -95,9 +86,7 @@ def _provider(key: str, row: Functionality) -> tuple[str, str]:
     kind, name = ("backend", key) if row.prefix == "" else ("functionality", row.family)
     records = [r for r in plugins.all_plugins() if f"{kind}:{name}" in r.provides]
     if records:
-        return ", ".join(f"{r.name} ({r.distribution} {r.version})" for r in records), ", ".join(
-            r.state for r in records
-        )
+        return ", ".join(f"{r.name} ({r.distribution} {r.version})" for r in records), ", ".join(r.state for r in records)
     if name in REGISTRY.fallbacks:
         return f"core ({REGISTRY.fallbacks[name].origin})", ""
     package = plugins.provider_of(kind, name)

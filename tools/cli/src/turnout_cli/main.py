@@ -38,9 +38,7 @@ class Commands(click.Group):
         module = COMMANDS.get(cmd_name)
         return None if module is None else getattr(import_module(module), cmd_name)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from turnout.errors.layout import near
 
@@ -86,11 +84,7 @@ def _remember_traceback(ctx: click.Context, _: click.Parameter, value: bool) -> 
 def traceback_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--traceback`: let an error go through with its whole traceback."""
     return click.option(
-        "--traceback",
-        is_flag=True,
-        expose_value=False,
-        callback=_remember_traceback,
-        help="Show errors with their traceback.",
+        "--traceback", is_flag=True, expose_value=False, callback=_remember_traceback, help="Show errors with their traceback."
     )(command)
 
 

@@ -52,9 +52,7 @@ def table(operator: str, everything: bool, as_json: bool) -> None:
         print_json({op.qualified_name: [entry_facts(k, e) for k, e in t.items()] for op, t in tables.items()})
         return
     for i, (op, entries) in enumerate(tables.items()):
-        print_lines(
-            *([""] if i else []), str(op.schema), f"defined by {op.defined_by.origin if op.defined_by else 'nobody'}"
-        )
+        print_lines(*([""] if i else []), str(op.schema), f"defined by {op.defined_by.origin if op.defined_by else 'nobody'}")
         print_table(("key", "kernel", "reason", "from", "source"), list(_rows(op, entries, everything)))
 
 

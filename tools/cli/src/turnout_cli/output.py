@@ -26,9 +26,7 @@ def print_json(facts: Any) -> None:
     click.echo(json.dumps(facts, indent=2, default=str))
 
 
-def print_table(
-    titles: Sequence[str], rows: Iterable[Sequence[object]], *, styles: dict[str, str] | None = None
-) -> None:
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]], *, styles: dict[str, str] | None = None) -> None:
     """Print a table without frames; a cell whose text is a key of `styles` is coloured."""
     from rich.table import Table
     from rich.text import Text

@@ -62,9 +62,7 @@ def mixes(op: str, tensors: list[T]) -> list[tuple[int | None, ...]]:
 def pairwise(factors: list[list[Any]], allowed: Callable[[Any], bool]) -> list[tuple[Any, ...]]:
     """Up to `MIXES` rows, one choice of each factor; any two choices of two factors meet in a row. Each time the same."""
     draw = random.Random(len(factors))
-    missing = {
-        (i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]
-    }
+    missing = {(i, a, j, b) for i, j in itertools.combinations(range(len(factors)), 2) for a in factors[i] for b in factors[j]}
     rows: list[tuple[Any, ...]] = []
     while missing and len(rows) < MIXES:
         i, a, j, b = min(missing, key=repr)
@@ -92,10 +90,7 @@ def levels(op: str, tensors: list[T]) -> list[tuple[Any, Any]]:
     factors = [choices(t) for t in tensors]
     if op in SHARED:
         factors[-1] = [None]
-    rows = pairwise(
-        factors * 2,
-        lambda row: any(d is not None for d in row[:count]) and any(d is not None for d in row[count:]),
-    )
+    rows = pairwise(factors * 2, lambda row: any(d is not None for d in row[:count]) and any(d is not None for d in row[count:]))
     return [(row[:count], row[count:]) for row in rows]
 
 

@@ -52,13 +52,7 @@ def layout(tensor: turnout.Tensor) -> list[int]:
 
 
 def check(
-    found: Any,
-    expected: Any,
-    device: str,
-    tolerance: float,
-    *,
-    layouts: bool = True,
-    names: tuple[str, str] = ("", "cpu"),
+    found: Any, expected: Any, device: str, tolerance: float, *, layouts: bool = True, names: tuple[str, str] = ("", "cpu")
 ) -> None:
     """The outcome is the expected one. A result of a dtype that the device has not must be refused. `names` are those of the two
     outcomes in messages, the first is the device's where it is empty."""

@@ -45,11 +45,7 @@ def spread(device: str) -> Make:
     return make
 
 
-LAYOUTS: dict[str, Callable[[str], Make]] = {
-    "row-major": row_major,
-    "column-major": column_major,
-    "spread": spread,
-}
+LAYOUTS: dict[str, Callable[[str], Make]] = {"row-major": row_major, "column-major": column_major, "spread": spread}
 
 
 def leaf(device: str) -> Make:

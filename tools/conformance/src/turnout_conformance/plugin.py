@@ -33,9 +33,7 @@ pytest.register_assert_rewrite(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of the kit."""
-    group = parser.getgroup(
-        "turnout", "proving backends and functionalities of turnout (pytest --pyargs turnout_conformance)"
-    )
+    group = parser.getgroup("turnout", "proving backends and functionalities of turnout (pytest --pyargs turnout_conformance)")
     add = group.addoption
     add("--turnout-backend", action="append", default=[], metavar="DEVICE", help="prove the backend of this device")
     add("--turnout-key", action="append", default=[], metavar="KEY", help="prove the functionality with this key")

@@ -14,13 +14,7 @@ from turnout_conformance.comparing import find, flat
 from turnout_conformance.making import Make, arguments
 
 # Operators that refuse a gradient of their class weights.
-WEIGHTED = {
-    "nll_loss",
-    "nll_loss_forward",
-    "cross_entropy_loss",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-}
+WEIGHTED = {"nll_loss", "nll_loss_forward", "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
 
 
 def reversed_data(value: Any) -> Any:

@@ -85,9 +85,7 @@ def test_copies_convert_dtypes_as_cpu_does(turnout_device: str) -> None:
 def test_integers_that_do_not_fit_wrap_around(turnout_device: str) -> None:
     whole = [name for name in sorted(dtypes_of(turnout_device)) if "int" in name]
     for source in whole:
-        here = turnout.tensor([-1, -129, 255, 256, 2**40 + 3], dtype=turnout.int64, device="cpu").to(
-            dtype_named(source)
-        )
+        here = turnout.tensor([-1, -129, 255, 256, 2**40 + 3], dtype=turnout.int64, device="cpu").to(dtype_named(source))
         for target in whole:
             expected = here.to(dtype_named(target)).tolist()
             assert here.to(turnout_device).to(dtype_named(target)).tolist() == expected, (source, target)
@@ -109,11 +107,7 @@ def test_a_view_has_the_elements_and_the_memory_of_its_base(turnout_device: str,
     view, writable = VIEWS[name]
     here, there = number("cpu"), number(turnout_device)
     mine, theirs = view(there), view(here)
-    assert (mine.shape, mine.stride(), mine.storage_offset()) == (
-        theirs.shape,
-        theirs.stride(),
-        theirs.storage_offset(),
-    )
+    assert (mine.shape, mine.stride(), mine.storage_offset()) == (theirs.shape, theirs.stride(), theirs.storage_offset())
     check([mine], [theirs], turnout_device, 0)
     for x, v in ((here, theirs), (there, mine)):
         x.mul_(2)

@@ -17,19 +17,7 @@ from turnout.dtypes import bool_, dtype_named
 from turnout.operators import Operator
 from turnout_conformance import batches
 from turnout_conformance.cases import ABOUT_STRIDES, CASES, FAMILIES, OperatorCase, Sample
-from turnout_conformance.comparing import (
-    Raised,
-    check,
-    facts,
-    find,
-    flat,
-    form,
-    on_meta,
-    outcome,
-    promised,
-    shown,
-    tensors,
-)
+from turnout_conformance.comparing import Raised, check, facts, find, flat, form, on_meta, outcome, promised, shown, tensors
 from turnout_conformance.making import LAYOUTS, Make, arguments, dtypes_of, leaf, row_major, samples, spread
 from turnout_conformance.replays import call_of, check_replays, gradients_of
 
@@ -130,8 +118,7 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase, turnout_device: str
             continue
         for empty in (True, False):
             given = [
-                turnout.empty(0, dtype=e.dtype, device=turnout_device) if empty else spoiled(e, turnout_device)
-                for e in expected
+                turnout.empty(0, dtype=e.dtype, device=turnout_device) if empty else spoiled(e, turnout_device) for e in expected
             ]
             outputs = [given] if lists else given
             returned = out(*args, **kwargs, **dict(zip(names, outputs, strict=True)))

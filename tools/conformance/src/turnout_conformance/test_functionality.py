@@ -80,9 +80,7 @@ def test_an_operator_passes_and_gives_what_it_gives_without(case: OperatorCase, 
 
 
 @each_case
-def test_the_written_forms_pass_and_write_what_they_write_without(
-    case: OperatorCase, turnout_key: Functionality
-) -> None:
+def test_the_written_forms_pass_and_write_what_they_write_without(case: OperatorCase, turnout_key: Functionality) -> None:
     functional = find(case.op)
     inplace, out = form(functional, "inplace"), form(functional, "out")
     for sample, dtype in list(samples(case, "cpu"))[:2]:

@@ -55,9 +55,7 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, co
         backend = (place or default_device()).backend
         adopted = backend.adopt(obj)
         if adopted is None or (dtype is not None and backend.dtype_of(adopted) is not dtype):
-            raise ArgumentError(
-                f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids"
-            )
+            raise ArgumentError(f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids")
     if isinstance(obj, int) and dtype is None and not -(2**63) <= obj < 2**63:
         raise OverflowError(f"asarray: {obj} does not fit in int64, the default integer dtype")
     return factories.tensor(obj, dtype=dtype, device=place) if copy else factories.as_tensor(obj, dtype, place)
@@ -87,13 +85,7 @@ def from_dlpack(x: Any, /, *, device: Place = None, copy: bool | None = None) ->
 
 
 def arange(
-    start: float,
-    /,
-    stop: float | None = None,
-    step: float = 1,
-    *,
-    dtype: DType | None = None,
-    device: Place = None,
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: DType | None = None, device: Place = None
 ) -> Tensor:
     """start, start + step, ... up to `stop`, which is excluded. With one argument, counts from 0 to it. May be empty.
 
@@ -118,14 +110,7 @@ def arange(
 
 
 def linspace(
-    start: complex,
-    stop: complex,
-    /,
-    num: int,
-    *,
-    dtype: DType | None = None,
-    device: Place = None,
-    endpoint: bool = True,
+    start: complex, stop: complex, /, num: int, *, dtype: DType | None = None, device: Place = None, endpoint: bool = True
 ) -> Tensor:
     """`num` evenly spaced numbers. The last is `stop`; without `endpoint` it is one step before `stop`.
 
@@ -146,9 +131,7 @@ def linspace(
     return fn.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
 
 
-def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: Place = None
-) -> Tensor:
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: Place = None) -> Tensor:
     """Ones on a diagonal, the main one or the k-th above it, zeros elsewhere.
 
     Arguments:
@@ -337,7 +320,5 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """
     for each in arrays[1:]:
         if each.dtype is not arrays[0].dtype:
-            raise ArgumentError(
-                f"meshgrid: the arrays must have one dtype, got {arrays[0].dtype.name} and {each.dtype.name}"
-            )
+            raise ArgumentError(f"meshgrid: the arrays must have one dtype, got {arrays[0].dtype.name} and {each.dtype.name}")
     return list(variadics.meshgrid(*arrays, indexing=indexing)) if arrays else []

@@ -182,8 +182,6 @@ def clip(x: Tensor, /, min: Real | None = None, max: Real | None = None) -> Tens
     """
     dtype = common("clip", x, *[bound for bound in (min, max) if bound is not None])
     if dtype is not x.dtype:
-        raise DTypeError(
-            f"clip: the result has the dtype of x, {x.dtype.name}, but a bound needs {dtype.name}; convert one"
-        )
+        raise DTypeError(f"clip: the result has the dtype of x, {x.dtype.name}, but a bound needs {dtype.name}; convert one")
     low, high = [None if bound is None else as_array(bound, dtype, x) for bound in (min, max)]
     return fn.clone(x) if low is None and high is None else fn.clamp(x, low, high)

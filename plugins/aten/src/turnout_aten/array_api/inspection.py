@@ -45,16 +45,9 @@ class Info:
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, DType]:
         """The dtypes of arrays made from Python numbers, and of indices."""
         floating = get_default_dtype()
-        return {
-            "real floating": floating,
-            "complex floating": floating.to_complex(),
-            "integral": int64,
-            "indexing": int64,
-        }
+        return {"real floating": floating, "complex floating": floating.to_complex(), "integral": int64, "indexing": int64}
 
-    def dtypes(
-        self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
-    ) -> dict[str, DType]:
+    def dtypes(self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The standard's dtypes by name, or only those of a kind. Raises ArgumentError for an unknown kind."""
         return {name: DTYPES[name] for name in _STANDARD if kind is None or isdtype(DTYPES[name], kind)}
 

@@ -125,9 +125,7 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     axes = axes_of("squeeze", x, axis)
     for each in axes:
         if x.shape[each] != 1:
-            raise ArgumentError(
-                f"squeeze: axis {each} has length {x.shape[each]}; only axes of length 1 can be removed"
-            )
+            raise ArgumentError(f"squeeze: axis {each} has length {x.shape[each]}; only axes of length 1 can be removed")
     return fn.squeeze(x, axes)
 
 

@@ -36,9 +36,7 @@ def promote(a: DType, b: DType) -> DType:
     if signed.itemsize > unsigned.itemsize:
         return signed
     if unsigned is uint64:
-        raise DTypeError(
-            f"{a.name} and {b.name} have no common dtype in the array API standard; convert one with astype"
-        )
+        raise DTypeError(f"{a.name} and {b.name} have no common dtype in the array API standard; convert one with astype")
     return DTYPES[f"int{16 * unsigned.itemsize}"]
 
 
@@ -50,9 +48,7 @@ def number_dtype(value: Number, dtype: DType) -> DType:
         return dtype if dtype.category >= INT else int64
     if isinstance(value, float):
         return dtype if dtype.category >= FLOAT else get_default_dtype()
-    return (
-        dtype if dtype.category == COMPLEX else (dtype if dtype.category == FLOAT else get_default_dtype()).to_complex()
-    )
+    return dtype if dtype.category == COMPLEX else (dtype if dtype.category == FLOAT else get_default_dtype()).to_complex()
 
 
 def as_array(value: Tensor | Number, dtype: DType, like: Tensor) -> Tensor:

@@ -173,9 +173,7 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return fn.any(values, axes or (-1,), keepdims and bool(axes)).to(bool_)
 
 
-def cumulative_sum(
-    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
-) -> Tensor:
+def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False) -> Tensor:
     """Running sums along an axis, which only a vector may leave out; `include_initial` puts a 0 before them.
 
     Arguments:
@@ -228,9 +226,7 @@ def _running(
     return fn.cat([fn.full(shape, neutral, dtype=found.dtype, device=x.device), found], dim)
 
 
-def diff(
-    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
-) -> Tensor:
+def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The n-th differences of neighbours along an axis. `prepend` and `append` are joined to x first.
 
     Arguments:

@@ -48,9 +48,7 @@ def host(device_type: str = "cpu") -> Boxed:
     return run_on_host
 
 
-def on_host(
-    name: str, backend: TensorBackend, place: Callable[[Any], Device], device_type: str = "cpu"
-) -> Callable[..., None]:
+def on_host(name: str, backend: TensorBackend, place: Callable[[Any], Device], device_type: str = "cpu") -> Callable[..., None]:
     """An array kernel for the row `name` of a backend's table: the structured out operator, run on another device.
 
     `place(array)` is the device of one of the backend's arrays. The kernel takes the row's arguments and outputs, like any row.

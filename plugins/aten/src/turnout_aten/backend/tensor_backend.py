@@ -140,9 +140,7 @@ class TensorBackend(Backend):
     def item(self, array: Any) -> bool | int | float | complex:
         """The value of an array of one element."""
         there = self._host("item").backend
-        return there.item(
-            there.from_host(self.to_host(array), array.shape, self.dtype_of(array), there.current_device())
-        )
+        return there.item(there.from_host(self.to_host(array), array.shape, self.dtype_of(array), there.current_device()))
 
     def adopt(self, value: Any) -> Any:
         """An array around `value` without a copy, if `value` is an array of the backend's library; else None."""

@@ -105,9 +105,7 @@ def _only_floats(dtype: DType, name: str) -> None:
 # ---- rrelu: the slope is random while training
 
 
-def rrelu(
-    self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
-) -> Tensor:
+def rrelu(self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:
     """leaky_relu with random slopes from [lower, upper) while training, else with their mean."""
     _limits(self, lower, upper)
     if not training:
@@ -118,9 +116,7 @@ def rrelu(
     return made
 
 
-def rrelu_(
-    self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
-) -> Tensor:
+def rrelu_(self: Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:
     """In place."""
     made: Tensor = aten.copy_(self, aten.rrelu(self, lower, upper, training, generator))
     return made

@@ -225,9 +225,7 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     return made if made.dtype is repeats.dtype else aten.to__dtype(made, repeats.dtype)
 
 
-def repeat_interleave_Tensor(
-    self: Tensor, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
+def repeat_interleave_Tensor(self: Tensor, repeats: Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each slice along a dim repeated. `repeats` has one number, or one per slice. Without a dim, flattens self first."""
     if dim is None:
         self, dim = aten.reshape(self, (-1,)), 0
@@ -245,9 +243,7 @@ def repeat_interleave_Tensor(
     return made
 
 
-def repeat_interleave_int(
-    self: Tensor, repeats: int, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
+def repeat_interleave_int(self: Tensor, repeats: int, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each slice along a dim `repeats` times. Without a dim, flattens self first."""
     if dim is None:
         self, dim = aten.reshape(self, (-1,)), 0

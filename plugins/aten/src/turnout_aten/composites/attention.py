@@ -80,9 +80,7 @@ def _shared(x: Tensor, heads: int) -> Tensor:
     if own == heads:
         return x
     if not own or heads % own:
-        raise ShapeError(
-            f"scaled_dot_product_attention: {heads} heads of the query cannot share {own} of key and value evenly"
-        )
+        raise ShapeError(f"scaled_dot_product_attention: {heads} heads of the query cannot share {own} of key and value evenly")
     *lead, _, length, width = x.shape
     spread = aten.expand(aten.unsqueeze(x, -3), (*lead, own, heads // own, length, width))
     made: Tensor = aten.reshape(spread, (*lead, heads, length, width))

@@ -119,13 +119,7 @@ def _of_probabilities(
 
 
 def _smoothed(
-    logs: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    reduction: int,
-    ignore_index: int,
-    label_smoothing: float,
-    classes: int,
+    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, label_smoothing: float, classes: int
 ) -> Tensor:
     """(1 - s) * nll_loss + s / classes * the sum over all classes, where the target is not ignored."""
     plain = _over_batch(logs, target, weight, reduction, ignore_index)

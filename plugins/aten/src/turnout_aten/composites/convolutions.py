@@ -30,9 +30,7 @@ def _convolved(
 ) -> Tensor:  # fmt: skip
     """A convolution of [N, C, *S] or [C, *S]."""
     if input.ndim not in (ndim + 1, ndim + 2):
-        raise ShapeError(
-            f"{name}: 'input' must have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}"
-        )
+        raise ShapeError(f"{name}: 'input' must have {ndim + 1} or {ndim + 2} dimensions, got shape {list(input.shape)}")
     single = input.ndim == ndim + 1
     x = aten.unsqueeze(input, 0) if single else input
     made: Tensor = aten.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
@@ -112,9 +110,7 @@ def conv_transpose1d(
     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of conv1d."""
-    return _convolved(
-        "conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, groups, True, output_padding
-    )
+    return _convolved("conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
 
 
 def conv_transpose2d(
@@ -122,9 +118,7 @@ def conv_transpose2d(
     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of conv2d."""
-    return _convolved(
-        "conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, groups, True, output_padding
-    )
+    return _convolved("conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
 
 
 def conv_transpose3d(
@@ -132,9 +126,7 @@ def conv_transpose3d(
     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of conv3d."""
-    return _convolved(
-        "conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, groups, True, output_padding
-    )
+    return _convolved("conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, groups, True, output_padding)
 
 
 # ---- gradients

@@ -100,20 +100,13 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
     return made
 
 
-def to_dtype(
-    self: Tensor, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
-) -> Tensor:
+def to_dtype(self: Tensor, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
     """In another dtype."""
     return _to(self, dtype, None, copy, memory_format)
 
 
 def to_device(
-    self: Tensor,
-    device: Device,
-    dtype: DType,
-    non_blocking: bool = False,
-    copy: bool = False,
-    memory_format: Any = None,
+    self: Tensor, device: Device, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
 ) -> Tensor:
     """On another device, in another dtype."""
     return _to(self, dtype, device, copy, memory_format)
@@ -128,9 +121,7 @@ def to_dtype_layout(
     return _to(self, dtype, device, copy, memory_format)
 
 
-def to_other(
-    self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
-) -> Tensor:
+def to_other(self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
     """In the dtype and on the device of another tensor."""
     return _to(self, other.dtype, other.device, copy, memory_format)
 
@@ -224,9 +215,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """masked_fill, written into self, to which the mask is broadcast."""
     if not expands_to(mask.array.shape, self.array.shape):
-        raise ShapeError(
-            f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}"
-        )
+        raise ShapeError(f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}")
     aten.copy_(self, masked_fill(self, mask, value))
     return self
 

@@ -57,9 +57,7 @@ def ctc_loss_tensor(
     return made
 
 
-def _check(
-    logs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int
-) -> None:
+def _check(logs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int) -> None:
     if logs.ndim != 3:
         raise ShapeError(f"ctc_loss: 'log_probs' must be [T, N, C] or [T, C], got shape {list(logs.shape)}")
     if logs.dtype.category != FLOAT or targets.dtype.category != INT:
@@ -77,11 +75,7 @@ def _check(
         raise ShapeError(
             f"ctc_loss: lengths must lie between 0 and {steps}, got {list(input_lengths)} and {list(target_lengths)}"
         )
-    room = (
-        targets.shape[-1]
-        if targets.ndim == 2
-        else targets.numel() - sum(target_lengths) + max(target_lengths, default=0)
-    )
+    room = targets.shape[-1] if targets.ndim == 2 else targets.numel() - sum(target_lengths) + max(target_lengths, default=0)
     if targets.ndim > 2 or max(target_lengths, default=0) > room or (targets.ndim == 2 and targets.shape[0] != n):
         raise ShapeError(
             f"ctc_loss: 'targets' of shape {list(targets.shape)} cannot hold targets of lengths {list(target_lengths)}"

@@ -135,9 +135,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     return self
 
 
-def multinomial(
-    self: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
+def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Random indices. The last dim holds their weights, which need not add up to 1.
 
     Without replacement, takes the largest values of weight / exponential number: Efraimidis and Spirakis, "Weighted random

@@ -79,9 +79,7 @@ def _parsed(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]
             term = "".join(labels)
             raise ShapeError(f"einsum: {term!r} of {equation!r} does not fit an operand of {rank} dimensions")
         hidden = max(hidden, rank - named)
-    inputs = [
-        _spread(labels, rank - len(labels) + (ELLIPSIS in labels)) for labels, rank in zip(written, ranks, strict=True)
-    ]
+    inputs = [_spread(labels, rank - len(labels) + (ELLIPSIS in labels)) for labels, rank in zip(written, ranks, strict=True)]
     given = [label for labels in inputs for label in labels]
     if arrow:
         output = _spread(_labels(equation, right), hidden)
@@ -101,9 +99,7 @@ def _labels(equation: str, term: str) -> list[str]:
         size = 3 if term.startswith(ELLIPSIS) else 1
         label, term = term[:size], term[size:]
         if size == 1 and not (label.isascii() and label.isalpha()):
-            raise ShapeError(
-                f"einsum: {label!r} in {equation!r} is not a label; use letters, and one '...' per operand"
-            )
+            raise ShapeError(f"einsum: {label!r} in {equation!r} is not a label; use letters, and one '...' per operand")
         if size == 3 and label in labels:
             raise ShapeError(f"einsum: {equation!r} has two ellipses for one operand")
         labels.append(label)
@@ -123,9 +119,7 @@ def _check_sizes(equation: str, inputs: list[list[str]], tensors: Sequence[Tenso
         own: dict[str, int] = {}
         for label, length in zip(labels, tensor.shape, strict=True):
             if own.setdefault(label, length) != length:
-                raise ShapeError(
-                    f"einsum: {label!r} of {equation!r} has two lengths in one operand, {own[label]} and {length}"
-                )
+                raise ShapeError(f"einsum: {label!r} of {equation!r} has two lengths in one operand, {own[label]} and {length}")
             known = sizes.get(label, 1)
             if known != length and 1 not in (known, length):
                 raise ShapeError(f"einsum: {label!r} of {equation!r} has two lengths, {known} and {length}")

@@ -156,9 +156,7 @@ def _check_bags(
         )
 
 
-def _largest(
-    rows: Tensor, indices: Tensor, starts: Tensor, bag: Tensor, counted: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def _largest(rows: Tensor, indices: Tensor, starts: Tensor, bag: Tensor, counted: Tensor | None) -> tuple[Tensor, Tensor]:
     """(largest elements, the index each came from) by bag: the first one of a table [bags, indices, d]."""
     n, bags = indices.shape[0], starts.shape[0]
     if not n:

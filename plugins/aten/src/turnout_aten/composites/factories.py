@@ -108,9 +108,7 @@ def _bounds(name: str, start: Any, end: Any, steps: int, options: dict[str, Any]
     for value in (start, end):
         if isinstance(value, Tensor):
             if value.ndim:
-                raise ShapeError(
-                    f"{name}: start and end must be numbers or 0-dim tensors, got shape {list(value.shape)}"
-                )
+                raise ShapeError(f"{name}: start and end must be numbers or 0-dim tensors, got shape {list(value.shape)}")
             if options.get("device") is None:
                 options["device"] = value.device
             options["device"] = place(options["device"])

@@ -69,9 +69,7 @@ def _dims(name: str, self: Tensor, s: Dims, dim: Dims) -> tuple[list[int], list[
             raise ShapeError(f"{name}: a dimension occurs twice in {list(dim)}")
     else:
         dims = list(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
-    lengths = (
-        [shape[d] for d in dims] if s is None else [shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
-    )
+    lengths = [shape[d] for d in dims] if s is None else [shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
     for n in lengths:
         if n < 1:
             raise ShapeError(f"{name}: cannot transform {n} elements")

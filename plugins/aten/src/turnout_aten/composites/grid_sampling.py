@@ -24,9 +24,7 @@ LINEAR, NEAREST, CUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
 
 
-def grid_sampler(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """grid_sampler_2d or grid_sampler_3d."""
     made: Tensor
     if input.ndim == 4:
@@ -38,17 +36,13 @@ def grid_sampler(
     return made
 
 
-def grid_sampler_2d(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """[N, C, H, W] sampled at [N, *out, 2]. interpolation: 0 bilinear, 1 nearest, 2 bicubic; padding: 0 zeros, 1 border,
     2 reflection."""
     return _sampled("grid_sampler_2d", 2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def grid_sampler_3d(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """[N, C, D, H, W] sampled at [N, *out, 3]. Bicubic is not available."""
     return _sampled("grid_sampler_3d", 3, input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -60,9 +54,7 @@ def _check(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding
             f"{name}: 'input' [N, C, ...] and 'grid' [N, ..., {ndim}] do not fit, got shapes {list(a)} and {list(b)}"
         )
     if input.dtype is not grid.dtype:
-        raise ShapeError(
-            f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}"
-        )
+        raise ShapeError(f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}")
     if input.dtype.category != FLOAT:
         raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
     if mode not in ((0, 1, 2) if ndim == 2 else (0, 1)) or padding not in (0, 1, 2):
@@ -73,9 +65,7 @@ def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, paddi
     _check(name, ndim, input, grid, mode, padding)
     lengths = input.shape[2:]
     # x, the last dim of the image, comes first in the grid.
-    coordinates = [
-        _unnormalised(aten.select__int(grid, -1, ndim - 1 - i), n, align_corners) for i, n in enumerate(lengths)
-    ]
+    coordinates = [_unnormalised(aten.select__int(grid, -1, ndim - 1 - i), n, align_corners) for i, n in enumerate(lengths)]
     if mode != CUBIC:
         coordinates = [_inside(c, n, padding, align_corners) for c, n in zip(coordinates, lengths, strict=True)]
     choices = [_choices(c, n, mode, padding, align_corners) for c, n in zip(coordinates, lengths, strict=True)]
@@ -117,9 +107,7 @@ def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor
     return made
 
 
-def _choices(
-    x: Tensor, length: int, mode: int, padding: int, align_corners: bool
-) -> list[tuple[Tensor, Tensor | None]]:
+def _choices(x: Tensor, length: int, mode: int, padding: int, align_corners: bool) -> list[tuple[Tensor, Tensor | None]]:
     """The elements that a coordinate reads along one dim, as (index as a float, weight). A weight of None means 1."""
     if mode == NEAREST:
         return [(aten.detach(aten.round(x)), None)]
@@ -165,11 +153,7 @@ def _is_inside(index: Tensor, length: int) -> Tensor:
 
 
 def _read(
-    flat: Tensor,
-    lengths: Sequence[int],
-    corner: Sequence[tuple[Tensor, Tensor | None]],
-    padding: int,
-    out: Sequence[int],
+    flat: Tensor, lengths: Sequence[int], corner: Sequence[tuple[Tensor, Tensor | None]], padding: int, out: Sequence[int]
 ) -> Tensor:
     """The elements of [N, C, L] at one index per dim, times the weights; zero if an index is outside."""
     place: Tensor | None = None
@@ -234,9 +218,7 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     _factored("pixel_shuffle", self, r)
     *lead, c, h, w = self.shape
     if c % (r * r):
-        raise ShapeError(
-            f"pixel_shuffle: the number of channels, {c}, must be a multiple of the square of the factor, {r}"
-        )
+        raise ShapeError(f"pixel_shuffle: the number of channels, {c}, must be a multiple of the square of the factor, {r}")
     n = len(lead)
     split = aten.reshape(self, (*lead, c // (r * r), r, r, h, w))
     made = aten.permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -262,9 +244,7 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
         raise ShapeError(f"channel_shuffle: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
     n, c, *rest = self.shape
     if groups < 1 or c % groups:
-        raise ShapeError(
-            f"channel_shuffle: the number of channels, {c}, must be a multiple of the number of groups, {groups}"
-        )
+        raise ShapeError(f"channel_shuffle: the number of channels, {c}, must be a multiple of the number of groups, {groups}")
     split = aten.reshape(self, (n, groups, c // groups, *rest))
     return _copied(self, aten.transpose__int(split, 1, 2), self.shape)
 

@@ -58,9 +58,7 @@ def bin_edges(
     """The edges of equal bins in each of the last dim's columns: over `range`, or the range of the data."""
     columns = _columns(self)
     if columns.shape[1] != len(bins):
-        raise ShapeError(
-            f"histogramdd: needs one number of bins for each of {columns.shape[1]} columns, got {list(bins)}"
-        )
+        raise ShapeError(f"histogramdd: needs one number of bins for each of {columns.shape[1]} columns, got {list(bins)}")
     if range is not None and len(range) != 2 * len(bins):
         raise ShapeError(f"histogramdd: 'range' needs {2 * len(bins)} numbers, got {len(range)}")
     made = []
@@ -104,9 +102,7 @@ def _columns(self: Tensor) -> Tensor:
     return made
 
 
-def from_bin_tensors(
-    self: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False
-) -> Tensor:
+def from_bin_tensors(self: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False) -> Tensor:
     """The counts or summed weights of points [..., D] in bins with these edges; with `density`, the density."""
     if self.dtype.category != FLOAT:
         raise DTypeError(f"histogram: needs a float tensor, got {self.dtype.name}")
@@ -188,9 +184,7 @@ def histogramdd_tensors(
     return counted, [aten.clone(edges) for edges in bins]
 
 
-def histogram_bins(
-    self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False
-) -> tuple[Tensor, Tensor]:
+def histogram_bins(self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) -> tuple[Tensor, Tensor]:
     """(counts, edges) of all elements in bins with the given edges."""
     if weight is not None and weight.shape != self.shape:
         raise ShapeError(f"histogram: 'weight' must have shape {list(self.shape)}, got {list(weight.shape)}")

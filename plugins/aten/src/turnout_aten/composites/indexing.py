@@ -107,19 +107,14 @@ def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor,
 
 def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
     """The indices, with those where the mask is false replaced by valid ones."""
-    return [
-        None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1)
-        for d, index in enumerate(indices)
-    ]
+    return [None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1) for d, index in enumerate(indices)]
 
 
 def unsafe_masked_index(self: Tensor, mask: Tensor, indices: list[Tensor | None], fill: Any) -> Tensor:
     """self[indices] where the mask is true, else `fill`; indices may be out of range where it is false."""
     made: Tensor
     if not self.numel():
-        made = aten.new_full(
-            aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill
-        )
+        made = aten.new_full(aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill)
         return made
     found = aten.index__Tensor(self, _kept_places(self, mask, indices))
     made = aten.masked_fill__Scalar(found, aten.logical_not(mask), fill)
@@ -130,9 +125,7 @@ def _zeros(indices: list[Tensor | None]) -> list[Tensor | None]:
     return [None if index is None else aten.zeros_like(index) for index in indices]
 
 
-def unsafe_masked_index_put_accumulate(
-    self: Tensor, mask: Tensor, indices: list[Tensor | None], values: Tensor
-) -> Tensor:
+def unsafe_masked_index_put_accumulate(self: Tensor, mask: Tensor, indices: list[Tensor | None], values: Tensor) -> Tensor:
     """self with `values` added at indices where the mask is true."""
     made: Tensor
     if not self.numel():

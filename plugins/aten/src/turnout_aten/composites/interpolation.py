@@ -37,23 +37,17 @@ def _mixed(op: Any, input: Tensor, output_size: Any, align_corners: bool, scale_
     return made
 
 
-def upsample_nearest1d_vec(
-    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
-) -> Tensor:
+def upsample_nearest1d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:
     """Nearest neighbour: the element before the coordinate."""
     return _copied(aten.upsample_nearest1d, input, output_size, scale_factors)
 
 
-def upsample_nearest2d_vec(
-    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
-) -> Tensor:
+def upsample_nearest2d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:
     """With two dims."""
     return _copied(aten.upsample_nearest2d, input, output_size, scale_factors)
 
 
-def upsample_nearest3d_vec(
-    input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
-) -> Tensor:
+def upsample_nearest3d_vec(input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Tensor:
     """With three."""
     return _copied(aten.upsample_nearest3d, input, output_size, scale_factors)
 

@@ -20,21 +20,14 @@ ORDERS = (2, -2, 1, -1, inf, -inf)
 
 
 def norm(
-    self: Tensor,
-    ord: Any = None,
-    dim: Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    self: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The norm of vectors; with `ord` and two dims, of matrices. Without `ord`, the 2-norm of all elements."""
     made: Tensor
     if dim is not None and ord is not None and len(dim) not in (1, 2):
         raise ShapeError(f"linalg.norm: dim must name 1 or 2 dimensions, got {list(dim)}")
     if dim is None and ord is not None and self.ndim not in (1, 2):
-        raise ShapeError(
-            f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}"
-        )
+        raise ShapeError(f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}")
     if ord is not None and (self.ndim if dim is None else len(dim)) == 2:
         made = aten.linalg_matrix_norm(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     else:
@@ -49,9 +42,7 @@ def norm_str(
     if dim is not None and len(dim) not in (1, 2):
         raise ShapeError(f"linalg.norm: dim must name 1 or 2 dimensions, got {list(dim)}")
     if dim is None and self.ndim not in (1, 2):
-        raise ShapeError(
-            f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}"
-        )
+        raise ShapeError(f"linalg.norm: with ord and without dim, self must have 1 or 2 dimensions, got shape {list(self.shape)}")
     if (self.ndim if dim is None else len(dim)) != 2:
         raise ShapeError(f"linalg.norm: order {ord!r} needs two dimensions, got one")
     made: Tensor = aten.linalg_matrix_norm__str_ord(self, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
@@ -171,9 +162,7 @@ def cond_str(self: Tensor, p: str) -> Tensor:
     if p == "fro":
         return _by_inverse(self, aten.linalg_matrix_norm__str_ord, p)
     values = aten.linalg_svdvals(self)
-    made: Tensor = aten.mul__Tensor(
-        aten.sum__dim_IntList(values, (-1,)), aten.sum__dim_IntList(aten.reciprocal(values), (-1,))
-    )
+    made: Tensor = aten.mul__Tensor(aten.sum__dim_IntList(values, (-1,)), aten.sum__dim_IntList(aten.reciprocal(values), (-1,)))
     return made
 
 

@@ -55,9 +55,7 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
     a, b = left.shape, right.shape
     batch = broadcast(a[:-2], b[:-2])
     if a[-1] != b[-2]:
-        raise ShapeError(
-            f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}"
-        )
+        raise ShapeError(f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}")
     count = numel(batch)
     x = aten.reshape(aten.expand(left, (*batch, *a[-2:])), (count, *a[-2:]))
     y = aten.reshape(aten.expand(right, (*batch, *b[-2:])), (count, *b[-2:]))
@@ -80,9 +78,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of the elements of two vectors."""
     if self.ndim != 1 or vec2.ndim != 1:
-        raise ShapeError(
-            f"outer: both operands must have one dimension, got shapes {list(self.shape)} and {list(vec2.shape)}"
-        )
+        raise ShapeError(f"outer: both operands must have one dimension, got shapes {list(self.shape)} and {list(vec2.shape)}")
     made: Tensor = aten.mul__Tensor(aten.unsqueeze(self, 1), vec2)
     return made
 
@@ -253,9 +249,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
     """The sums of products along pairs of dims. The remaining dims of self come first, then those of other."""
     if len(dims_self) != len(dims_other):
-        raise ShapeError(
-            f"tensordot: needs as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}"
-        )
+        raise ShapeError(f"tensordot: needs as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}")
     if self.dtype is not other.dtype:
         raise DTypeError(f"tensordot: operands must have one dtype, got {self.dtype.name} and {other.dtype.name}")
     left = wrap_dims(dims_self, self.ndim) if dims_self else ()
@@ -273,9 +267,7 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     kept_right = [d for d in range(other.ndim) if d not in right]
     inner_size = numel([x.shape[d] for d in left])
     rows = aten.reshape(aten.permute(x, (*kept_left, *left)), (numel([x.shape[d] for d in kept_left]), inner_size))
-    columns = aten.reshape(
-        aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right]))
-    )
+    columns = aten.reshape(aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right])))
     shape = [self.shape[d] for d in kept_left] + [other.shape[d] for d in kept_right]
     made: Tensor = aten.reshape(aten.mm(rows, columns), shape)
     return made

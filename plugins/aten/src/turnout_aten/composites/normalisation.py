@@ -70,9 +70,7 @@ def native_layer_norm_backward(
 def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int]) -> Tensor:
     """The gradient of (x - mean(x)) / deviation(x), where `normal` is that value."""
     along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
-    made: Tensor = aten.mul__Tensor(
-        aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor
-    )
+    made: Tensor = aten.mul__Tensor(aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor)
     return made
 
 
@@ -81,18 +79,14 @@ def _total(x: Tensor, dims: Sequence[int]) -> Tensor:
     return made
 
 
-def rms_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dims; then times weight."""
     check_rows("rms_norm", input, normalized_shape, weight)
     computed = _computed("rms_norm", input.dtype)
     x = _in(input, computed)
     dims = tuple(range(-len(normalized_shape), 0))
     square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
-    made: Tensor = aten.mul__Tensor(
-        x, aten.rsqrt(aten.add__Scalar(square, _EPS.get(computed, 2.0**-23) if eps is None else eps))
-    )
+    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, _EPS.get(computed, 2.0**-23) if eps is None else eps)))
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
     return _in(made, input.dtype)
@@ -352,9 +346,7 @@ def instance_norm(
     """batch_norm of each channel of each image separately. Running statistics are updated with the mean over the images."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise ShapeError("instance_norm: without use_input_stats, running_mean and running_var must be given")
-    _check_channels(
-        "instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
-    )
+    _check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     n, c = input.shape[:2]
 
     def repeated(x: Tensor | None) -> Any:
@@ -362,9 +354,7 @@ def instance_norm(
 
     own_mean, own_var = repeated(running_mean), repeated(running_var)
     flat = aten.reshape(input, (1, n * c, *input.shape[2:]))
-    made = batch_norm(
-        flat, repeated(weight), repeated(bias), own_mean, own_var, use_input_stats, momentum, eps, cudnn_enabled
-    )
+    made = batch_norm(flat, repeated(weight), repeated(bias), own_mean, own_var, use_input_stats, momentum, eps, cudnn_enabled)
     if use_input_stats:
         for running, own in ((running_mean, own_mean), (running_var, own_var)):
             if running is not None:

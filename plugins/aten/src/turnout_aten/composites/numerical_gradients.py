@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def gradient_scalarint(
-    self: Tensor, *, spacing: Any = None, dim: int | None = None, edge_order: int = 1
-) -> list[Tensor]:
+def gradient_scalarint(self: Tensor, *, spacing: Any = None, dim: int | None = None, edge_order: int = 1) -> list[Tensor]:
     """One distance for one dim, or for all of them."""
     dims = range(self.ndim) if dim is None else (dim,)
     return _gradients(self, [1 if spacing is None else spacing] * len(dims), dims, edge_order)
@@ -101,9 +99,7 @@ def _at_places(f: Tensor, d: int, x: Tensor, edge_order: int) -> Tensor:
     steps = aten.sub__Tensor(_part(x, d, 1, n - 1), _part(x, d, 0, n - 1))
     a, b = _part(steps, d, 0, n - 2), _part(steps, d, 1 % max(n - 1, 1), n - 2)
     inner = _weighted(
-        (_part(f, d, 0, n - 2), _neg(b), a + b, a),
-        (_part(f, d, 1, n - 2), b - a, a, b),
-        (_part(f, d, 2 % n, n - 2), a, a + b, b),
+        (_part(f, d, 0, n - 2), _neg(b), a + b, a), (_part(f, d, 1, n - 2), b - a, a, b), (_part(f, d, 2 % n, n - 2), a, a + b, b)
     )
     if edge_order == 1:
         first = aten.div__Tensor(aten.sub__Tensor(_part(f, d, 1, 1), _part(f, d, 0, 1)), _part(steps, d, 0, 1))
@@ -111,15 +107,11 @@ def _at_places(f: Tensor, d: int, x: Tensor, edge_order: int) -> Tensor:
         return _joined(d, first, inner, last)
     a, b = _part(steps, d, 0, 1), _part(steps, d, 1, 1)
     first = _weighted(
-        (_part(f, d, 0, 1), _neg(a + a + b), a + b, a),
-        (_part(f, d, 1, 1), a + b, a, b),
-        (_part(f, d, 2, 1), _neg(a), a + b, b),
+        (_part(f, d, 0, 1), _neg(a + a + b), a + b, a), (_part(f, d, 1, 1), a + b, a, b), (_part(f, d, 2, 1), _neg(a), a + b, b)
     )
     a, b = _part(steps, d, -2, 1), _part(steps, d, -1, 1)
     last = _weighted(
-        (_part(f, d, -3, 1), b, a + b, a),
-        (_part(f, d, -2, 1), _neg(a + b), a, b),
-        (_part(f, d, -1, 1), a + b + b, a + b, b),
+        (_part(f, d, -3, 1), b, a + b, a), (_part(f, d, -2, 1), _neg(a + b), a, b), (_part(f, d, -1, 1), a + b + b, a + b, b)
     )
     return _joined(d, first, inner, last)
 

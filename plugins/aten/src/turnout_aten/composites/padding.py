@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def _reflected(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
     """The elements next to the edge, reversed, without the edge."""
     n = x.shape[dim]
-    part = (
-        aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
-    )
+    part = aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
     made: Tensor = aten.flip(part, (dim,))
     return made
 
@@ -122,9 +120,7 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
     for i in range(len(pad) // 2):
         before, after, n = pad[2 * i], pad[2 * i + 1], self.shape[-1 - i]
         if before > n or after > n:
-            raise ShapeError(
-                f"pad: circular padding {before} and {after} wraps more than once around dim {-1 - i} of length {n}"
-            )
+            raise ShapeError(f"pad: circular padding {before} and {after} wraps more than once around dim {-1 - i} of length {n}")
         if n + before + after < 0:
             raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
     # Cropped elements must not reappear at the other end.

@@ -110,9 +110,7 @@ def ldexp_(self: Tensor, other: Tensor) -> Tensor:
     """In place. Raises DTypeError where self has a lower category than the result."""
     made = ldexp_Tensor(self, other)
     if not can_cast(made.dtype, self.dtype):
-        raise DTypeError(
-            f"ldexp_: the result has dtype {made.dtype.name}, which cannot be written into {self.dtype.name}"
-        )
+        raise DTypeError(f"ldexp_: the result has dtype {made.dtype.name}, which cannot be written into {self.dtype.name}")
     written: Tensor = aten.copy_(self, made)
     return written
 

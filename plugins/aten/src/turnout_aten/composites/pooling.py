@@ -187,9 +187,7 @@ def _unpooled(name: str, ndim: int, self: Tensor, indices: Tensor, output_size: 
         raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
     check_input(name, self.shape, ndim)
     if self.shape != indices.shape:
-        raise ShapeError(
-            f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}"
-        )
+        raise ShapeError(f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}")
     try:
         return _placed(self, indices, (*self.shape[:-ndim], *output_size), self.ndim - ndim, add=False)
     except IndexError as error:

@@ -31,9 +31,7 @@ def is_signed(self: Tensor) -> bool:
 def is_nonzero(self: Tensor) -> bool:
     """Whether the only element is not 0. Raises ShapeError for any other number of elements."""
     if numel(self.shape) != 1:
-        raise ShapeError(
-            f"is_nonzero: expected a tensor with one element, got shape {list(self.shape)}; use any() or all()"
-        )
+        raise ShapeError(f"is_nonzero: expected a tensor with one element, got shape {list(self.shape)}; use any() or all()")
     return bool(aten._local_scalar_dense(self))
 
 

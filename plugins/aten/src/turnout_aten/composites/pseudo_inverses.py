@@ -79,9 +79,7 @@ def matrix_rank_tensors(
     return _rank(input, atol, rtol, hermitian)
 
 
-def matrix_rank_floats(
-    self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
-) -> Tensor:
+def matrix_rank_floats(self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
     """matrix_rank with numbers."""
     return _rank(self, atol, rtol, hermitian)
 
@@ -99,9 +97,7 @@ def matrix_rank_tensor(input: Tensor, tol: Tensor, hermitian: bool = False) -> T
 # ---- pseudo-inverse
 
 
-def pinv_tensors(
-    self: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
-) -> Tensor:
+def pinv_tensors(self: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False) -> Tensor:
     """The inverse on the span of the singular vectors above the tolerance, zero on the rest."""
     return _pinv(self, atol, rtol, hermitian)
 
@@ -132,9 +128,7 @@ def _adjoint(x: Tensor) -> Tensor:
     return aten.conj(turned) if x.dtype.is_complex else turned
 
 
-def pinv_floats(
-    self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
-) -> Tensor:
+def pinv_floats(self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
     """pinv with numbers."""
     made: Tensor = aten.linalg_pinv__atol_rtol_tensor(
         self, atol=_as_tensor(self, atol), rtol=_as_tensor(self, rtol), hermitian=hermitian

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def quantile(
-    self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Tensor:
+def quantile(self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles along a dim, or of all elements. A one-dimensional `q` adds a first dim. Any nan gives nan."""
     return _quantiles("quantile", self, q, dim, keepdim, interpolation, ignore_nan=False)
 

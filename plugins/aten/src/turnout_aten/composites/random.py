@@ -6,19 +6,7 @@ from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    DType,
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int64,
-)
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, float16, float32, float64, get_default_dtype, int64
 from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from turnout.keys import KEYS
 from turnout_aten import operators as aten
@@ -205,9 +193,7 @@ def _integers(
         made = aten.remainder__Scalar(_bits(shape, device, generator), span)
     else:
         made = _scaled(_words(shape, device, generator), span)
-    made = aten.add__Scalar(
-        made, low - (1 << 64) if low >= 1 << 63 else low
-    )  # int64 wraps around, and uint64 unwraps it
+    made = aten.add__Scalar(made, low - (1 << 64) if low >= 1 << 63 else low)  # int64 wraps around, and uint64 unwraps it
     return made if dtype is int64 else aten._to_copy(made, dtype=dtype)
 
 
@@ -244,9 +230,7 @@ def _scaled(words: Tensor, span: int) -> Tensor:
     carried = _upper_half(aten.mul__Scalar(low, span_low))
     first = aten.add__Tensor(aten.mul__Scalar(high, span_low), carried)
     middle = aten.add__Tensor(aten.mul__Scalar(low, span_high), aten.bitwise_and__Scalar(first, low_half))
-    made: Tensor = aten.add__Tensor(
-        aten.add__Tensor(aten.mul__Scalar(high, span_high), _upper_half(first)), _upper_half(middle)
-    )
+    made: Tensor = aten.add__Tensor(aten.add__Tensor(aten.mul__Scalar(high, span_high), _upper_half(first)), _upper_half(middle))
     return made
 
 

@@ -56,12 +56,7 @@ def rnn_relu_cell(
 
 
 def lstm_cell(
-    input: Tensor,
-    hx: Sequence[Tensor],
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
+    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """(hidden, cell) of Hochreiter and Schmidhuber (1997) with forget gates. The gates are in, forget, cell, out."""
     if len(hx) != 2:
@@ -99,9 +94,7 @@ def _layers(
     """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`."""
     each, directions = 4 if has_biases else 2, 2 if bidirectional else 1
     if len(params) != each * num_layers * directions:
-        raise ShapeError(
-            f"{name}: {num_layers} layers need {each * num_layers * directions} parameters, got {len(params)}"
-        )
+        raise ShapeError(f"{name}: {num_layers} layers need {each * num_layers * directions} parameters, got {len(params)}")
     steps = list(aten.unbind__int(input, 1 if batch_first else 0))
     ends: list[State] = []
     for layer in range(num_layers):
@@ -144,17 +137,7 @@ def gru_input(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(output, hidden)"""
     output, (hidden,) = _layers(
-        "gru",
-        _single(gru_cell),
-        input,
-        (hx,),
-        params,
-        has_biases,
-        num_layers,
-        dropout,
-        train,
-        bidirectional,
-        batch_first,
+        "gru", _single(gru_cell), input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     )
     return output, hidden
 

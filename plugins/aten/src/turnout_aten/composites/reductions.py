@@ -61,17 +61,13 @@ def special_logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -
     return made
 
 
-def var_out(
-    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
-) -> Tensor:
+def var_out(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor) -> Tensor:
     """var.dim into `out`."""
     made: Tensor = aten.var__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
     return made
 
 
-def std_out(
-    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
-) -> Tensor:
+def std_out(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor) -> Tensor:
     """std.dim into `out`."""
     made: Tensor = aten.std__correction_out(self, dim, correction=int(unbiased), keepdim=keepdim, out=out)
     return made
@@ -90,9 +86,7 @@ def var_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
     return var_mean_correction(self, None, correction=int(unbiased))
 
 
-def var_mean_dim(
-    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
-) -> tuple[Tensor, Tensor]:
+def var_mean_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """var_mean; `unbiased` divides by n - 1."""
     return var_mean_correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
@@ -110,16 +104,12 @@ def std_mean(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
     return std_mean_correction(self, None, correction=int(unbiased))
 
 
-def std_mean_dim(
-    self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
-) -> tuple[Tensor, Tensor]:
+def std_mean_dim(self: Tensor, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """std_mean; `unbiased` divides by n - 1."""
     return std_mean_correction(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
-def nansum(
-    self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
+def nansum(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum with nan counted as 0. Raises DTypeError for complex tensors."""
     if self.dtype.category == COMPLEX:
         raise DTypeError(f"nansum is not defined for {self.dtype.name} tensors")
@@ -129,9 +119,7 @@ def nansum(
     return made
 
 
-def nanmean(
-    self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Tensor:
+def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not nan; nan if all are."""
     if self.dtype.category < FLOAT:
         raise DTypeError(f"nanmean: needs a float tensor, got {self.dtype.name}")

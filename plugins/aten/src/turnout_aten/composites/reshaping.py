@@ -108,9 +108,7 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     """Some dims moved to other positions; the others keep their order."""
     n = self.ndim
     if len(source) != len(destination):
-        raise ShapeError(
-            f"movedim: source {list(source)} and destination {list(destination)} must have the same length"
-        )
+        raise ShapeError(f"movedim: source {list(source)} and destination {list(destination)} must have the same length")
     goes = dict(zip(wrap_dims(destination, n), wrap_dims(source, n), strict=True))
     made: Tensor
     if not source:
@@ -143,9 +141,7 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     """The tensor repeated `repeats` times along each dim. If there are more repeats than dims, leading dims are added."""
     lead = len(repeats) - self.ndim
     if lead < 0:
-        raise ShapeError(
-            f"repeat: needs a number of repeats for each dimension of shape {list(self.shape)}, got {list(repeats)}"
-        )
+        raise ShapeError(f"repeat: needs a number of repeats for each dimension of shape {list(self.shape)}, got {list(repeats)}")
     if any(times < 0 for times in repeats):
         raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
     own = (1,) * lead + self.shape

@@ -39,9 +39,7 @@ def _check_put(self: Tensor, index: Tensor, source: Tensor) -> None:
     if source.dtype is not self.dtype:
         raise DTypeError(f"put: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
     if numel(index.shape) != numel(source.shape):
-        raise ShapeError(
-            f"put: 'index' has {numel(index.shape)} elements, 'source' has {numel(source.shape)}; they must agree"
-        )
+        raise ShapeError(f"put: 'index' has {numel(index.shape)} elements, 'source' has {numel(source.shape)}; they must agree")
     if numel(index.shape) and not numel(self.shape):
         raise DimError("put: cannot write elements into an empty tensor")
 
@@ -116,9 +114,7 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return self
 
 
-def _copied(
-    name: str, self: Tensor, dim: int, index: Tensor, source: Tensor
-) -> tuple[Tensor, list[Tensor | None], Tensor]:
+def _copied(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[Tensor, list[Tensor | None], Tensor]:
     target, at = _at(name, self, dim, index)
     count = numel(index.shape)
     if source.dtype is not self.dtype:
@@ -213,18 +209,14 @@ def _reduction(reduce: str) -> str:
     return found
 
 
-def index_reduce(
-    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
+def index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """self with the slices of `source` reduced into the slices at `index` along `dim`."""
     places = _spread("index_reduce", self, dim, index, source, reduce)
     made: Tensor = aten.scatter_reduce__two(self, dim, places, source, reduce, include_self=include_self)
     return made
 
 
-def index_reduce_(
-    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
+def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """index_reduce, written into self."""
     places = _spread("index_reduce_", self, dim, index, source, reduce)
     aten.scatter_reduce___two(self, dim, places, source, reduce, include_self=include_self)

@@ -157,9 +157,7 @@ def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None =
         moved = aten.movedim__intlist(self, dims, tuple(range(-len(dims), 0)))
     result = moved.shape[other.ndim :]
     if numel(result) != numel(other.shape):
-        raise ShapeError(
-            f"linalg.tensorsolve: shapes {list(moved.shape)} and {list(other.shape)} do not form a square system"
-        )
+        raise ShapeError(f"linalg.tensorsolve: shapes {list(moved.shape)} and {list(other.shape)} do not form a square system")
     matrix = aten.reshape(moved, (numel(other.shape), numel(result)))
     made: Tensor = aten.reshape(aten.linalg_solve(matrix, aten.reshape(other, (numel(other.shape),))), result)
     return made

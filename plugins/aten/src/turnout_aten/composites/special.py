@@ -39,9 +39,7 @@ def mvlgamma_(self: Tensor, p: int) -> Tensor:
 def _written(name: str, self: Tensor, value: Tensor) -> Tensor:
     """Copy `value` into self. Raises DTypeError for an integer self."""
     if self.dtype.category < FLOAT:
-        raise DTypeError(
-            f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}"
-        )
+        raise DTypeError(f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}")
     made: Tensor = aten.copy_(self, value)
     return made
 

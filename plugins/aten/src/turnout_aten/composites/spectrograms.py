@@ -54,17 +54,7 @@ def stft(
 ) -> Tensor:
     """Frames, from the start of the signal."""
     return stft_center(
-        self,
-        n_fft,
-        hop_length,
-        win_length,
-        window,
-        False,
-        "constant",
-        normalized,
-        onesided,
-        return_complex,
-        align_to_window,
+        self, n_fft, hop_length, win_length, window, False, "constant", normalized, onesided, return_complex, align_to_window
     )
 
 
@@ -88,9 +78,7 @@ def stft_center(
         raise ShapeError(f"stft: expected a signal or a batch of them, got shape {list(self.shape)}")
     complex_frames = self.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None and not complex_frames:
-        raise ShapeError(
-            "stft: return_complex is required for real signals: True for complex results, False for separate parts"
-        )
+        raise ShapeError("stft: return_complex is required for real signals: True for complex results, False for separate parts")
     if center and align_to_window is not None:
         raise ShapeError("stft: align_to_window is only for center=False")
     signal = self if self.ndim == 2 else aten.unsqueeze(self, 0)
@@ -173,9 +161,7 @@ def istft(
     return result
 
 
-def _overlapped(
-    spectra: Tensor, weights: Tensor, hop: int, normalized: bool, one_sided: bool, return_complex: bool
-) -> Tensor:
+def _overlapped(spectra: Tensor, weights: Tensor, hop: int, normalized: bool, one_sided: bool, return_complex: bool) -> Tensor:
     """[batch, frame, frequency] as signals, before the division by the windows."""
     scaling = ROOT if normalized else BY_N
     n_fft = weights.shape[0]

@@ -38,9 +38,7 @@ def _median_of_all(self: Tensor, find: Any) -> Tensor:
     return made
 
 
-def diff(
-    self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
-) -> Tensor:
+def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The n-th differences of neighbours along a dim. For bools: whether neighbours differ."""
     if not self.ndim:
         raise ShapeError("diff: 'self' must have at least one dimension")
@@ -88,9 +86,7 @@ def _steps(y: Tensor, x: Tensor, d: int, name: str) -> Tensor:
     _refuse_bools(name, y, x)
     if x.ndim == 1:
         if x.shape[0] != y.shape[d]:
-            raise ShapeError(
-                f"{name}: x must have as many points as y has along dim {d}, got {x.shape[0]} and {y.shape[d]}"
-            )
+            raise ShapeError(f"{name}: x must have as many points as y has along dim {d}, got {x.shape[0]} and {y.shape[d]}")
         x = aten.reshape(x, (*(1,) * d, -1, *(1,) * (y.ndim - d - 1)))
     elif x.ndim < y.ndim:
         x = aten.reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
@@ -147,9 +143,7 @@ def _weights(name: str, given: Tensor | None, observations: int, category: int) 
     if given.ndim > 1:
         raise ShapeError(f"cov: {name} must have at most one dimension, got shape {list(given.shape)}")
     if given.numel() != observations:
-        raise ShapeError(
-            f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}"
-        )
+        raise ShapeError(f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}")
     if given.dtype.category != category:
         raise DTypeError(f"cov: {name} must be {'integers' if category == INT else 'floats'}, got {given.dtype.name}")
     if observations and not given.is_meta and aten._local_scalar_dense(aten.min(given)) < 0:

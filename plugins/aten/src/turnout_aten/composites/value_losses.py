@@ -83,9 +83,7 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
         raise DTypeError(f"binary_cross_entropy is not defined for {self.dtype.name} tensors")
     for name, other in (("target", target), ("weight", weight)):
         if other is not None and other.dtype is not self.dtype:
-            raise ShapeError(
-                f"binary_cross_entropy: '{name}' must have dtype {self.dtype.name}, got {other.dtype.name}"
-            )
+            raise ShapeError(f"binary_cross_entropy: '{name}' must have dtype {self.dtype.name}, got {other.dtype.name}")
     if self.shape != target.shape:
         raise ShapeError(
             f"binary_cross_entropy: 'target' must have the shape of 'self', {list(self.shape)}, got {list(target.shape)}"
@@ -155,9 +153,7 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, redu
     return reduced(aten.add__Tensor(negative, positive), reduction)
 
 
-def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
-) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
     """max(0, margin - t (x1 - x2))"""
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
@@ -168,9 +164,7 @@ def margin_ranking_loss(
     return reduced(_positive_part(aten.add__Scalar(lost, margin)), reduction)
 
 
-def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
-) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
     """1 - cos where t is 1, max(0, cos - margin) where it is -1."""
     ndim = target.ndim
     if ndim not in (0, 1) or input1.ndim != ndim + 1 or input2.ndim != ndim + 1:
@@ -220,9 +214,7 @@ def multi_margin_loss(
     classes = shape[-1] if shape else 1
     rows = shape[0] if len(shape) == 2 else 1
     if len(shape) > 2 or not classes or len(wanted) > 1 or target.numel() != rows:
-        raise ShapeError(
-            f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}"
-        )
+        raise ShapeError(f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
     if weight is not None and weight.numel() != classes:
         raise ArgumentError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not int64:
@@ -256,10 +248,7 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
     if target.dtype is not int64:
         raise ShapeError(f"multilabel_margin_loss: 'target' must be int64, got {target.dtype.name}")
     classes = shape[-1] if shape else 1
-    x, t = (
-        aten.reshape(self, (-1 if self.numel() else 0, classes)),
-        aten.reshape(target, (-1 if self.numel() else 0, classes)),
-    )
+    x, t = (aten.reshape(self, (-1 if self.numel() else 0, classes)), aten.reshape(target, (-1 if self.numel() else 0, classes)))
     given = aten.eq__Scalar(aten.cumsum(aten.to__dtype(aten.lt__Scalar(t, 0), int64), 1), 0)
     safe = aten.clamp(t, 0)
     labels = aten.scatter_add(aten.new_zeros(t, t.shape), 1, safe, aten.to__dtype(given, int64))
@@ -280,9 +269,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     """The inner product along a dim, with both tensors divided by their norms, or by eps if that is larger."""
     dtype = result_type(x1, x2)
     if dtype.category < FLOAT:
-        raise ShapeError(
-            f"cosine_similarity: floating-point tensors are expected, got {x1.dtype.name} and {x2.dtype.name}"
-        )
+        raise ShapeError(f"cosine_similarity: floating-point tensors are expected, got {x1.dtype.name} and {x2.dtype.name}")
     shape = broadcast(x1.shape, x2.shape)
     parts = []
     for x in (x1, x2):

@@ -20,9 +20,7 @@ def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, i
     return made
 
 
-def slice_backward(
-    grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
-) -> Tensor:
+def slice_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int) -> Tensor:
     """Of slice."""
     made: Tensor = aten.new_zeros(grad_output, input_sizes)
     aten.copy_(aten.slice__Tensor(made, dim, start, end, step), grad_output)

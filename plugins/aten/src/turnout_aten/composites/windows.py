@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def _window(
-    name: str, length: int, periodic: bool, shape: Callable[[Tensor, int], Tensor], options: dict[str, Any]
-) -> Tensor:
+def _window(name: str, length: int, periodic: bool, shape: Callable[[Tensor, int], Tensor], options: dict[str, Any]) -> Tensor:
     """`shape(positions, last position)` for the positions of the symmetric window."""
     dtype = options.pop("dtype", None) or get_default_dtype()
     if dtype.category != FLOAT:
@@ -97,9 +95,7 @@ def hamming_window_periodic_alpha(window_length: int, periodic: bool, alpha: flo
     return hamming_window_periodic_alpha_beta(window_length, periodic, alpha, 0.46, **options)
 
 
-def hamming_window_periodic_alpha_beta(
-    window_length: int, periodic: bool, alpha: float, beta: float, **options: Any
-) -> Tensor:
+def hamming_window_periodic_alpha_beta(window_length: int, periodic: bool, alpha: float, beta: float, **options: Any) -> Tensor:
     """alpha - beta cos."""
     return _window("hamming_window", window_length, periodic, cosines(alpha, beta), options)
 

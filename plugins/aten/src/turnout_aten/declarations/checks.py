@@ -37,11 +37,7 @@ def checked(functions: list[NativeFunction], source: str, problems: list[Problem
     completed: list[Group] = []
     for group in groups:
         for function in group:
-            found = (
-                _delegation(function, group, by_name),
-                _written_out(function, group),
-                _autogen(function, group, by_name),
-            )
+            found = (_delegation(function, group, by_name), _written_out(function, group), _autogen(function, group, by_name))
             for text in chain.from_iterable(found):
                 report(function, text)
         done, new = _completed(_with_bases(group))
@@ -99,9 +95,7 @@ def _grouped(functions: list[NativeFunction], report: object) -> list[Group]:
         other = getattr(group, kind)
         if other is not None:
             assert callable(report)
-            report(
-                function, f"has the same arguments as {other.name} in line {other.line}, so calls would be ambiguous"
-            )
+            report(function, f"has the same arguments as {other.name} in line {other.line}, so calls would be ambiguous")
             continue
         found[key] = replace(group, **{kind: function})
     return list(found.values())

@@ -63,9 +63,7 @@ def _check_out(schema: FunctionSchema, historic: bool) -> SchemaError | None:
     if not outs:
         return None
     if schema.arguments[-len(outs) :] != outs:
-        return convention(
-            schema, rule, "an argument that is only read behind one that is written", "put out arguments last"
-        )
+        return convention(schema, rule, "an argument that is only read behind one that is written", "put out arguments last")
     if not historic:
         names = [a.name for a in outs]
         right = ["out"] if len(outs) == 1 else [f"out{i}" for i in range(len(outs))]

@@ -127,17 +127,11 @@ def read(folder: Path = FOLDER) -> Documentation:
         for name, written in given["operators"].items():
             unknown = set(written) - _FIELDS
             if unknown:
-                raise SchemaError(
-                    f"{path.name}: {name}: unknown field {', '.join(sorted(unknown))}; known: {sorted(_FIELDS)}"
-                )
+                raise SchemaError(f"{path.name}: {name}: unknown field {', '.join(sorted(unknown))}; known: {sorted(_FIELDS)}")
             if name in entries:
-                raise SchemaError(
-                    f"{name} is documented in {entries[name].family}.yaml and in {path.name}; keep one entry"
-                )
+                raise SchemaError(f"{name} is documented in {entries[name].family}.yaml and in {path.name}; keep one entry")
             if not written.get("does") and not written.get("alias") and not name.endswith("_"):
-                raise SchemaError(
-                    f"{path.name}: {name}: write what it does ('does'), or what it is another name of ('alias')"
-                )
+                raise SchemaError(f"{path.name}: {name}: write what it does ('does'), or what it is another name of ('alias')")
             entries[name] = Entry(name, path.stem, **written)
     return Documentation(entries, families, shared)
 

@@ -26,9 +26,7 @@ NOT_DENSE = ("Sparse", "Quantized", "Mkldnn", "NestedTensor", "Zero", "Autograd"
 class Entry:
     """An entry being read: its schema, and the list for its problems."""
 
-    def __init__(
-        self, schema: FunctionSchema, node: Node, source: str, tags: frozenset[str], problems: list[Problem]
-    ) -> None:
+    def __init__(self, schema: FunctionSchema, node: Node, source: str, tags: frozenset[str], problems: list[Problem]) -> None:
         name = schema.name
         self.schema = schema
         self.node = node
@@ -61,13 +59,9 @@ def read_entries(
     return [function for function in found if function is not None]
 
 
-def _read_entry(
-    node: Node, source: str, namespace: str, tags: frozenset[str], problems: list[Problem]
-) -> NativeFunction | None:
+def _read_entry(node: Node, source: str, namespace: str, tags: frozenset[str], problems: list[Problem]) -> NativeFunction | None:
     if not isinstance(node.value, dict):
-        problems.append(
-            Problem(source, node.line, "", wrong_type("an entry", "a mapping with a field 'func'", node.plain()))
-        )
+        problems.append(Problem(source, node.line, "", wrong_type("an entry", "a mapping with a field 'func'", node.plain())))
         return None
     func = node.value.get("func")
     if func is None or not isinstance(func.value, str):
@@ -293,9 +287,7 @@ def _dispatch(entry: Entry, values: dict[str, Any]) -> Any:
             return MappingProxyType({})
         return MappingProxyType({IMPLICIT: default_kernel(entry.schema)})
     if values.get("manual_kernel_registration"):
-        entry.problem(
-            "dispatch", "dispatch together with manual_kernel_registration: the kernels would not be registered"
-        )
+        entry.problem("dispatch", "dispatch together with manual_kernel_registration: the kernels would not be registered")
     if isinstance(raw, str):
         entry.notes.append(f"`dispatch: {raw}` is historic: read as `dispatch: {{{IMPLICIT}: {raw}}}`")
         return MappingProxyType({IMPLICIT: raw})
@@ -310,9 +302,7 @@ def _dispatch(entry: Entry, values: dict[str, Any]) -> Any:
     if values.get("structured_delegate"):
         for key in table:
             if not key.startswith(NOT_DENSE):
-                entry.problem(
-                    "dispatch", f"dispatch: kernels for {key} come from {values['structured_delegate']}; drop this key"
-                )
+                entry.problem("dispatch", f"dispatch: kernels for {key} come from {values['structured_delegate']}; drop this key")
     return MappingProxyType(table)
 
 

@@ -127,9 +127,7 @@ def _register(
         source = autogen.source_of(f, functions.by_name, functions.group_of(f)).qualified_name
         kind = "out" if f.schema.kind == "out" else "functional"
         for key in f.dispatch:
-            library.impl(
-                name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant"
-            )
+            library.impl(name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant")
         return
     delegate = functions.delegate_of(f)
     if delegate is not None:
@@ -144,23 +142,14 @@ def _register(
 
 
 def _register_structured(
-    f: NativeFunction,
-    delegate: NativeFunction,
-    kernels: Mapping[tuple[str, str], Call],
-    shape: Call,
-    library: Registrations,
+    f: NativeFunction, delegate: NativeFunction, kernels: Mapping[tuple[str, str], Call], shape: Call, library: Registrations
 ) -> None:
     """The delegate's array kernels for one of its variants; at Meta only the shape function."""
     precomputed = {} if delegate.precomputed is None else delegate.precomputed.names
     for key in {META: None, **dict.fromkeys(k for k in delegate.dispatch if is_dense(k))}:
         fn = _no_values if key == META else kernels[delegate.qualified_name, key]
         library.impl(
-            f.qualified_name,
-            key,
-            fn,
-            form=ARRAY,
-            binder=_structured_binder(f.schema.kind, shape, precomputed),
-            waits=True,
+            f.qualified_name, key, fn, form=ARRAY, binder=_structured_binder(f.schema.kind, shape, precomputed), waits=True
         )
 
 

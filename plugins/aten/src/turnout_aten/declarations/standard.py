@@ -55,13 +55,9 @@ class StandardOperators:
         op.device_guard = overload.device_guard
         for key, path in overload.kernels:
             if path.startswith("autogen:"):
-                library.impl(
-                    op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant"
-                )
+                library.impl(op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant")
             elif path.startswith(_CALL_THE_BACKEND):
-                library.impl(
-                    op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False, binder=_bind_plain
-                )
+                library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False, binder=_bind_plain)
             else:
                 library.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_composite)
 

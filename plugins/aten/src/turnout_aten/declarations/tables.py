@@ -33,9 +33,7 @@ class Overload:
     )  # fmt: skip
 
     def __init__(self, row: Row) -> None:
-        self.schema_text, self.module, self.is_method, self.tags, self.device_check, self.device_guard, self.kernels = (
-            row
-        )
+        self.schema_text, self.module, self.is_method, self.tags, self.device_check, self.device_guard, self.kernels = row
         self.qualified_name = self.schema_text[: self.schema_text.index("(")]
         self.namespace = self.qualified_name.partition("::")[0]
         self.cache: dict[int, Callable[..., Any]] = {}

@@ -87,9 +87,7 @@ def _out_of_memory(op: Operator, error: Exception, args: tuple[Any, ...]) -> Out
     device = next((v if isinstance(v, Device) else v.device for v in _placed(args)), "the device")
     what = "the result" if shape is None or dtype is None else _size(shape, dtype)
     made = _no_room(
-        f"{op.qualified_name}: {device} has no room for {what}\n  arguments  {_arguments(op, args)}\n  {_REMEDY}",
-        shape,
-        dtype,
+        f"{op.qualified_name}: {device} has no room for {what}\n  arguments  {_arguments(op, args)}\n  {_REMEDY}", shape, dtype
     )
     made.operator = op.qualified_name
     return made

@@ -62,9 +62,7 @@ def not_callable_so(owner: str, backend: str, problems: Sequence[tuple[str, Any,
         f"\n  {name}  {described(fn)} takes {takes}; it is called with {len(given)}: {', '.join(given)}"
         for name, fn, takes, given in problems
     ]
-    return f"{owner}: the table of {backend} has rows that cannot be called as their operators call them" + "".join(
-        rows
-    )
+    return f"{owner}: the table of {backend} has rows that cannot be called as their operators call them" + "".join(rows)
 
 
 def _kind(value: Any) -> str:

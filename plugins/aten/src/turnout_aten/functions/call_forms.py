@@ -151,9 +151,7 @@ class Overloads:
             return self._packet(*args, **kwargs)
         return op.call(*args, **kwargs)
 
-    def _in_schemas_words(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _in_schemas_words(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments by the schemas' names. MISSING among `args` marks an argument that is given by keyword.
 
         Raises CallError.

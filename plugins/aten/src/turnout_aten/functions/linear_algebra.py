@@ -79,9 +79,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         count = dims[0] if isinstance(dims, (list, tuple)) else dims
         if not isinstance(count, int) or not 0 <= count <= min(a.ndim, b.ndim):
             shapes = f"{list(a.shape)} and {list(b.shape)}"
-            raise ArgumentError(
-                f"tensordot: dims must be a number of dimensions that both shapes {shapes} have, got {dims!r}"
-            )
+            raise ArgumentError(f"tensordot: dims must be a number of dimensions that both shapes {shapes} have, got {dims!r}")
         left, right = range(a.ndim - count, a.ndim), range(count)
     made: Tensor
     if out is None:
@@ -110,9 +108,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return made
 
 
-def lu(
-    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
     """(LU, pivots), or (LU, pivots, info) with `get_infos`. `info` is the index of a zero pivot, from 1; 0 means success.
 
     Without `get_infos`, raises LinAlgError for a singular matrix.
@@ -142,9 +138,7 @@ def lu(
 # ---- low-rank approximations
 
 
-def svd_lowrank(
-    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V) with U diag(S) V^H close to A - M. `q` should be slightly larger than the rank. The result is random.
 
     `niter` rounds of products with random vectors find the range of A.

@@ -65,11 +65,7 @@ def norm(
 
 
 def unique(
-    input: Tensor,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor | MaybeMore:
     """The distinct elements, or the distinct slices along `dim`. They are always sorted; `sorted` has no effect.
 

@@ -57,10 +57,7 @@ class Docstrings:
         entry = self._words.find(packet.name)
         if entry is None:
             return ""
-        parts = [
-            "\n".join(signature_lines(packet, method=method)),
-            _filled(self._summary(packet, entry.does, method=method)),
-        ]
+        parts = ["\n".join(signature_lines(packet, method=method)), _filled(self._summary(packet, entry.does, method=method))]
         described = []
         for p in of_packet(packet, method=method):
             words = f"{p.name} ({_type_words(packet, p, method=method)}): {self._argument(packet, p.name)}"
@@ -68,17 +65,11 @@ class Docstrings:
         if described:
             parts.append("\n".join(["Arguments:", *described]))
         raised = dict(self._words.raises(packet.name, *_operands(packet)))
-        target = (
-            "`input`" if packet.name.endswith("_") and entry.name != packet.name else "`out`" if packet.outs else ""
-        )
+        target = "`input`" if packet.name.endswith("_") and entry.name != packet.name else "`out`" if packet.outs else ""
         if target and not (method and target == "`out`"):
-            raised["DTypeError"] = ", or ".join(
-                filter(None, [raised.get("DTypeError"), f"{target} cannot hold the result"])
-            )
+            raised["DTypeError"] = ", or ".join(filter(None, [raised.get("DTypeError"), f"{target} cannot hold the result"]))
         if raised:
-            parts.append(
-                "\n".join(["Raises:", *(_filled(f"{e}: {when}.", "    ", "        ") for e, when in raised.items())])
-            )
+            parts.append("\n".join(["Raises:", *(_filled(f"{e}: {when}.", "    ", "        ") for e, when in raised.items())]))
         example = self._example(packet, method=method)
         if example:
             parts.append("Example:\n" + textwrap.indent(example.strip("\n"), "    "))

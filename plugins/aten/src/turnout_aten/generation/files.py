@@ -61,9 +61,7 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     public = [p.public_name for p in function_packets(functions, "")]
     by_hand = hand_written_names()
     names = "".join(f"{name}\n" for name in public if name not in by_hand)
-    return {GENERATED / name: text for name, text in texts.items()} | {
-        PACKAGE / "public_functions.txt": names
-    }, problems
+    return {GENERATED / name: text for name, text in texts.items()} | {PACKAGE / "public_functions.txt": names}, problems
 
 
 def hand_written_names() -> set[str]:

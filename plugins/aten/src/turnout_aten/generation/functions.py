@@ -75,14 +75,11 @@ def _single(packet: Packet, base: Declared, out: Declared | None) -> list[str]:
     if second:
         signature = second_signature(schema)
         prologue += second_names(name, name, [a.name for a in schema.arguments], out=out is not None)
-        prologue += (
-            [] if out is None else [f"    {line}" for line in ["if out is not None:", *indented(_out_call(base, out))]]
-        )
+        prologue += [] if out is None else [f"    {line}" for line in ["if out is not None:", *indented(_out_call(base, out))]]
     elif out is not None:
         parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.positional]
         keywords = [
-            f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name)
-            for a in schema.kwarg_only
+            f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name) for a in schema.kwarg_only
         ]
         signature = ", ".join([*parts, "*", *keywords, "out=None"])
         prologue += ["if out is not None:", *("    " + line for line in _out_call(base, out))]
@@ -168,9 +165,7 @@ def _with_lead(packet: Packet, main: Declared) -> list[str]:
     prologue, signature, miss = lead_parts(packet, main, schema)
     fixes = ["    " + line for line in _keyword_fixes(packet)]
     prologue = [prologue[0], *fixes, *prologue[1:]]
-    return inlined(
-        main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
-    )
+    return inlined(main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True)
 
 
 def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:

@@ -8,21 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from turnout.operators.stubs import default_source, python_name
-from turnout_aten.generation.functions import (
-    has_second_names,
-    lead_parts,
-    second_names,
-    second_signature,
-    with_named_results,
-)
-from turnout_aten.generation.packets import (
-    int_list_spreads,
-    lead,
-    packet_name,
-    result_fields,
-    stub_name,
-    takes_requires_grad,
-)
+from turnout_aten.generation.functions import has_second_names, lead_parts, second_names, second_signature, with_named_results
+from turnout_aten.generation.packets import int_list_spreads, lead, packet_name, result_fields, stub_name, takes_requires_grad
 from turnout_aten.generation.source import call, indented, inlined
 
 TYPE_CHECKING = False
@@ -228,9 +215,7 @@ def _binary(name: str, form: str, tensors: Declared, scalar: Declared | None) ->
     return ["", *inlined(tensors, name, own, prologue=prologue, miss=miss, drop_keywords=True)]
 
 
-def _reflected(
-    name: str, tensors: Declared, overloads: Sequence[Declared], overloads_of: Overloads, instead: str
-) -> list[str]:
+def _reflected(name: str, tensors: Declared, overloads: Sequence[Declared], overloads_of: Overloads, instead: str) -> list[str]:
     swapped = f"lambda a, b: {stub_name(tensors)}(b, a)"
     scalar = _overload(overloads, "Scalar", "Tensor")
     number = "None"

@@ -129,9 +129,7 @@ def docstrings_text(functions: NativeFunctions, docstrings: Docstrings) -> str:
     for module, home in HOMES.items():
         texts |= {f"{home}.{p.public_name}": docstrings.function(p) for p in function_packets(functions, module)}
     texts |= {f"turnout.Tensor.{p.public_name}": docstrings.method(p) for p in method_packets(functions)}
-    texts |= {
-        f"turnout.Tensor.{name}": operator_docstring(name) for name in operator_names(functions) if name not in UNARY
-    }
+    texts |= {f"turnout.Tensor.{name}": operator_docstring(name) for name in operator_names(functions) if name not in UNARY}
     return text_of({name: text for name, text in texts.items() if text})
 
 

@@ -40,9 +40,7 @@ def thirdparty_files(yaml: Path, out: Path, namespace: str | None, module: str |
         raise ValueError("--namespace is needed: some entries of the yaml do not write theirs")
     structured = [f.name for f in functions if f.is_structured]
     if structured:
-        raise ValueError(
-            f"structured operators need turnout_aten.declarations.load_yaml at run time: {', '.join(structured)}"
-        )
+        raise ValueError(f"structured operators need turnout_aten.declarations.load_yaml at run time: {', '.join(structured)}")
     return {out: thirdparty_text(functions, yaml.name, module)}
 
 

@@ -12,14 +12,7 @@ from turnout_aten.declarations.signatures import tensor_options
 from turnout_aten.generation.catalogue import function_packets, method_packets, named_packets
 from turnout_aten.generation.docstrings import docstring_lines
 from turnout_aten.generation.methods import BINARY
-from turnout_aten.generation.packets import (
-    Packet,
-    int_list_spreads,
-    is_int_list,
-    result_fields,
-    same_inputs,
-    takes_requires_grad,
-)
+from turnout_aten.generation.packets import Packet, int_list_spreads, is_int_list, result_fields, same_inputs, takes_requires_grad
 from turnout_aten.generation.source import indented, public_schema
 from turnout_aten.generation.tables import operator_names
 
@@ -67,19 +60,13 @@ def header(title: str, source: str, *, results: bool = True) -> str:
 
 
 def functions_stub(
-    functions: NativeFunctions,
-    module: str,
-    source: str,
-    docstrings: Docstrings | None = None,
-    hidden: Container[str] = (),
+    functions: NativeFunctions, module: str, source: str, docstrings: Docstrings | None = None, hidden: Container[str] = ()
 ) -> str:
     """The type stub of one module of public functions; a star import leaves out those that are `hidden`."""
     packets = function_packets(functions, module)
     lines = [header("Public functions.", source)]
     for packet in packets:
-        spread = (
-            int_list_spreads(packet, method=False) if all(f.schema.self_argument is None for f in packet.bases) else ""
-        )
+        spread = int_list_spreads(packet, method=False) if all(f.schema.self_argument is None for f in packet.bases) else ""
         lines += documented(
             overloads(packet, method=False, spread=spread), "" if docstrings is None else docstrings.function(packet)
         )
@@ -152,9 +139,7 @@ def overloads(packet: Packet, *, method: bool, spread: str) -> list[str]:
             out = next((o for o in packet.outs if o.qualified_name not in matched and same_inputs(base, o)), None)
         if out is not None:
             matched.add(out.qualified_name)
-        signatures.append(
-            _signature(packet, base, method, "" if out is None else f"out: {_out_type(out)} | None = None")
-        )
+        signatures.append(_signature(packet, base, method, "" if out is None else f"out: {_out_type(out)} | None = None"))
         first = next((a for a in base.schema.positional if not (method and a.name == "self")), None)
         if spread and first is not None and is_int_list(first):
             signatures.append(_signature(packet, base, method, "", spread=first))

@@ -111,9 +111,7 @@ def _taken(fn: Any) -> tuple[int, int | None, list[str]] | None:
     defaults = getattr(fn, "__defaults__", None) or ()
     given = getattr(fn, "__kwdefaults__", None) or {}
     keywords = [
-        name
-        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        if name not in given
+        name for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount] if name not in given
     ]
     return max(most - len(defaults), 0), None if code.co_flags & _VARIABLE else most, keywords
 

@@ -56,9 +56,7 @@ def bind_array_kernel(op: Operator, kernel: Kernel, backend: TensorBackend) -> C
         "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
         "finish": lambda made, args: verify(op, kernel, wrap_result(backend, made, args), args),
     }  # fmt: skip
-    return compile_function(
-        "\n".join(lines) + "\n", "on_arrays", f"<kernel of {op.qualified_name} at {backend.name}>", namespace
-    )
+    return compile_function("\n".join(lines) + "\n", "on_arrays", f"<kernel of {op.qualified_name} at {backend.name}>", namespace)
 
 
 def _general(op: Operator, kernel: Kernel, backend: Any) -> Call:

@@ -53,8 +53,7 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
     ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
     if ndim is None:
         raise ArgumentError(
-            "memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, "
-            f"got {memory_format!r}"
+            f"memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, got {memory_format!r}"
         )
     if len(shape) != ndim:
         raise ArgumentError(f"{memory_format} needs {ndim} dimensions, got shape {list(shape)}")
@@ -97,13 +96,7 @@ def empty(
 
 
 def empty_permuted(
-    ks: int,
-    size: Sizes,
-    physical_layout: Sizes,
-    dtype: DType | None,
-    layout: Any,
-    device: Device | None,
-    pin_memory: Any,
+    ks: int, size: Sizes, physical_layout: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
     """A tensor with unspecified contents. Its dims lie in memory in the given order, slowest first."""
     if sorted(physical_layout) != list(range(len(size))):

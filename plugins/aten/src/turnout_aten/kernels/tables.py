@@ -30,12 +30,7 @@ _VARIANTS = {"functional": wrappers.functional, "inplace": wrappers.inplace, "ou
 
 
 def register_kernels(
-    library: Registrations,
-    backend: TensorBackend,
-    table: Mapping[str, Any],
-    *,
-    namespace: str = "aten",
-    structured: Any = None,
+    library: Registrations, backend: TensorBackend, table: Mapping[str, Any], *, namespace: str = "aten", structured: Any = None
 ) -> None:
     """Register a backend's table at its key.
 
@@ -52,9 +47,7 @@ def register_kernels(
             f"  to fix  name the plugin that defines them in the manifest of {library.name}: requires_plugins = [...]"
         )
     if unknown:
-        raise RegistrationError(
-            f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}"
-        )
+        raise RegistrationError(f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}")
     made = {name: value if isinstance(value, Row) else Row(value) for name, value in rows.items()}
     problems = [
         (name, fn, takes, given)

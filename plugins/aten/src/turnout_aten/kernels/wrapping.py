@@ -89,9 +89,7 @@ class Structured:
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
         self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
-        self.dtype_at = (
-            self.names.index("dtype") if getattr(shape, "dtype_of_out", False) and "dtype" in self.names else None
-        )
+        self.dtype_at = self.names.index("dtype") if getattr(shape, "dtype_of_out", False) and "dtype" in self.names else None
 
     def inputs_for(self, target: Tensor, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, with the dtype of the tensor that is written where this decides."""
@@ -103,11 +101,7 @@ class Structured:
         casts = result.casts
         if not casts and not result.precomputed:
             return [
-                value.array
-                if value.__class__ is Tensor
-                else value
-                if value.__class__ in _AS_IS
-                else to_array(backend, value)
+                value.array if value.__class__ is Tensor else value if value.__class__ in _AS_IS else to_array(backend, value)
                 for value in args
             ]
         values: list[Any] = []
@@ -252,9 +246,7 @@ def _after_failure(op: Operator, backend: TensorBackend) -> Call:
         if not isinstance(error, (Warning, FloatingPointError, NotImplementedError, OverflowError)):
             import warnings
 
-            warnings.warn(
-                texts.fast_kernel_failed(op.qualified_name, backend.device_type, error), KernelWarning, stacklevel=3
-            )
+            warnings.warn(texts.fast_kernel_failed(op.qualified_name, backend.device_type, error), KernelWarning, stacklevel=3)
         return result
 
     return run_general
@@ -313,9 +305,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 )
             check_writable(s.op, backend, target, args[1:])
             array = target.array
-            direct = (
-                row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
-            )
+            direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
             with backend.kernel_context():
                 made = fn(*s.kernel_arguments(backend, args, result), written)
@@ -424,15 +414,9 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
             for spec, target in zip(result.outs, targets, strict=True):
                 resize_output(s.op, backend, target, spec.shape, spec.strides)
                 check_writable(s.op, backend, target, inputs)
-                direct = (
-                    backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
-                )
-                direct = direct and (
-                    (row.pointwise and not debug) or not any(shares(target, value) for value in inputs)
-                )
-                written.append(
-                    target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
-                )
+                direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
+                direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
+                written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
             with backend.kernel_context():
                 made = fn(*arguments, *written)
                 if made is not None:

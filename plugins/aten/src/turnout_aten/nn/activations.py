@@ -219,9 +219,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _functions.prelu(input, weight)
 
 
-def rrelu(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
-) -> Tensor:
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with random slopes from [lower, upper) while training, else with their mean.
 
     Arguments:

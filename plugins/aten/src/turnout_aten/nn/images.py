@@ -90,9 +90,7 @@ def interpolate(
 def _alignment(mode: str, align_corners: bool | None) -> bool:
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
-            raise ArgumentError(
-                f"interpolate: align_corners belongs to linear, bilinear, bicubic and trilinear, not to {mode!r}"
-            )
+            raise ArgumentError(f"interpolate: align_corners belongs to linear, bilinear, bicubic and trilinear, not to {mode!r}")
         return False
     return bool(align_corners)
 
@@ -225,9 +223,7 @@ def grid_sample(
     for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
         if value not in words:
             raise ArgumentError(f"grid_sample: {name} must be one of {', '.join(words)}, got {value!r}")
-    return _functions.grid_sampler(
-        input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners)
-    )
+    return _functions.grid_sampler(input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners))
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
@@ -275,9 +271,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return _generated.im2col(input, *[_pair(v) for v in (kernel_size, dilation, padding, stride)])
 
 
-def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Tensor:
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Columns summed at the positions of their windows: [N, C * kernel, windows] to [N, C, *output_size]. N is optional.
 
     Arguments:

@@ -32,13 +32,7 @@ _BAGS = ("sum", "mean", "max")
 
 
 def _dropped(
-    name: str,
-    input: Tensor,
-    p: float,
-    training: bool,
-    inplace: bool,
-    plain: Callable[..., Any],
-    writing: Callable[..., Any],
+    name: str, input: Tensor, p: float, training: bool, inplace: bool, plain: Callable[..., Any], writing: Callable[..., Any]
 ) -> Tensor:
     if not 0.0 <= p <= 1.0:
         raise ArgumentError(f"{name}: p must lie between 0 and 1, got {p}")

@@ -124,9 +124,7 @@ def linear_cross_entropy(
     else:
         logits = _generated.linear(input, linear_weight, linear_bias)
     if ignore_index is not None and target.is_floating_point():
-        raise ArgumentError(
-            "linear_cross_entropy: ignore_index needs targets that are class indices, not probabilities"
-        )
+        raise ArgumentError("linear_cross_entropy: ignore_index needs targets that are class indices, not probabilities")
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(logits, target, weight, ignored, reduction, label_smoothing)
 
@@ -151,12 +149,7 @@ def nll_loss(
 
 
 def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
     """The mean over the other classes i of max(0, margin - x[t] + x[i]) ** p, for [N, C] and class indices [N]; p is 1 or 2.
 
@@ -195,9 +188,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     return _generated.multilabel_margin_loss(input, target, _reduction("multilabel_margin_loss", reduction))
 
 
-def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """The mean over classes of the binary cross entropy of logits [N, C] and targets of the same shape.
 
     Arguments:
@@ -330,9 +321,7 @@ def huber_loss(
 # ---- likelihoods
 
 
-def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are limited to at least -100.
 
     Raises ArgumentError if input and target differ in shape.
@@ -356,11 +345,7 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` scales the positive targets.
 
@@ -406,12 +391,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
 
 def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    eps: float = 1e-8,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
     """exp(x) - t x, or x - t log(x + eps) without `log_input`; `full` adds Stirling's approximation of log(t!).
 
@@ -506,9 +486,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     return _functions.hinge_embedding_loss(input, target, margin, _reduction("hinge_embedding_loss", reduction))
 
 
-def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
-) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """max(0, margin - t (x1 - x2)) for targets 1 and -1.
 
     Arguments:
@@ -526,9 +504,7 @@ def margin_ranking_loss(
     return _functions.margin_ranking_loss(input1, input2, target, margin, number)
 
 
-def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"
-) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean") -> Tensor:
     """1 - cos(x1, x2) where the target is 1, max(0, cos - margin) where it is -1.
 
     Arguments:

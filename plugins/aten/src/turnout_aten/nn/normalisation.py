@@ -6,15 +6,7 @@ from turnout.errors import ArgumentError
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
-__all__ = [
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
-    "rms_norm",
-]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +36,7 @@ def layer_norm(
     return _functions.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-def rms_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dims; then times weight. `eps` defaults to that of the dtype.
 
     Arguments:
@@ -149,9 +139,7 @@ def instance_norm(
             raise ArgumentError(
                 f"instance_norm: more than one element per channel is needed in training, got shape {list(input.shape)}"
             )
-    return _functions.instance_norm(
-        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
-    )
+    return _functions.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:

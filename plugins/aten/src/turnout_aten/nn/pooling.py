@@ -94,9 +94,7 @@ def max_pool1d_with_indices(
         >>> turnout.nn.functional.max_pool1d_with_indices(turnout.tensor([[1.0, 3.0, 5.0]]), 2, 1)
         (tensor([[3., 5.]]), tensor([[1, 2]]))
     """
-    return _functions.max_pool1d_with_indices(
-        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
-    )
+    return _functions.max_pool1d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d(
@@ -143,9 +141,7 @@ def max_pool2d_with_indices(
         tensor([[ 0,  2],
                 [ 8, 10]])
     """
-    return _generated.max_pool2d_with_indices(
-        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
-    )
+    return _generated.max_pool2d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
 def max_pool3d(
@@ -190,9 +186,7 @@ def max_pool3d_with_indices(
         >>> turnout.nn.functional.max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
         (1, 2, 2, 2)
     """
-    return _generated.max_pool3d_with_indices(
-        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
-    )
+    return _generated.max_pool3d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
 def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
@@ -246,9 +240,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool =
     return made if return_indices else made[0]
 
 
-def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = True
-) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d that always returns the indices.
 
     Arguments:
@@ -280,9 +272,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return made if return_indices else made[0]
 
 
-def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = True
-) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool2d that always returns the indices.
 
     Arguments:
@@ -314,9 +304,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return made if return_indices else made[0]
 
 
-def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = True
-) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool3d that always returns the indices.
 
     Arguments:
@@ -524,9 +512,7 @@ def max_unpool3d(
 # ---- powers
 
 
-def _lp_pool(
-    name: str, ndim: int, input: Tensor, norm_type: float, kernel_size: Size, stride: Any, ceil_mode: bool
-) -> Tensor:
+def _lp_pool(name: str, ndim: int, input: Tensor, norm_type: float, kernel_size: Size, stride: Any, ceil_mode: bool) -> Tensor:
     kernel = _each(kernel_size, ndim)
     area = 1
     for k in kernel:
@@ -537,9 +523,7 @@ def _lp_pool(
     return made
 
 
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of the elements of each window, (sum x^p)^(1/p).
 
     Arguments:
@@ -556,9 +540,7 @@ def lp_pool1d(
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with two dims.
 
     Arguments:
@@ -575,9 +557,7 @@ def lp_pool2d(
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> Tensor:
     """lp_pool1d with three dims.
 
     Arguments:

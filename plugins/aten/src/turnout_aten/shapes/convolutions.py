@@ -95,9 +95,7 @@ def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: 
     if groups < 1:
         raise ShapeError(f"convolution: groups must be positive, got {groups}")
     if kernel[0] % groups or kernel[0] < groups:
-        raise ShapeError(
-            f"convolution: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}"
-        )
+        raise ShapeError(f"convolution: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}")
     wanted = kernel[0] if transposed else kernel[1] * groups
     if shape[1] != wanted:
         raise ShapeError(
@@ -121,12 +119,7 @@ def im2col(
 
 
 def _windows(
-    name: str,
-    lengths: Ints,
-    kernel_size: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    stride: Sequence[int],
+    name: str, lengths: Ints, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
 ) -> tuple[Ints, Ints]:
     """(kernel, windows along each dim)."""
     kernel = spread(name, "kernel_size", kernel_size, 2)

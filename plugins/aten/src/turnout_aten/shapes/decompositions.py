@@ -63,9 +63,7 @@ def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> t
     return Out(shape, A.dtype), Out((*shape[:-2], min(shape[-2:])), int32), Out(shape[:-2], int32)
 
 
-def lu_unpack(
-    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
-) -> tuple[Out, Out, Out]:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Out, Out, Out]:
     """(P, L, U); unrequested ones have shape [0]."""
     shape = matrices("lu_unpack", LU_data, "LU_data")
     if unpack_pivots and LU_pivots.dtype is not int32:
@@ -99,17 +97,13 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     if pivots.dtype.category >= FLOAT:
         raise DTypeError(f"linalg.ldl_solve: 'pivots' must be integers, got {pivots.dtype.name}")
     if pivots.array.shape != shape[:-1]:
-        raise ShapeError(
-            f"linalg.ldl_solve: 'pivots' must have shape {list(shape[:-1])}, got {list(pivots.array.shape)}"
-        )
+        raise ShapeError(f"linalg.ldl_solve: 'pivots' must have shape {list(shape[:-1])}, got {list(pivots.array.shape)}")
     if other[-2] != shape[-1]:
         raise ShapeError(f"linalg.ldl_solve: 'LD' of shape {list(shape)} and 'B' of shape {list(other)} do not match")
     return Out((*broadcast(shape[:-2], other[:-2]), *other[-2:]), B.dtype)
 
 
-def svd(
-    A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
-) -> tuple[Out, Out, Out]:
+def svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None) -> tuple[Out, Out, Out]:
     """(U, S, Vh); U and Vh of shape [0] without `compute_uv`."""
     *batch, m, n = matrices("linalg.svd", A)
     if driver is not None:
@@ -153,9 +147,7 @@ def geqrf(self: Tensor) -> tuple[Out, Out]:
     return Out(shape, self.dtype), Out((*shape[:-2], min(shape[-2:])), self.dtype)
 
 
-def solve_triangular(
-    self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Out | Result:
+def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Out | Result:
     """The X with A X = B, or X A = B; batch dims broadcast."""
     name = "linalg.solve_triangular"
     a, b = square(name, self, "self"), matrices(name, B, "B")

@@ -86,9 +86,7 @@ def complex_from(names: tuple[str, str]) -> Callable[..., Out]:
 def heaviside(self: Tensor, values: Tensor) -> Out | Result:
     """Real operands of one dtype: nothing is promoted."""
     if self.dtype is not values.dtype:
-        raise DTypeError(
-            f"heaviside: self and values must have one dtype, got {self.dtype.name} and {values.dtype.name}"
-        )
+        raise DTypeError(f"heaviside: self and values must have one dtype, got {self.dtype.name} and {values.dtype.name}")
     refuse(self.dtype, "heaviside", COMPLEX)
     result = as_result(two_operands(self, values, self.dtype, names=("self", "values")))
     result.outs[0].exact = True

@@ -25,9 +25,7 @@ def broadcast(a: Ints, b: Ints) -> Ints:
     for i, length in enumerate(short, lead):
         if shape[i] != length and length != 1:
             if shape[i] != 1:
-                raise ShapeError(
-                    f"shapes {list(a)} and {list(b)} do not broadcast: {long[i]} against {length} at dim {i}"
-                )
+                raise ShapeError(f"shapes {list(a)} and {list(b)} do not broadcast: {long[i]} against {length} at dim {i}")
             shape[i] = length
     return tuple(shape)
 

@@ -21,9 +21,7 @@ def _transformed(name: str, self: Tensor, dim: Sequence[int], is_complex: bool) 
     dtype: DType = self.dtype
     wanted = COMPLEX if is_complex else FLOAT
     if dtype.category != wanted or dtype.itemsize == 2:
-        raise DTypeError(
-            f"{name}: expected {'complex' if is_complex else 'float32 or float64'} elements, got {dtype.name}"
-        )
+        raise DTypeError(f"{name}: expected {'complex' if is_complex else 'float32 or float64'} elements, got {dtype.name}")
     shape = list(self.array.shape)
     dims = [wrap_dim(d, len(shape)) for d in dim]
     for d in dims:

@@ -20,9 +20,7 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     """`pad` holds (before, after) for each dim, starting with the last. Negative numbers crop."""
     shape = list(self.array.shape)
     if len(pad) % 2 or len(pad) > 2 * len(shape):
-        raise ShapeError(
-            f"constant_pad_nd: 'pad' must hold two numbers for each of at most {len(shape)} dims, got {list(pad)}"
-        )
+        raise ShapeError(f"constant_pad_nd: 'pad' must hold two numbers for each of at most {len(shape)} dims, got {list(pad)}")
     if isinstance(value, complex) and self.dtype.category != COMPLEX:
         raise ShapeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
     check_held(self.dtype, value, "constant_pad_nd", "value")
@@ -42,9 +40,7 @@ def _upsampled(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -
     if len(output_size) != ndim:
         raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
     if len(shape) != ndim + 2 or 0 in shape[1:]:
-        raise ShapeError(
-            f"{name}: 'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
-        )
+        raise ShapeError(f"{name}: 'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}")
     if any(n < 1 for n in output_size):
         raise ShapeError(f"{name}: 'output_size' must be positive, got {list(output_size)}")
     dtype = self.dtype

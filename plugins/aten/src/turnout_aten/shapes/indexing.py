@@ -157,13 +157,9 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
         return
     _index_dtype(name, index)
     if len(shape) != len(wanted):
-        raise ShapeError(
-            f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'self', {list(shape)}"
-        )
+        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'self', {list(shape)}")
     if any(n > shape[d] for d, n in enumerate(wanted) if d != dim):
-        raise ShapeError(
-            f"{name}: 'index' of shape {list(wanted)} is longer than 'self', {list(shape)}, apart from dim {dim}"
-        )
+        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} is longer than 'self', {list(shape)}, apart from dim {dim}")
     if src is None:
         return
     source = src.array.shape or (1,)

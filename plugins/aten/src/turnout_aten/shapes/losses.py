@@ -34,16 +34,12 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
     """The gradient with respect to the input, in the input's dtype."""
     shape = grad_output.array.shape
     if output.array.shape != shape:
-        raise ShapeError(
-            f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}"
-        )
+        raise ShapeError(f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}")
     wrap_dim(dim, len(shape))
     return Out(shape, input_dtype)
 
 
-def nll_loss_forward(
-    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
-) -> tuple[Out, Out]:
+def nll_loss_forward(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> tuple[Out, Out]:
     """(output, total_weight) for log-probabilities [N, C] or [C] and class indices [N] or []."""
     shape, wanted = self.array.shape, target.array.shape
     _check_nll(self, target, weight, reduction)
@@ -76,9 +72,7 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
     if target.dtype is not int64 and target.dtype is not uint8:
         raise DTypeError(f"nll_loss: 'target' must hold class indices in int64 or uint8, got {target.dtype.name}")
     if weight is not None and weight.array.shape != shape[-1:]:
-        raise ShapeError(
-            f"nll_loss: 'weight' must be one number per class, [{shape[-1]}], got {list(weight.array.shape)}"
-        )
+        raise ShapeError(f"nll_loss: 'weight' must be one number per class, [{shape[-1]}], got {list(weight.array.shape)}")
     if weight is not None and weight.dtype is not self.dtype:
         raise DTypeError(f"nll_loss: 'weight' must have dtype {self.dtype.name}, got {weight.dtype.name}")
 

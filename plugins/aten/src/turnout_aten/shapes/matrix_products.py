@@ -79,9 +79,7 @@ def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
     for argument, number in (("beta", beta), ("alpha", alpha)):
         # For integers, alpha and beta are truncated. PyTorch does so only here.
         if isinstance(number, complex) and not product.dtype.is_complex:
-            raise DTypeError(
-                f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}"
-            )
+            raise DTypeError(f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}")
         if product.dtype.category == INT:
             check_held(product.dtype, number, name, argument)
     if not expands_to(self.array.shape, product.shape):
@@ -120,9 +118,7 @@ def cross(self: Tensor, other: Tensor, dim: int = -1) -> Out | Result:
         raise ShapeError(f"linalg.cross: operands need equally many dimensions, got shapes {list(a)} and {list(b)}")
     d = wrap_dim(dim, len(a))
     if not a or a[d] != 3 or b[d] != 3:
-        raise ShapeError(
-            f"linalg.cross: dim {dim} must have length 3 in both operands, got shapes {list(a)} and {list(b)}"
-        )
+        raise ShapeError(f"linalg.cross: dim {dim} must have length 3 in both operands, got shapes {list(a)} and {list(b)}")
     dtype = result_type(self, other)
     return Result(Out(broadcast(a, b), dtype), {"self": dtype, "other": dtype})
 

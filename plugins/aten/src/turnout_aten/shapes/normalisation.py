@@ -20,9 +20,7 @@ def check_rows(name: str, input: Tensor, normalized_shape: Sequence[int], *param
     """Raise unless the last dims and each parameter have `normalized_shape`."""
     shape = tuple(normalized_shape)
     if not shape or input.array.shape[-len(shape) :] != shape:
-        raise ShapeError(
-            f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.array.shape)}"
-        )
+        raise ShapeError(f"{name}: normalized_shape {list(shape)} must be the last dims of shape {list(input.array.shape)}")
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != shape:
             raise ShapeError(f"{name}: '{which}' must have shape {list(shape)}, got {list(parameter.array.shape)}")
@@ -37,9 +35,7 @@ def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DT
         if parameter is not None and parameter.dtype is not dtype:
             if parameter.dtype is float32 and dtype.itemsize == 2:
                 return float32
-            raise ShapeError(
-                f"{name}: parameters must have the dtype of the input, {dtype.name}, got {parameter.dtype.name}"
-            )
+            raise ShapeError(f"{name}: parameters must have the dtype of the input, {dtype.name}, got {parameter.dtype.name}")
     return dtype
 
 
@@ -60,9 +56,7 @@ def native_group_norm(
     """(result, mean, reciprocal deviation) of groups of channels."""
     check_groups("native_group_norm", C, group, weight, bias)
     if numel(input.array.shape) != N * C * HxW:
-        raise ShapeError(
-            f"native_group_norm: 'input' of shape {list(input.array.shape)} must have {N} x {C} x {HxW} elements"
-        )
+        raise ShapeError(f"native_group_norm: 'input' of shape {list(input.array.shape)} must have {N} x {C} x {HxW} elements")
     dtype = statistics_dtype("native_group_norm", input, weight, bias)
     return Out(input.array.shape, input.dtype), Out((N, group), dtype), Out((N, group), dtype)
 
@@ -70,9 +64,7 @@ def native_group_norm(
 def check_groups(name: str, channels: int, groups: int, *parameters: Tensor | None) -> None:
     """Raise unless groups divide the channels and each parameter has one number per channel."""
     if groups < 1 or channels % groups:
-        raise ShapeError(
-            f"{name}: the number of channels, {channels}, must be a multiple of the number of groups, {groups}"
-        )
+        raise ShapeError(f"{name}: the number of channels, {channels}, must be a multiple of the number of groups, {groups}")
     for which, parameter in zip(("weight", "bias"), parameters, strict=False):
         if parameter is not None and parameter.array.shape != (channels,):
             raise ShapeError(f"{name}: '{which}' must have shape [{channels}], got {list(parameter.array.shape)}")

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 # ---- one argument
 
 
-def one_tensor(
-    self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self"
-) -> Out | Result:
+def one_tensor(self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self") -> Out | Result:
     """The output for a tensor of dtype `given`, computed in `computed`, with the result in `dtype` (None: the same)."""
     shape = self.array.shape
     out = Out(shape, computed if dtype is None else dtype, layout(shape, self))
@@ -227,9 +225,7 @@ def pow(self: Any, other: Any) -> Out | Result:
     if not isinstance(other, bool):
         refuse(computed, "pow", BOOL)
     if computed.category == INT and other.__class__ is int and other < 0:
-        raise ArgumentError(
-            "pow: integers to negative integer powers have no integer result; convert to a float dtype first"
-        )
+        raise ArgumentError("pow: integers to negative integer powers have no integer result; convert to a float dtype first")
     if isinstance(other, int):
         check_held(computed, other, "pow", "exponent")
     return two_operands(self, other, computed, names=("self", "exponent"))
@@ -353,9 +349,7 @@ def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
     tensors = {name: value for name, value in operands.items() if isinstance(value, Tensor)}
     shape = broadcast_all([t.array.shape for t in tensors.values()])
     casts = {name: computed for name, t in tensors.items() if t.dtype is not computed}
-    bounds = {
-        name: _bounded(operands[name], computed, name) for name in ("min", "max") if isinstance(operands[name], int)
-    }
+    bounds = {name: _bounded(operands[name], computed, name) for name in ("min", "max") if isinstance(operands[name], int)}
     return Result(Out(shape, computed, layout(shape, *tensors.values())), casts, bounds)
 
 

@@ -35,12 +35,7 @@ def check_input(name: str, shape: Ints, ndim: int) -> None:
 
 
 def geometry(
-    name: str,
-    ndim: int,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    name: str, ndim: int, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """(kernel, stride, padding, dilation), each with one number per dim. The stride defaults to the kernel."""
     kernel = spread(name, "kernel_size", kernel_size, ndim)
@@ -68,9 +63,7 @@ def _pooled(
 ) -> Ints:
     kernel, steps, pads, gaps = geometry(name, ndim, kernel_size, stride, padding, dilation)
     check_input(name, shape, ndim)
-    found = tuple(
-        [pooled_length(*each, ceil_mode) for each in zip(shape[-ndim:], kernel, steps, pads, gaps, strict=True)]
-    )
+    found = tuple([pooled_length(*each, ceil_mode) for each in zip(shape[-ndim:], kernel, steps, pads, gaps, strict=True)])
     if any(n < 1 for n in found):
         raise ShapeError(
             f"{name}: a kernel of {list(kernel)} does not fit 'self' of shape {list(shape)} with padding {list(pads)}"

@@ -165,9 +165,7 @@ def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -
     return Out(left, dtype), Out(left, dtype)
 
 
-def vector_norm(
-    self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None
-) -> Out | Result:
+def vector_norm(self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
     """The norm over some dims, all for None and []: float and complex tensors; the result is real."""
     given = self.dtype
     if given.category < FLOAT:

@@ -43,10 +43,7 @@ class Result:
     __slots__ = ("casts", "outs", "precomputed")
 
     def __init__(
-        self,
-        outs: Out | tuple[Out, ...],
-        casts: Mapping[str, DType] | None = None,
-        precomputed: Mapping[str, Any] | None = None,
+        self, outs: Out | tuple[Out, ...], casts: Mapping[str, DType] | None = None, precomputed: Mapping[str, Any] | None = None
     ) -> None:
         self.outs = outs if isinstance(outs, tuple) else (outs,)
         self.casts = casts or {}

@@ -47,9 +47,7 @@ def _changed(tensor: Tensor, functionality: str, function: str, *, add: bool) ->
             f"{function}: {functionality!r} is not a functionality with a key for each backend; there are: {there}"
         )
     if tensor.gmask & 1:
-        raise AliasError(
-            f"{function}: the tensor requires a gradient, which the new one would not record; detach() it first"
-        )
+        raise AliasError(f"{function}: the tensor requires a gradient, which the new one would not record; detach() it first")
     plugins.enabled_keys().require((functionality,))
     made = tensor.new_alias(tensor.array, tensor.storage_offset())
     replaced = _DENSE if row.backend_key else 0

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 
-def tensor(
-    data: Any, *, dtype: DType | None = None, device: str | Device | None = None, requires_grad: bool = False
-) -> Tensor:
+def tensor(data: Any, *, dtype: DType | None = None, device: str | Device | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with a copy of `data`.
 
     Without `dtype`, an array keeps its own; bools give bool, ints give int64, floats give the default dtype and complex
@@ -54,9 +52,7 @@ def tensor(
     return made.requires_grad_() if requires_grad else made
 
 
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
-) -> Tensor:
+def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False) -> Tensor:
     """A tensor with a copy of `data`. dtype and device default to those of this tensor; see `turnout.tensor`.
 
     Arguments:

@@ -84,9 +84,7 @@ class GradientMethods:
             return self  # type: ignore[no-any-return]
         if not requires_grad:
             if self.node is not None:
-                raise AliasError(
-                    "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"
-                )
+                raise AliasError("requires_grad can be switched off on leaves only; use .detach() for a tensor without history")
             self.set_gmask(self.gmask & ~1)
             return self  # type: ignore[no-any-return]
         if self.gmask & GRAD.get()[1] & ~1:
@@ -98,9 +96,7 @@ class GradientMethods:
         if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
             plugins.require_functionality("Autograd", key)
         if self.dtype.category < FLOAT:
-            raise DTypeError(
-                f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
-            )
+            raise DTypeError(f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}")
         if self.is_inference() and not is_inference_mode_enabled():
             raise AliasError(
                 "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
@@ -118,9 +114,7 @@ class GradientMethods:
             tensor([1.])
         """
         if self.view_of is not None:
-            raise AliasError(
-                "detach_: a view cannot be detached in place because its base would keep the history; use detach()"
-            )
+            raise AliasError("detach_: a view cannot be detached in place because its base would keep the history; use detach()")
         self.set_gmask(0)
         self.node = None
         return self  # type: ignore[no-any-return]

@@ -142,9 +142,7 @@ def from_numpy(array: Any) -> Tensor:
             f"from_numpy: strides {array.strides} are negative or not multiples of the element size; copy the array first"
         )
     if not getattr(array, "flags", adopted.flags).writeable:
-        warnings.warn(
-            "from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2
-        )
+        warnings.warn("from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2)
     made = wrap(adopted, place.backend.current_device())
     if any(length > 1 and stride == 0 for length, stride in zip(made.shape, made.stride(), strict=True)):
         made.shared_storage()  # its elements share memory: writes must take the path that checks for overlap

@@ -81,9 +81,7 @@ class _Writer:
         if id(obj) in self.open:
             raise CallError(f"save: {where} contains itself")
         if len(self.open) == DEEPEST:
-            raise CallError(
-                f"save: {where} is nested too deep; a file holds at most {DEEPEST} containers inside each other"
-            )
+            raise CallError(f"save: {where} is nested too deep; a file holds at most {DEEPEST} containers inside each other")
         self.open.add(id(obj))
         if type(obj) is list:
             made: Any = [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]
@@ -184,9 +182,7 @@ class _Reader:
         need(isinstance(head, dict) and head.get("format") == FORMAT, f"its {DOCUMENT} names another format")
         found = head.get("version")
         if type(found) is not int or found != VERSION:
-            raise FileFormatError(
-                f"load: {self.name} has format version {shown(found)}, this Turnout reads version {VERSION}"
-            )
+            raise FileFormatError(f"load: {self.name} has format version {shown(found)}, this Turnout reads version {VERSION}")
         self.storages = elements(head.get("storages"), "the list of storages")
         known = {DOCUMENT, *[f"storages/{i}" for i in range(len(self.storages))]}
         strange = next((name for name in self.archive.entries if name not in known), None)
@@ -287,7 +283,5 @@ class _Reader:
         elif wanted is not None and not isinstance(wanted, (str, Device)):
             wanted = wanted.get(str(saved))
         if wanted is not None and not isinstance(wanted, (str, Device)):
-            raise CallError(
-                f"load: map_location gave a {type(wanted).__name__} for {saved}; expected a device, or None"
-            )
+            raise CallError(f"load: map_location gave a {type(wanted).__name__} for {saved}; expected a device, or None")
         return saved if wanted is None else device(wanted)

@@ -10,12 +10,7 @@ from __future__ import annotations
 from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
-from turnout.errors import (
-    AliasError,
-    ArgumentError,
-    CallError,
-    DimError,
-)
+from turnout.errors import AliasError, ArgumentError, CallError, DimError
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions
@@ -484,9 +479,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise ArgumentError(
-                f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()"
-            )
+            raise ArgumentError(f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()")
         return bool(self.item())
 
     def __float__(self) -> float:
@@ -516,9 +509,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         if self.shape == () and not self.is_meta and (spec or self.__class__ is Tensor):
             return format(self.item(), spec)
         if spec:
-            raise CallError(
-                f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()"
-            )
+            raise CallError(f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()")
         return repr(self)
 
 
@@ -552,6 +543,4 @@ else:
     _NAMES = {"Tensor": Tensor, "CLOCK": CLOCK, "__name__": __name__}
     exec("\n".join(_LINES), _NAMES)
     wrap = _NAMES["wrap"]
-    wrap.__doc__ = (
-        "A new tensor around a backend's array; untracked, not a view, with the version of the current epoch."
-    )
+    wrap.__doc__ = "A new tensor around a backend's array; untracked, not a view, with the version of the current epoch."

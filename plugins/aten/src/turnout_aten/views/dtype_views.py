@@ -65,8 +65,7 @@ def _of_dtype(self: Tensor, dtype: DType, geometry: Geometry) -> Tensor:
     original = memory.array
     root = original if backend.dtype_of(original) is dtype else backend.retyped(original, dtype)
     made = wrap(
-        backend.empty(shape, dtype, self.device) if 0 in shape else backend.strided(root, shape, strides, offset),
-        self.device,
+        backend.empty(shape, dtype, self.device) if 0 in shape else backend.strided(root, shape, strides, offset), self.device
     )
     made.storage = memory if root is original else RetypedStorage(root, memory)
     made.offset = offset

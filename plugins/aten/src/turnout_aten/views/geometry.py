@@ -38,9 +38,7 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
         device = self.device
         backend = device.backend
         shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
-        made = wrap(
-            nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device
-        )
+        made = wrap(nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device)
         made.storage = storage
         made.offset = offset
         return made
@@ -205,9 +203,7 @@ def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implici
             lengths.append(n)
             steps.append(0)
         else:
-            raise ShapeError(
-                f"expand: shape {list(shape)} does not expand to {list(size)}: {own} against {n} at dim {d}"
-            )
+            raise ShapeError(f"expand: shape {list(shape)} does not expand to {list(size)}: {own} against {n} at dim {d}")
     return tuple(lengths), tuple(steps), offset
 
 
@@ -310,13 +306,7 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
 
 @one_view
 def slice_Tensor(
-    shape: Ints,
-    strides: Ints,
-    offset: int,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
+    shape: Ints, strides: Ints, offset: int, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Geometry:
     """start:end:step of a dim; bounds as in Python, the step is positive."""
     if not shape:
@@ -361,16 +351,10 @@ def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, s
     if not shape:
         return (size,), (1,), offset
     windows = (length - size) // step + 1
-    return (
-        (*shape[:d], windows, *shape[d + 1 :], size),
-        (*strides[:d], step * stride, *strides[d + 1 :], stride),
-        offset,
-    )
+    return ((*shape[:d], windows, *shape[d + 1 :], size), (*strides[:d], step * stride, *strides[d + 1 :], stride), offset)
 
 
-def as_strided(
-    ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-) -> Tensor:
+def as_strided(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """Any shape and strides over the tensor's whole storage. Raises ShapeError for a view that reaches outside it."""
     if len(size) != len(stride):
         raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must be equally long")
@@ -419,9 +403,7 @@ def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: 
 
 
 @several_views
-def split_with_sizes(
-    shape: Ints, strides: Ints, offset: int, split_sizes: Sequence[int], dim: int = 0
-) -> list[Geometry]:
+def split_with_sizes(shape: Ints, strides: Ints, offset: int, split_sizes: Sequence[int], dim: int = 0) -> list[Geometry]:
     """Parts of the given sizes, which add up to the dim's length."""
     if not shape:
         raise ShapeError("split_with_sizes: a 0-dim tensor has no dimension to split")
@@ -452,9 +434,7 @@ squeeze_dims_ = view_in_place(squeeze_dims.geometry)
 unsqueeze_ = view_in_place(unsqueeze.geometry)
 
 
-def as_strided_(
-    ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-) -> Tensor:
+def as_strided_(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """as_strided in place."""
     made = as_strided(ks, self, size, stride, storage_offset)
     self.array = made.array

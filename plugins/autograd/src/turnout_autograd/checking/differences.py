@@ -57,8 +57,7 @@ class Check:
             value = self.args[i]
             if value.dtype is not float64:
                 warnings.warn(
-                    f"gradcheck: input {i} is {value.dtype.name}; differences need float64 to mean something",
-                    stacklevel=4,
+                    f"gradcheck: input {i} is {value.dtype.name}; differences need float64 to mean something", stacklevel=4
                 )
             if any(length > 1 and stride == 0 for length, stride in zip(value.shape, value.stride(), strict=True)):
                 raise ArgumentError(
@@ -122,9 +121,7 @@ class Check:
 
     def _same_twice(self, j: int, output: Tensor, seed: Tensor, nondet_tol: float) -> list[list[float]]:
         """The gradients in a row per input, from two backward passes that must agree."""
-        found, again = (
-            [flat(g, x) for g, x in zip(self.gradients(output, seed), self.inputs, strict=True)] for _ in range(2)
-        )
+        found, again = ([flat(g, x) for g, x in zip(self.gradients(output, seed), self.inputs, strict=True)] for _ in range(2))
         if any(abs(x - y) > nondet_tol for a, b in zip(found, again, strict=True) for x, y in zip(a, b, strict=True)):
             raise GradcheckError(f"gradcheck: the gradients of output {j} differ between two backward passes")
         return found
@@ -149,9 +146,7 @@ class Check:
             below = self._values()
         finally:
             write_uncounted(place, before)
-        return [
-            [(x - y) / (2 * self.eps) for x, y in zip(a, b, strict=True)] for a, b in zip(above, below, strict=True)
-        ]
+        return [[(x - y) / (2 * self.eps) for x, y in zip(a, b, strict=True)] for a, b in zip(above, below, strict=True)]
 
     def _values(self) -> list[list[float]]:
         return [o.detach().reshape((-1,)).tolist() for o in self.outputs()]
@@ -234,6 +229,4 @@ class Check:
                 alone = self.gradients(output, seed)
                 for i, x, a, t in zip(self.checked, self.inputs, alone, together, strict=True):
                     if not near(flat(a, x), flat(None if t is None else t[row], x)):
-                        raise GradcheckError(
-                            f"gradcheck: input {i} gets another gradient of output {j} inside vmap than outside"
-                        )
+                        raise GradcheckError(f"gradcheck: input {i} gets another gradient of output {j} inside vmap than outside")

@@ -216,20 +216,12 @@ class _Reader:
         arguments = {a.name: str(a.type) for a in function.schema.arguments}
         allowed = {*arguments, *tensor_returns(function.schema), "grad", "grads", MASK, NOT_IMPLEMENTED}
         for name in sorted(set(free_names(tree)) - allowed - self.known):
-            self.problem(
-                formula.line, f"'{name}' is neither an argument, a result, an operator, nor a function of formulas"
-            )
+            self.problem(formula.line, f"'{name}' is neither an argument, a result, an operator, nor a function of formulas")
         for inner in ast.walk(tree):
-            if (
-                isinstance(inner, ast.Attribute)
-                and isinstance(inner.value, ast.Name)
-                and inner.attr in ("geometry", "shapes")
-            ):
+            if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.attr in ("geometry", "shapes"):
                 kind = arguments.get(inner.value.id, "")
                 if kind != PROPERTIES[inner.attr]:
-                    self.problem(
-                        formula.line, f"'{inner.value.id}.{inner.attr}': {inner.value.id} is {kind or 'no argument'}"
-                    )
+                    self.problem(formula.line, f"'{inner.value.id}.{inner.attr}': {inner.value.id} is {kind or 'no argument'}")
 
 
 def free_names(tree: ast.AST) -> Iterator[str]:

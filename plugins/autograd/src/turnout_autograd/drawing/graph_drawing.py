@@ -21,11 +21,7 @@ FORMATS = ("dot", "svg")
 
 
 def draw(
-    outputs: Tensor | Sequence[Tensor],
-    *,
-    names: Mapping[str, Tensor] | None = None,
-    limit: int = LIMIT,
-    format: str = "dot",
+    outputs: Tensor | Sequence[Tensor], *, names: Mapping[str, Tensor] | None = None, limit: int = LIMIT, format: str = "dot"
 ) -> str:
     """Draw the graph that `outputs` were computed in: the text of a DOT or an SVG file.
 

@@ -101,6 +101,4 @@ def check_list(node: Node, argument: str, tensors: Any, versions: list[int]) -> 
     """A saved list of tensors, each checked."""
     if tensors is FREED:
         raise errors.GradientError(errors.passes.freed(node.op_name))
-    return [
-        check_optional(node, f"{argument}[{i}]", t, v) for i, (t, v) in enumerate(zip(tensors, versions, strict=True))
-    ]
+    return [check_optional(node, f"{argument}[{i}]", t, v) for i, (t, v) in enumerate(zip(tensors, versions, strict=True))]

@@ -68,9 +68,7 @@ def function_complex(name: str, argument: str, gradient: Any, wanted: Any) -> st
 
 
 def function_wrote_view(name: str) -> str:
-    return (
-        f"{name}: mark_dirty names a view, but forward returned other outputs too; write into its base, or clone() it"
-    )
+    return f"{name}: mark_dirty names a view, but forward returned other outputs too; write into its base, or clone() it"
 
 
 def function_dirty_inside_vmap(name: str) -> str:

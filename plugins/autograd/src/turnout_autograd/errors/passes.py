@@ -76,9 +76,7 @@ def not_tensors(name: str, what: str, index: int, value: Any) -> str:
 
 
 def unused_contradiction() -> str:
-    return (
-        "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; omit one of them"
-    )
+    return "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; omit one of them"
 
 
 def gradient_count(given: int, wanted: int) -> str:
@@ -135,9 +133,7 @@ def edge_unknown(index: int) -> str:
 
 
 def edge_zeros(index: int) -> str:
-    return (
-        f"grad: materialize_grads=True makes zeros like a tensor, but input {index} is a GradientEdge; pass the tensor"
-    )
+    return f"grad: materialize_grads=True makes zeros like a tensor, but input {index} is a GradientEdge; pass the tensor"
 
 
 def retain_untracked() -> str:

@@ -37,9 +37,7 @@ def cholesky_grad(grad: Tensor, L: Tensor, upper: bool) -> Tensor:
         L, grad = adjoint(L), adjoint(grad)
     inner = adjoint(L).matmul(grad)
     T = (inner.tril() + adjoint(inner.tril(-1))) * 0.5
-    return aten.linalg_solve_triangular(
-        L, aten.linalg_solve_triangular(adjoint(L), T, upper=True), upper=False, left=False
-    )
+    return aten.linalg_solve_triangular(L, aten.linalg_solve_triangular(adjoint(L), T, upper=True), upper=False, left=False)
 
 
 def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
@@ -196,9 +194,7 @@ def qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:
     if mode == "r":
         raise GradientError("linalg.qr: mode 'r' keeps no Q, which the gradient needs; use mode 'reduced'")
     if mode == "complete" and m > n:
-        raise GradientError(
-            "linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'"
-        )
+        raise GradientError("linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'")
     gQ, gR = grads
     extra = None
     if m < n:

@@ -29,16 +29,12 @@ def _each_loss(grad: Tensor, value: Tensor, weight: Tensor | None, reduction: in
     return made / max(prod(made.shape), 1) if reduction == 1 else made
 
 
-def binary_cross_entropy_grad(
-    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
-) -> Tensor:
+def binary_cross_entropy_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
     """(x - t) / (x (1 - x)), the denominator not below 1e-12."""
     return _each_loss(grad, (self - target) / ((1 - self) * self).clamp(min=1e-12), weight, reduction)
 
 
-def binary_cross_entropy_target_grad(
-    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
-) -> Tensor:
+def binary_cross_entropy_target_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
     """log(1 - x) - log(x), neither below -100."""
     return _each_loss(grad, (-self).log1p().clamp(min=-100) - self.log().clamp(min=-100), weight, reduction)
 

@@ -53,9 +53,7 @@ def _scattered_prod_grad(
     zeros = grad.new_zeros(self.shape).scatter_add(dim, index, zero.to(grad.dtype))
     only = zero.logical_and(zeros.gather(dim, index) == 1)
     without = self.scatter_reduce(dim, index, src.masked_fill(only, 1), "prod", include_self=include_self)
-    of_src = where(
-        only, (grad * without).gather(dim, index), (grad * result).gather(dim, index) / src.masked_fill(zero, 1)
-    )
+    of_src = where(only, (grad * without).gather(dim, index), (grad * result).gather(dim, index) / src.masked_fill(zero, 1))
     return of_self, of_src
 
 

@@ -46,9 +46,7 @@ def slice_grad(grad: Tensor, shape: Ints, dim: int, start: int | None, end: int 
     return aten.slice_backward(grad, shape, dim, 0 if start is None else start, _END if end is None else end, step)
 
 
-def as_strided_grad(
-    grad: Tensor, geometry: tuple[Ints, Ints, int], size: Ints, stride: Ints, offset: int | None
-) -> Tensor:
+def as_strided_grad(grad: Tensor, geometry: tuple[Ints, Ints, int], size: Ints, stride: Ints, offset: int | None) -> Tensor:
     """Add the gradient up in memory, and read it as self lies there; shared evenly where elements of self share a place."""
     shape, strides, own_offset = geometry
     start = own_offset if offset is None else offset

@@ -138,11 +138,7 @@ def _function(op: Operator, rule: Rule) -> Any:
         return str(ctx.operator_call.inputs.place(names, index))
 
     name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
-    members: dict[str, Any] = {
-        "forward": staticmethod(forward),
-        "backward": staticmethod(backward),
-        "__module__": __name__,
-    }
+    members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
     members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
     return type(name, (Function,), members)
 

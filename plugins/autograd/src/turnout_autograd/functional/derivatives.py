@@ -57,9 +57,7 @@ def hessian(
     rows = _columns if outer_jacobian_strategy == FORWARD else _rows
 
     def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
-        run = Run(
-            "hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.transforms.strict_gradient
-        )
+        run = Run("hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.transforms.strict_gradient)
         made = [like_given(several, row) for row in run.in_mode(rows, run, vectorize)]
         return like_given(several, made), ()
 

@@ -114,9 +114,7 @@ class _Family:
 
     def text(self, name: str) -> str:
         head = _HEAD.replace("{family}", name).replace("{imports}", "".join(_imports(self.used)))
-        return "\n\n".join(
-            [head, *self.classes.values(), *self.kernels, "\n".join(["KERNELS = {", *self.table, "}", ""])]
-        )
+        return "\n\n".join([head, *self.classes.values(), *self.kernels, "\n".join(["KERNELS = {", *self.table, "}", ""])])
 
 
 def render(functions: NativeFunctions, entries: dict[str, Entry]) -> dict[str, str]:

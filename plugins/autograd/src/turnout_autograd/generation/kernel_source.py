@@ -308,11 +308,7 @@ class Writer:
             *(self._call_inplace() if self.inplace else self._call_functional()),
         ]
         lines += ["        " + line for line in body]
-        lines += [
-            "",
-            f"    kernel.__qualname__ = {f'autograd of {self.function.qualified_name}'!r}",
-            "    return kernel",
-        ]
+        lines += ["", f"    kernel.__qualname__ = {f'autograd of {self.function.qualified_name}'!r}", "    return kernel"]
         return "\n".join(lines) + "\n"
 
     def _tracking(self) -> list[str]:
@@ -383,11 +379,7 @@ class Writer:
         if self.inplace and name == "self":
             return ("t = original(self)", "node.self = t", "node.self_version = t.version()")
         if self.kinds[name] == TENSOR:
-            return (
-                f"node.{var} = {var}",
-                f"s = {var}.storage",
-                f"node.{name}_version = {var}.ver if s is None else s.ver",
-            )
+            return (f"node.{var} = {var}", f"s = {var}.storage", f"node.{name}_version = {var}.ver if s is None else s.ver")
         read = "version_of" if self.kinds[name] == OPTIONAL else "versions_of"
         return (f"node.{var} = {var}", f"node.{name}_version = {read}({var})")
 
@@ -459,9 +451,7 @@ class Writer:
         one, other = arguments if self.fits == "pair" else (arguments[0], result)
         shape = "array.shape == array_2.shape and " if self.fits == "pair" else ""
         # A gradient that goes to a leaf is fitted there: 170 ns less for each call on leaves.
-        inner = " or ".join(
-            f"tracks_{n} and {v}.node is not None" for n, v in zip(self.arguments, arguments, strict=True)
-        )
+        inner = " or ".join(f"tracks_{n} and {v}.node is not None" for n, v in zip(self.arguments, arguments, strict=True))
         if len(arguments) == 1:
             inner = f"{arguments[0]}.node is not None"
         return [

@@ -60,9 +60,7 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False) -> None:
-        super().__init__(
-            lambda tensor: (tensor.device, tensor.to("cpu", copy=True)), lambda packed: packed[1].to(packed[0])
-        )
+        super().__init__(lambda tensor: (tensor.device, tensor.to("cpu", copy=True)), lambda packed: packed[1].to(packed[0]))
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):

@@ -217,15 +217,7 @@ def grad(
         plain = PlainTensors(ends, into)
         cotangents = plain.cotangents(root_gradients(ends, grad_outputs))
         elements = grad(
-            plain.outputs,
-            plain.inputs,
-            cotangents,
-            retain_graph,
-            create_graph,
-            True,
-            allow_unused,
-            False,
-            materialize_grads,
+            plain.outputs, plain.inputs, cotangents, retain_graph, create_graph, True, allow_unused, False, materialize_grads
         )
         return plain.elements(elements)
     levels = GRAD.get()[1] | 1

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     # Batched is another distribution's: its service has these two, with these signatures.
 
     def vmap(
-        func: Callable[P, R],
-        in_dims: Any = 0,
-        out_dims: Any = 0,
-        randomness: str = "error",
-        *,
-        chunk_size: int | None = None,
+        func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
     ) -> Callable[P, R]: ...
 
     def loop_counts() -> dict[str, int]: ...

@@ -50,7 +50,5 @@ def decide(op: Operator, options: Mapping[str, Any]) -> Any:
 
 def _has_tensors(op: Operator) -> bool:
     takes = any(str(a.type).startswith("Tensor") for a in op.schema.arguments)
-    gives = any(str(r.type).startswith("Tensor") for r in op.schema.returns) or any(
-        a.is_write for a in op.schema.arguments
-    )
+    gives = any(str(r.type).startswith("Tensor") for r in op.schema.returns) or any(a.is_write for a in op.schema.arguments)
     return takes and gives

@@ -48,10 +48,7 @@ class PlainTensors:
 
     def cotangents(self, given: Sequence[Tensor]) -> list[Tensor]:
         """Gradients of the outputs, as those of the plain tensors."""
-        return [
-            _permuted(lower(v, self._levels), _inverse(order))
-            for v, order in zip(given, self._output_orders, strict=True)
-        ]
+        return [_permuted(lower(v, self._levels), _inverse(order)) for v, order in zip(given, self._output_orders, strict=True)]
 
     def elements(self, found: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Gradients of the plain inputs, as those of the inputs inside of the vmaps."""

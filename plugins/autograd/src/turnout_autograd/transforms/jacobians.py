@@ -50,9 +50,7 @@ def jacrev(
     return _by_rows("jacrev", func, argnums, has_aux, chunk_size)
 
 
-def jacfwd(
-    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Callable[P, Any]:
+def jacfwd(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[P, Any]:
     """As `jacrev`, one column of the argument at a time: for functions with more results than arguments.
 
     # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
@@ -152,14 +150,9 @@ def _by_columns(name: str, func: Function, argnums: Argnums, has_aux: bool, rand
         pushed = Pushed(run)
         columns = []
         for i, primal in enumerate(run.primals):
-            found = plugins.service("Batched").vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(
-                basis(primal)
-            )
+            found = plugins.service("Batched").vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(basis(primal))
             columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
-        rows = [
-            picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns]))
-            for j in range(len(run.outputs))
-        ]
+        rows = [picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns])) for j in range(len(run.outputs))]
         made = trees.unflatten(run.structure, rows)
         return (made, run.aux) if has_aux else made
 

@@ -71,9 +71,7 @@ def jvp(
     leaves, structure = trees.flatten(tuple(primals))
     if not leaves:
         raise errors.GradientError(errors.transforms.no_primals("jvp"))
-    given = fitting(
-        "jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves]
-    )
+    given = fitting("jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves])
     run = Linearized("jvp", func, primals, has_aux)
     check_returned(run)
     if strict and not all(map(run.depends, range(len(run.outputs)))):
@@ -98,8 +96,6 @@ def linearize(func: Function, *primals: Any) -> Any:
     pushed = Pushed(run)
 
     def push(*tangents: Any) -> Any:
-        return trees.unflatten(
-            run.structure, pushed(fitting("linearize", "tangent", tangents, run.inputs, run.primals))
-        )
+        return trees.unflatten(run.structure, pushed(fitting("linearize", "tangent", tangents, run.inputs, run.primals)))
 
     return run.result, push

@@ -9,17 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import (
-    decompositions,
-    images,
-    indexing,
-    matrices,
-    reductions,
-    views,
-)
-from turnout_batched.rules import (
-    matrix_products as products,
-)
+from turnout_batched.rules import decompositions, images, indexing, matrices, reductions, views
+from turnout_batched.rules import matrix_products as products
 from turnout_batched.rules.pointwise import choice, loss, masking, pointwise, several, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")

@@ -14,16 +14,7 @@ from turnout_aten.shapes.extents import numel
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import moved
-from turnout_batched.rules.alignment import (
-    Dims,
-    at_least_1d,
-    family,
-    front,
-    logical_ndim,
-    padded,
-    places,
-    wrapped_dim,
-)
+from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, logical_ndim, padded, places, wrapped_dim
 
 
 @family
@@ -31,9 +22,7 @@ def beside(call: Any, size: int, dims: Dims, self: Tensor, dim: int, index: Tens
     """Scattering: one index for each element. All tensors have the same number of dims; without dims there is one element."""
     x, added = at_least_1d(front(self, dims[0], size))
     i = at_least_1d(front(index, dims[2], size))[0]
-    others = [
-        at_least_1d(front(v, d, size))[0] if isinstance(v, Tensor) else v for v, d in zip(rest, dims[3:], strict=True)
-    ]
+    others = [at_least_1d(front(v, d, size))[0] if isinstance(v, Tensor) else v for v, d in zip(rest, dims[3:], strict=True)]
     made = call(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, i, *others)
     return (aten.squeeze__dim(made, 1) if added else made), 0
 
@@ -58,9 +47,7 @@ def index_select(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor) -
     return (aten.squeeze__dim(made, 1) if added else moved(made, 1, d + 1)), 0
 
 
-def index_add(
-    size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
-) -> tuple[Tensor, int]:
+def index_add(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> tuple[Tensor, int]:
     x, added = at_least_1d(front(self, dims[0], size))
     s = at_least_1d(front(source, dims[3], size))[0]
     d = wrapped_dim(dim, len(x.array.shape) - 1) + 1
@@ -182,21 +169,11 @@ def index_put(
     v = values
     if dims[2] is not None or (first and logical_ndim(values, dims[2]) > ndim - first):
         v = padded(v, dims[2], ndim) if dims[2] is not None else padded(aten.unsqueeze(v, 0), 0, ndim)
-        order = [
-            0,
-            *range(1 + first, 1 + first + given.ndim),
-            *range(1, 1 + first),
-            *range(1 + first + given.ndim, v.ndim),
-        ]
+        order = [0, *range(1 + first, 1 + first + given.ndim), *range(1, 1 + first), *range(1 + first + given.ndim, v.ndim)]
         v = aten.permute(v, order) if first else v
     elif first:
         v = padded(aten.unsqueeze(v, 0), 0, ndim)
-        order = [
-            0,
-            *range(1 + first, 1 + first + given.ndim),
-            *range(1, 1 + first),
-            *range(1 + first + given.ndim, v.ndim),
-        ]
+        order = [0, *range(1 + first, 1 + first + given.ndim), *range(1, 1 + first), *range(1 + first + given.ndim, v.ndim)]
         v = aten.permute(v, order)
     return aten.index_put(x, given.with_batch(size, x), v, accumulate), 0
 

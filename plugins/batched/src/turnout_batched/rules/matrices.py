@@ -52,9 +52,7 @@ def pseudo_inverse(
     ndim = logical_ndim(self, dims[0])
     if ndim < 2:
         return aten.linalg_pinv__atol_rtol_tensor(aten.select__int(front(self, dims[0], size), 0, 0)), 0
-    bounds = [
-        None if t is None else padded(front(t, d, size), 0, ndim - 2) for t, d in ((atol, dims[1]), (rtol, dims[2]))
-    ]
+    bounds = [None if t is None else padded(front(t, d, size), 0, ndim - 2) for t, d in ((atol, dims[1]), (rtol, dims[2]))]
     A = front(self, dims[0], size)
     return aten.linalg_pinv__atol_rtol_tensor(A, atol=bounds[0], rtol=bounds[1], hermitian=hermitian), 0
 

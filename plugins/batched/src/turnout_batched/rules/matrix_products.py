@@ -61,9 +61,7 @@ def addmv(size: int, dims: Dims, self: Tensor, mat: Tensor, vec: Tensor, beta: A
     return _added("addmv", size, dims, self, product, 1, beta, alpha)
 
 
-def baddbmm(
-    size: int, dims: Dims, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any
-) -> tuple[Tensor, int]:
+def baddbmm(size: int, dims: Dims, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
     product, _ = bmm(size, dims[1:3], batch1, batch2)
     return _added("baddbmm", size, dims, self, product, 3, beta, alpha)
 

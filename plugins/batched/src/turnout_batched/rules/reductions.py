@@ -115,9 +115,7 @@ def softmax_backward(
     return (aten.squeeze__dim(made, 1) if added else made), 0
 
 
-def topk(
-    size: int, dims: Dims, self: Tensor, k: int, dim: int, largest: bool, sorted: bool
-) -> tuple[list[Tensor], int]:
+def topk(size: int, dims: Dims, self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[list[Tensor], int]:
     x, ndim = ready(size, dims, self)
     made = aten.topk(x, k, wrapped_dim(dim, ndim) + 1, largest, sorted)
     return [kept(t, ndim) for t in made], 0

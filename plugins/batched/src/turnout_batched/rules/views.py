@@ -208,13 +208,7 @@ def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device
     else:
         bdim = dims[0]
     made = aten._to_copy(
-        self,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        pin_memory=pin,
-        non_blocking=non_blocking,
-        memory_format=memory_format,
+        self, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=memory_format
     )
     return made, bdim
 
@@ -258,9 +252,7 @@ def scattered(call: Any, size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: 
     return call(front(grad, dims[0], size), (size, *sizes), wrapped_dim(dim, len(sizes)) + 1, *rest), 0
 
 
-def diagonal_backward(
-    size: int, dims: Dims, grad: Tensor, sizes: Ints, offset: int, dim1: int, dim2: int
-) -> tuple[Tensor, int]:
+def diagonal_backward(size: int, dims: Dims, grad: Tensor, sizes: Ints, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int]:
     n = len(sizes)
     x = front(grad, dims[0], size)
     return aten.diagonal_backward(x, (size, *sizes), offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0
@@ -270,17 +262,13 @@ def diagonal_backward(
 
 
 @family
-def written_over(
-    call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any
-) -> tuple[Tensor, int]:
+def written_over(call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
     """select_scatter, slice_scatter: (self, src, dim, ...)."""
     at = wrap_dim(dim, logical_ndim(self, dims[0])) + 1
     return call(front(self, dims[0], size), front(src, dims[1], size), at, *rest), 0
 
 
-def diagonal_scatter(
-    size: int, dims: Dims, self: Tensor, src: Tensor, offset: int, dim1: int, dim2: int
-) -> tuple[Tensor, int]:
+def diagonal_scatter(size: int, dims: Dims, self: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int]:
     n = logical_ndim(self, dims[0])
     x, s = front(self, dims[0], size), front(src, dims[1], size)
     return aten.diagonal_scatter(x, s, offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0

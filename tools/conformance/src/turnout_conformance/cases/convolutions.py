@@ -9,9 +9,7 @@ from typing import Any
 from turnout_conformance.cases.model import OperatorCase, S, T, values, whole
 
 
-def _pairs(
-    image: Any, kernel: Any, result: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Iterator[Any]:
+def _pairs(image: Any, kernel: Any, result: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Iterator[Any]:
     """(index in the result, in the image, in the weights) of every product that a convolution adds up."""
     n, _, *lengths = image
     filters, depth, *sizes = kernel
@@ -49,16 +47,12 @@ def _convolution(
     return made if b is None else made + b.reshape(-1, *(1,) * ndim)
 
 
-def _plain(
-    np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+def _plain(np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
     single = x.ndim == w.ndim - 1
     ndim = w.ndim - 2
     x = x[None] if single else x
     if isinstance(padding, str):
-        total = [
-            d * (k - 1) if padding == "same" else 0 for d, k in zip(_each(dilation, ndim), w.shape[2:], strict=True)
-        ]
+        total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(_each(dilation, ndim), w.shape[2:], strict=True)]
         x = np.pad(x, [(0, 0), (0, 0), *[(t // 2, t - t // 2) for t in total]])
         padding = 0
     made = _convolution(np, x, w, b, stride, padding, dilation, False, 0, groups)
@@ -66,15 +60,7 @@ def _plain(
 
 
 def _transposed(
-    np: Any,
-    x: Any,
-    w: Any,
-    b: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    extra: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
+    np: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, extra: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Any:
     return _convolution(np, x, w, b, stride, padding, dilation, True, extra, groups)
 

@@ -15,10 +15,7 @@ from turnout_conformance.cases.model import OperatorCase, S, T, nested, values
 A = [[4.0, 1.0, -2.0], [1.0, 3.25, 0.5], [-1.0, 2.0, 5.0]]
 B = values(3, 2, seed=3)
 TWO = [A, [[2.0, 0.5, 0.125], [-1.0, 3.0, 1.0], [0.25, -0.75, -2.0]]]
-SYMMETRIC = [
-    [1.0, 2.0],
-    [2.0, 5.0],
-]  # positive-definite, as are its lower triangles read from two rotations of its numbers
+SYMMETRIC = [[1.0, 2.0], [2.0, 5.0]]  # positive-definite, as are its lower triangles read from two rotations of its numbers
 TALL, WIDE = values(3, 2, seed=5), values(2, 3, seed=5)
 REAL_EIGENVALUES = [[2.0, 1.0], [0.5, 1.0]]
 COMPLEX = ("float32", "float64", "complex128")
@@ -42,9 +39,7 @@ def each(function: Any, *arrays: Any) -> Any:
     if arrays[0].ndim == 2:
         return function(*arrays)
     found = [function(*matrices) for matrices in zip(*arrays, strict=True)]
-    return (
-        tuple(np.stack(part) for part in zip(*found, strict=True)) if isinstance(found[0], tuple) else np.stack(found)
-    )
+    return tuple(np.stack(part) for part in zip(*found, strict=True)) if isinstance(found[0], tuple) else np.stack(found)
 
 
 def lu(x: Any) -> Any:
@@ -73,22 +68,13 @@ def triangular(np: Any, a: Any, b: Any, upper: bool, left: bool = True, unitrian
 def solved(np: Any, a: Any, b: Any, left: bool = True) -> Any:
     if b.ndim == 1:
         return np.linalg.solve(a, b)
-    return (
-        np.linalg.solve(a, b)
-        if left
-        else np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
-    )
+    return np.linalg.solve(a, b) if left else np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
 
 
 def least_squares(np: Any, a: Any, b: Any, rcond: Any = None, driver: Any = None) -> Any:
     x, _, rank, size = np.linalg.lstsq(a, b, None)
     tall = a.shape[0] > a.shape[1] and driver is not None
-    return (
-        x,
-        ((a @ x - b) ** 2).sum(0) if tall else np.zeros(0),
-        np.array(rank),
-        size if driver == "gelsd" else np.zeros(0),
-    )
+    return (x, ((a @ x - b) ** 2).sum(0) if tall else np.zeros(0), np.array(rank), size if driver == "gelsd" else np.zeros(0))
 
 
 def ldl(np: Any, x: Any, hermitian: bool = False) -> Any:
@@ -111,9 +97,7 @@ def multiplied(np: Any, a: Any, tau: Any, c: Any, left: bool = True, transpose: 
     return q @ c if left else c @ q
 
 
-def matrix_norm(
-    np: Any, x: Any, order: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, dtype: Any = None
-) -> Any:
+def matrix_norm(np: Any, x: Any, order: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, dtype: Any = None) -> Any:
     return np.linalg.norm(x, order, tuple(dim), keepdim)
 
 

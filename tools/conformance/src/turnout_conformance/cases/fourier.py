@@ -48,13 +48,7 @@ def frames(np: Any, x: Any, n_fft: int, hop: int, window: Any) -> Any:
 
 
 def spectrogram(
-    np: Any,
-    x: Any,
-    n_fft: int,
-    hop_length: int,
-    window: Any = None,
-    normalized: bool = False,
-    return_complex: bool = True,
+    np: Any, x: Any, n_fft: int, hop_length: int, window: Any = None, normalized: bool = False, return_complex: bool = True
 ) -> Any:
     made = np.swapaxes(np.fft.rfft(frames(np, x, n_fft, hop_length, window)), -1, -2)
     made = made / np.sqrt(n_fft) if normalized else made
@@ -62,13 +56,7 @@ def spectrogram(
 
 
 def centred(
-    np: Any,
-    x: Any,
-    n_fft: int,
-    hop_length: int,
-    window: Any = None,
-    pad_mode: str = "reflect",
-    return_complex: bool = True,
+    np: Any, x: Any, n_fft: int, hop_length: int, window: Any = None, pad_mode: str = "reflect", return_complex: bool = True
 ) -> Any:
     around = [(0, 0)] * (x.ndim - 1) + [(n_fft // 2, n_fft // 2)]
     return spectrogram(np, np.pad(x, around, pad_mode), n_fft, hop_length, window)

@@ -108,10 +108,7 @@ def _sampled(np: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -
         return min(max(v, 0), n - 1) if padding else v
 
     for spot in np.ndindex(grid.shape[:-1]):
-        at = [
-            ((g + 1) / 2 * (n - 1) if align else ((g + 1) * n - 1) / 2)
-            for g, n in zip(grid[spot][::-1], lengths, strict=True)
-        ]
+        at = [((g + 1) / 2 * (n - 1) if align else ((g + 1) * n - 1) / 2) for g, n in zip(grid[spot][::-1], lengths, strict=True)]
         choices: list[list[tuple[float, float]]] = []
         for v, n in zip(at, lengths, strict=True):
             if mode == 2:
@@ -180,9 +177,7 @@ def _interpolation(op: str, mode: str, n: int, align: Any) -> Any:
     yield OperatorCase(op, tuple(samples), _resized(mode, copies), tolerance=1e-5)
     shape = {1: (1, 2, 3), 2: (1, 2, 3, 2), 3: (1, 1, 2, 2, 3)}[n]
     grad = T(values(*shape[:2], *size, seed=7))
-    yield OperatorCase(
-        f"{op}_backward", (S(grad, size, list(shape), *align),), _resized_backward(mode, copies), tolerance=1e-5
-    )
+    yield OperatorCase(f"{op}_backward", (S(grad, size, list(shape), *align),), _resized_backward(mode, copies), tolerance=1e-5)
     yield OperatorCase(f"{op}.vec", (S(x, None, *align, [2.0] * n),), _by_scale(mode, copies), tolerance=1e-5)
 
 

@@ -118,16 +118,7 @@ def _sequence(cell: Any, state_count: int) -> Any:
     """A recurrent layer, each layer and direction in turn."""
 
     def reference(
-        np: Any,
-        x: Any,
-        hx: Any,
-        params: Any,
-        biases: bool,
-        layers: int,
-        p: float,
-        train: bool,
-        both: bool,
-        batch_first: bool,
+        np: Any, x: Any, hx: Any, params: Any, biases: bool, layers: int, p: float, train: bool, both: bool, batch_first: bool
     ) -> Any:
         hx = hx if state_count > 1 else [hx]
         each, steps, ends = 4 if biases else 2, list(np.swapaxes(x, 0, 1) if batch_first else x), []

@@ -78,9 +78,7 @@ def _triplet(
     return _reduced(np.maximum(margin + _distance(np, a, p, norm, eps) - far, 0), reduction)
 
 
-def _multi_margin(
-    np: Any, x: Any, y: Any, p: int = 1, margin: float = 1, weight: Any = None, reduction: int = 1
-) -> Any:
+def _multi_margin(np: Any, x: Any, y: Any, p: int = 1, margin: float = 1, weight: Any = None, reduction: int = 1) -> Any:
     rows, found = np.atleast_2d(x), []
     for row, t in zip(rows, np.atleast_1d(y), strict=True):
         lost = [max(0, margin - row[t] + v) ** p for i, v in enumerate(row) if i != t]

@@ -68,9 +68,7 @@ def build(value: Any, dtype: str, make: Callable[[Any, str], Any]) -> Any:
     return value
 
 
-def calls(
-    case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]
-) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+def calls(case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """The arguments of every sample, built."""
     for sample in case.samples:
         yield tuple(build(a, dtype, make) for a in sample.args), build(sample.kwargs, dtype, make)

@@ -70,9 +70,7 @@ def _row_grads(np: Any, g: Any, x: Any, mean: Any, rstd: Any, weight: Any, axes:
     return inner * rstd, g * normal
 
 
-def _layer_backward(
-    np: Any, g: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any
-) -> Any:
+def _layer_backward(np: Any, g: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any, bias: Any, mask: Any) -> Any:
     dx, terms = _row_grads(np, g, x, mean, rstd, weight, tuple(range(-len(shape), 0)))
     lead = tuple(range(x.ndim - len(shape)))
     return dx, terms.sum(lead), g.sum(lead)

@@ -52,9 +52,7 @@ def _largest(np: Any, x: Any, ndim: int, counts: Any, places: Any) -> Any:
     return best, index
 
 
-def _avg_weights(
-    np: Any, shape: Any, kernel: Any, stride: Any, padding: Any, up: bool, count_pad: bool, divisor: Any
-) -> Any:
+def _avg_weights(np: Any, shape: Any, kernel: Any, stride: Any, padding: Any, up: bool, count_pad: bool, divisor: Any) -> Any:
     """[positions, elements]: the matrix that takes the mean of each window."""
     counts, window = _spots(np, shape, kernel, stride, padding, (1,), up)
     matrix = np.zeros((*counts, *shape))

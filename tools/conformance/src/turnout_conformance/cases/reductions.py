@@ -34,9 +34,7 @@ def _pdist(np: Any, x: Any, p: float = 2.0) -> Any:
     return _cdist(np, x, x, p)[np.triu_indices(len(x), 1)]
 
 
-def _segments(
-    np: Any, x: Any, reduce: str, lengths: Any = None, offsets: Any = None, axis: int = 0, initial: Any = None
-) -> Any:
+def _segments(np: Any, x: Any, reduce: str, lengths: Any = None, offsets: Any = None, axis: int = 0, initial: Any = None) -> Any:
     if axis:
         return np.stack([_segments(np, a, reduce, None, o) for a, o in zip(x, offsets, strict=True)])
     edges = offsets if lengths is None else np.concatenate([[0], np.cumsum(lengths)])

@@ -7,9 +7,7 @@ from typing import Any
 from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, values
 
 
-def _unique(
-    np: Any, x: Any, sorted: bool = True, inverse: bool = False, counts: bool = False, *, axis: Any = None
-) -> Any:
+def _unique(np: Any, x: Any, sorted: bool = True, inverse: bool = False, counts: bool = False, *, axis: Any = None) -> Any:
     found, where, how_often = np.unique(x, return_inverse=True, return_counts=True, axis=axis)
     none = np.zeros(0, int)
     inverse, counts = inverse or axis is not None, counts or axis is not None
@@ -25,9 +23,7 @@ def _runs(np: Any, x: Any, inverse: bool = False, counts: bool = False, dim: Any
     return found, where if inverse else none, np.diff(np.append(np.nonzero(new)[0], len(new))) if counts else none
 
 
-def _search(
-    np: Any, a: Any, v: Any, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None
-) -> Any:
+def _search(np: Any, a: Any, v: Any, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
     a = a if sorter is None else np.take_along_axis(a, sorter, -1)
     how = "right" if right or side == "right" else "left"
     if a.ndim == 1:

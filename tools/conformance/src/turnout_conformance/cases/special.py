@@ -28,10 +28,7 @@ def polynomial(name: str, shifted: bool) -> Any:
 
         x, n = np.broadcast_arrays(np.asarray(x, np.float64), n)
         at = 2 * x - 1 if shifted else x
-        made = [
-            getattr(scipy.special, name)(int(k), v) if k >= 0 else 0.0
-            for k, v in zip(n.ravel(), at.ravel(), strict=True)
-        ]
+        made = [getattr(scipy.special, name)(int(k), v) if k >= 0 else 0.0 for k, v in zip(n.ravel(), at.ravel(), strict=True)]
         return np.reshape(made, x.shape)
 
     return reference

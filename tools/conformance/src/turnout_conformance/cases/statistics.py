@@ -42,14 +42,7 @@ def _mode(np: Any, x: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _quantile(
-    np: Any,
-    x: Any,
-    q: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    interpolation: str = "linear",
-    *,
-    ignore: bool = False,
+    np: Any, x: Any, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear", *, ignore: bool = False
 ) -> Any:
     find = np.nanquantile if ignore else np.quantile
     return find(x, q, axis=dim, keepdims=keepdim, method=interpolation)

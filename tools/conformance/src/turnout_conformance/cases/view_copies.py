@@ -36,8 +36,7 @@ def _on_diagonal(np: Any, x: Any, source: Any, offset: int = 0, dim1: int = 0, d
 def _by_strides(np: Any, x: Any, source: Any, size: Any, stride: Any, offset: int = 0) -> Any:
     made = x.reshape(-1).copy()
     places = sum(
-        np.arange(n).reshape((-1,) + (1,) * (len(size) - i - 1)) * s
-        for i, (n, s) in enumerate(zip(size, stride, strict=True))
+        np.arange(n).reshape((-1,) + (1,) * (len(size) - i - 1)) * s for i, (n, s) in enumerate(zip(size, stride, strict=True))
     )
     made[offset + places] = source
     return made.reshape(x.shape)
