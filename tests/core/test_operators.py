@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from turnout import config, state
+from turnout import config, plugins, state
 from turnout.devices import Backend
 from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
 from turnout.keys import KEYS, TRACKED, BackendRow, KeySpace
@@ -41,6 +41,12 @@ def library(registry) -> Registrations:
     return Registrations("lib", registry=registry)
 
 
+@pytest.fixture
+def no_plugin_active(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors name the package of a plugin that is not active, whatever earlier tests have activated."""
+    monkeypatch.setattr(plugins, "ACTIVE", frozenset())
+
+
 def bits(registry: Registry, backend: str = "CPU") -> int:
     return registry.keys.tensor_bits(backend)
 
@@ -59,7 +65,7 @@ def test_a_plan_lists_every_step_down_to_the_kernel_that_runs(registry, library)
     assert [(s.key, s.verdict) for s in plan.steps] == [("AutogradCPU", "chosen")]
 
 
-def test_an_untracked_call_passes_over_a_missing_autograd_kernel_and_a_tracked_one_does_not(registry, library):
+def test_an_untracked_call_passes_over_a_missing_autograd_kernel_and_a_tracked_one_does_not(registry, library, no_plugin_active):
     op = library.define("lib::f(Tensor x) -> Tensor")
     library.impl("f", "CPU", lambda x: "cpu")
     x = Handle(bits(registry))
@@ -71,7 +77,7 @@ def test_an_untracked_call_passes_over_a_missing_autograd_kernel_and_a_tracked_o
     assert "pip install turnout-autograd" in str(caught.value)
 
 
-def test_a_missing_kernel_names_the_operator_the_key_the_argument_and_the_kernels_there_are(registry, library):
+def test_a_missing_kernel_names_the_operator_the_key_the_argument_and_the_kernels_there_are(registry, library, no_plugin_active):
     def xpu_kernel(x):
         return x
 

@@ -66,6 +66,18 @@ def returning(x: Any, out: Any) -> Any:
     return np.exp(x)
 
 
+def allocating(make: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A row that returns `make(x)`, or writes it into the output that it is given."""
+
+    def row(x: Any, out: Any = None) -> Any:
+        if out is None:
+            return make(x)
+        out[...] = make(x)
+        return None
+
+    return row
+
+
 def returning_its_input(x: Any) -> Any:
     return x if x.dtype.kind == "f" and not np.isnan(x).any() and (x >= 0).all() else np.abs(x)
 
@@ -173,12 +185,12 @@ MUTANTS: dict[str, Mutant] = {
     "wrong_value": Mutant((f"{GIVES}[exp-row-major]", f"{OUT}[exp]", f"{INPLACE}[exp]"), {"exp.out": lambda x, out: np.multiply(np.exp(x), 1.001, out)}),
     "wrong_number": Mutant((f"{GIVES}[add.Tensor-row-major]",), {"add.out": lambda x, y, alpha, out: np.add(x, y, out)}),
     "ignored_stride": Mutant((f"{GIVES}[exp-column-major]", f"{GIVES}[exp-spread]"), {"exp.out": reading_memory_in_order}),
-    "aliased_result": Mutant((f"{GIVES}[abs-row-major]",), {"abs.out": Row(returning_its_input, "always")}),
-    "reused_result": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(reusing_its_result, "always")}),
-    "lost_dtype": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(lambda x: np.exp(x.astype("f8")), "always")}),
+    "aliased_result": Mutant((f"{GIVES}[abs-row-major]",), {"abs.out": Row(allocating(returning_its_input), "always")}),
+    "reused_result": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(allocating(reusing_its_result), "always")}),
+    "lost_dtype": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(allocating(lambda x: np.exp(x.astype("f8"))), "always")}),
     "changed_input": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": clearing_its_input}),
-    "wrong_shape": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(lambda x: np.exp(x)[None], "always")}),
-    "other_layout": Mutant((f"{GIVES}[exp-column-major]",), {"exp.out": Row(lambda x: np.ascontiguousarray(np.exp(x)), "always")}),
+    "wrong_shape": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": Row(allocating(lambda x: np.exp(x)[None]), "always")}),
+    "other_layout": Mutant((f"{GIVES}[exp-column-major]",), {"exp.out": Row(allocating(lambda x: np.ascontiguousarray(np.exp(x))), "always")}),
     "not_written": Mutant((f"{OUT}[exp]",), {"exp.out": returning}),
     "written_too_early": Mutant((f"{INPLACE}[mul.Tensor]",), {"mul.out": Row(clearing_its_output_first, pointwise=True)}),
     "no_0_dims": Mutant((f"{GIVES}[exp-row-major]",), {"exp.out": without_0_dims}),

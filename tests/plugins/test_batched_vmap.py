@@ -38,7 +38,7 @@ def error_of(function: Any) -> Exception:
 
 
 def untouched() -> bool:
-    return LEVELS.get() == () and GRAD.get() == (1, 1) and state.DISPATCH.get() == state.FRESH
+    return LEVELS.get() == () and (*GRAD.get(),) == (1, 1) and (*state.DISPATCH.get(),) == state.FRESH
 
 
 # ---- arguments and results

@@ -6,9 +6,7 @@ import warnings
 from functools import partial
 
 import numpy as np
-import operator_cases
 import pytest
-from operator_cases import CASES
 
 import turnout
 from turnout import config
@@ -20,6 +18,8 @@ from turnout_aten.errors.rows import RowError
 from turnout_aten.kernels.contract import argument_names, misfit
 from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.kernels.wrapping import Row
+from turnout_conformance import cases as operator_cases
+from turnout_conformance.cases import CASES
 
 
 class Rep(ArrayBackend):

@@ -8,12 +8,12 @@ import sys
 import warnings
 
 import pytest
-from operator_cases import CASES, build
 
 import turnout
 from turnout import graphs, library
 from turnout.registry import find_operator
 from turnout.state import DISPATCH
+from turnout_conformance.cases import CASES, build
 
 
 def tensor(data, **options):

@@ -15,14 +15,14 @@ from turnout import state
 from turnout_aten.tensor.levels import GRAD, LEVELS
 
 COUNT = int(os.environ.get("NESTINGS", "80"))
-FRESH = state.DISPATCH.get()
+FRESH = (*state.DISPATCH.get(),)
 
 
 def disagreement(seed: int) -> str:
     """What is wrong with the program of a seed; empty when nothing is."""
     program = Nesting(seed)
     found, expected = program(Transforms()), program(Loops())
-    if (state.DISPATCH.get(), LEVELS.get(), GRAD.get()) != (FRESH, (), (1, 1)):
+    if ((*state.DISPATCH.get(),), LEVELS.get(), (*GRAD.get(),)) != (FRESH, (), (1, 1)):
         return "state is left behind"
     for one, other in zip(found, expected, strict=True):
         if one.requires_grad != other.requires_grad and program.backward:

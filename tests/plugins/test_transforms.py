@@ -29,10 +29,10 @@ def numbers(value: Any) -> list[Any]:
 
 def clean() -> bool:
     """Whether no transform left its state behind."""
-    return LEVELS.get() == () and GRAD.get() == (1, 1) and state.DISPATCH.get() == DEFAULT
+    return LEVELS.get() == () and (*GRAD.get(),) == (1, 1) and (*state.DISPATCH.get(),) == DEFAULT
 
 
-DEFAULT = state.DISPATCH.get()
+DEFAULT = (*state.DISPATCH.get(),)
 # Here a gradient of an unbatched tensor inside no_grad is not a constant of the loop, or the loop cannot be imperative.
 NO_LOOP = {
     "30 no_grad outside", "31 enable_grad inside a transform inside no_grad", "33 a gradient inside no_grad inside a gradient",

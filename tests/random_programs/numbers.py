@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from operator_cases import CASES, build
+
+from turnout_conformance.cases import CASES, build
 
 Namespace = Any  # turnout or torch
 

@@ -316,7 +316,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 
     Example:
         >>> turnout.array_api.meshgrid(turnout.tensor([1, 2]), turnout.tensor([3]))
-        (tensor([[1, 2]]), tensor([[3, 3]]))
+        [tensor([[1, 2]]), tensor([[3, 3]])]
     """
     for each in arrays[1:]:
         if each.dtype is not arrays[0].dtype:

@@ -35,7 +35,7 @@ def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
     if is_number(other):
         return NotImplemented if scalar is None else scalar(self, python_number(other))
     if is_array(other):
-        return tensors(self, self.operand(other))
+        return tensors(self, self._operand(other))
     return NotImplemented
 
 

@@ -433,7 +433,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         @property
         def __cuda_array_interface__(self) -> Any: ...
 
-        def operand(self, array: Any) -> Tensor:
+        def _operand(self, array: Any) -> Tensor:
             """A copy of a NumPy array as a tensor, for an operator between this tensor and the array."""
 
         def __getitem__(self, index: Any) -> Tensor: ...
@@ -456,7 +456,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         __dlpack__ = Late("turnout_aten.tensor.interop:to_dlpack")
         __dlpack_device__ = Late("turnout_aten.tensor.interop:dlpack_device")
         __cuda_array_interface__ = Late("turnout_aten.tensor.interop:cuda_array_interface")
-        operand = Late("turnout_aten.tensor.creation:operand")
+        _operand = Late("turnout_aten.tensor.creation:operand")
         __getitem__ = Late("turnout_aten.tensor.indexing:get")
         __setitem__ = Late("turnout_aten.tensor.indexing:set")
         __repr__ = Late("turnout_aten.tensor.printing:tensor_text")
