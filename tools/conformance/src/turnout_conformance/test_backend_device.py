@@ -182,6 +182,7 @@ def test_dlpack_shares_the_memory_or_refuses(turnout_device: str) -> None:
     x = number(turnout_device)
     try:
         place = x.__dlpack_device__()
+        turnout.from_dlpack(x)
     except BufferError as error:
         assert turnout_device in str(error)  # noqa: PT017 - both outcomes are tested
         with pytest.raises(BufferError):
