@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout import config
 from turnout.config.installed import installed
-from turnout.devices.devices import active_device_types
+from turnout.devices import active_device_types
 from turnout.errors.calls import describe
 from turnout.errors.layout import report
 from turnout.operators.plan import DISABLED
