@@ -83,11 +83,10 @@ class Operator:
         self.schema_text = None
         self._schema = None
         self.defined_by = None
-        self._special.clear()
+        self.forget()
         if self.call != self._first_call:
             forget_source(f"<stub of {self.qualified_name}>")
         self.call = self._first_call
-        self.cache.clear()
 
     def __repr__(self) -> str:
         return f"<Operator {self.qualified_name}>"
@@ -205,9 +204,10 @@ class Operator:
             self._special[slot] = made
         return self._special[slot]
 
-    def forget_specializations(self) -> None:
-        """Called by the registry when specialised fallbacks may have changed."""
+    def forget(self) -> None:
+        """Called by the registry when specialised fallbacks or the kernels of any key set may have changed."""
         self._special.clear()
+        self.cache.clear()
 
     def table(self) -> dict[str, Entry]:
         """The whole computed table, runtime key -> entry, without missing entries.
