@@ -14,7 +14,6 @@ from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
-from turnout.operators.placement import checked, mixed
 from turnout.state import unsettle
 
 TYPE_CHECKING = False
@@ -330,14 +329,6 @@ class Registry:
         if not packet.attached:
             del self._packets[op.namespace][op.name]
 
-    def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
-        """`call` with the device check and the guard that the key set and the backend need."""
-        names = self.keys.backends_in(plan.ks)
-        if op.device_check and len(names) > 1:
-            return mixed(op)
-        backend = self.backends.get(names[0]) if names else None
-        return checked(op, backend, call) if backend is not None and backend.indexed else call
-
 
 def without_default(qualified_name: str) -> str:
     """The name without ".default", another spelling of the unnamed overload."""
@@ -345,8 +336,4 @@ def without_default(qualified_name: str) -> str:
 
 
 REGISTRY = Registry(KEYS, follows_config=True)
-
-
-def find_operator(qualified_name: str) -> Operator:
-    """The operator of that name in the process's registry, see `Registry.find`."""
-    return REGISTRY.find(qualified_name)
+find_operator = REGISTRY.find
