@@ -67,13 +67,8 @@ complex64  = DType("complex64",  8, COMPLEX, True)
 complex128 = DType("complex128", 16, COMPLEX, True)
 # fmt: on
 
-DTYPES: dict[str, DType] = {
-    d.name: d
-    for d in (
-        float16, bfloat16, float32, float64, int8, int16, int32, int64,
-        uint8, uint16, uint32, uint64, bool_, complex64, complex128,
-    )
-}  # fmt: skip
+_REAL = (float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_)
+DTYPES: dict[str, DType] = {d.name: d for d in (*_REAL, complex64, complex128)}
 
 # PyTorch's other names of the same types.
 ALIASES: dict[str, DType] = {

@@ -1,4 +1,4 @@
-"""The computed table: which kernel serves an operator at a runtime key, and why.
+"""The computed table: which kernel serves an operator at a runtime key, and why; and the plan of a key set, made from it.
 
 `compute_entry` is the whole policy, with the numbered steps of DESIGN section 5. Kernels and fallbacks are opaque values here.
 """
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from turnout.keys import Functionality
+
 KERNEL = "kernel"
 DEFAULT_BACKEND = "default backend kernel"
 NESTED = "nested kernel"
@@ -21,9 +23,18 @@ BATCHED = "batched kernel"
 FALLBACK = "backend fallback"
 AMBIGUOUS = "ambiguous autogradother"
 
+# The verdicts of steps, as `explain` prints them.
+CHOSEN = "chosen"
+FALLS_THROUGH = "fallthrough"
+DISABLED = "disabled by configuration"
+ONLY_TRACKED = "left out: no argument requires a gradient"
+PASSED_OVER = "no kernel, passed over"
+ONLY_UNTRACKED = "no kernel, passed over: no argument requires a gradient"
+MISSING = "missing"
+
 
 class Entry:
-    """What serves a runtime key: `kernel`, `reason` (one of the words above) and `key`, at which it was registered.
+    """What serves a runtime key: `kernel`, `reason` (KERNEL to AMBIGUOUS) and `key`, at which it was registered.
 
     For the reason "ambiguous autogradother" the kernel is None, and a call is an error.
     """
@@ -81,3 +92,26 @@ def compute(universe: Universe, kernels: Mapping[str, Any], fallbacks: Mapping[s
     """The entries of all runtime keys, without missing ones."""
     entries = ((key, compute_entry(universe, key, kernels, fallbacks)) for key in universe.runtime_keys)
     return {key: entry for key, entry in entries if entry is not None}
+
+
+class Step:
+    """One runtime key of a key set, its entry in the table, and the verdict."""
+
+    __slots__ = ("entry", "key", "verdict")
+
+    def __init__(self, key: str, entry: Entry | None, verdict: str) -> None:
+        self.key = key
+        self.entry = entry
+        self.verdict = verdict
+
+
+class Plan:
+    """The steps in which a key set resolves, and the key, functionality and entry of the last one."""
+
+    __slots__ = ("entry", "functionality", "key", "ks", "steps")
+
+    def __init__(self, ks: int, steps: list[Step], functionality: Functionality | None) -> None:
+        self.ks = ks
+        self.steps = steps
+        self.functionality = functionality
+        self.key, self.entry = steps[-1].key, steps[-1].entry

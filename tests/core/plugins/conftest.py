@@ -10,8 +10,7 @@ import pytest
 from installed_folder import Library, Site
 
 import turnout
-from turnout import config, plugins, state
-from turnout.devices import devices
+from turnout import config, devices, plugins, state
 from turnout.keys import KEYS
 from turnout.plugins import environment
 from turnout.registry import REGISTRY

@@ -3,7 +3,6 @@
 | module | holds |
 |---|---|
 | `operator` | `Operator`: one overload; `Operator.plan`, the walk from a key set to a kernel |
-| `plan` | `Plan`: the steps of that walk |
 | `missing` | the error of a call that no kernel serves |
 | `packet` | `Packet`: the overloads of a name, and the choice among them |
 | `kernels` | `Kernel`: what was registered, bound as a callable of the internal convention |
@@ -18,7 +17,7 @@ from __future__ import annotations
 from turnout.operators.operator import Operator as Operator
 from turnout.operators.packet import Packet as Packet
 
-from turnout.operators.plan import (  # isort: skip
+from turnout.table import (  # isort: skip
     CHOSEN as CHOSEN, DISABLED as DISABLED, FALLS_THROUGH as FALLS_THROUGH, MISSING as MISSING,
     ONLY_TRACKED as ONLY_TRACKED, ONLY_UNTRACKED as ONLY_UNTRACKED, PASSED_OVER as PASSED_OVER, Plan as Plan,
     Step as Step,

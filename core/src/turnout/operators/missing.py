@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from turnout import config
 from turnout.config.installed import installed
-from turnout.devices.devices import active_device_types
+from turnout.devices import active_device_types
 from turnout.errors.calls import describe
 from turnout.errors.layout import report
-from turnout.operators.plan import DISABLED
 from turnout.operators.values import keys_of, named_tensors
+from turnout.table import DISABLED, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from turnout.operators.operator import Operator
-    from turnout.operators.plan import Plan
 
 
 def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:

@@ -12,11 +12,15 @@ from turnout.errors import calls as texts
 from turnout.keys import ALWAYS, IMPLICIT, TRACKED, UNDEFINED, UNTRACKED
 from turnout.operators.kernels import Kernel, bind
 from turnout.operators.missing import no_kernel
-from turnout.operators.plan import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
+from turnout.operators.placement import checked, mixed
 from turnout.operators.stubs import compile_stub, forget_source
 from turnout.operators.values import keys_of
 from turnout.state import FRESH, current
-from turnout.table import AMBIGUOUS, FALLBACK, Entry, compute_entry
+
+from turnout.table import (  # isort: skip
+    AMBIGUOUS, CHOSEN, DISABLED, FALLBACK, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Entry, Plan, Step,
+    compute_entry,
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,12 +46,12 @@ class Operator:
         "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
     )  # fmt: skip
 
-    def __init__(self, registry: Registry, qualified_name: str, schema_text: str | None = None) -> None:
+    def __init__(self, registry: Registry, qualified_name: str) -> None:
         self.registry = registry
         self.qualified_name = qualified_name
         self.namespace, _, rest = qualified_name.partition("::")
         self.name, _, self.overload = rest.partition(".")
-        self.schema_text = schema_text
+        self.schema_text: str | None = None
         self._schema: FunctionSchema | None = None
         self._special: dict[tuple[str, int], Kernel | None] = {}
         self.defined_by: Registrations | None = None
@@ -83,11 +87,10 @@ class Operator:
         self.schema_text = None
         self._schema = None
         self.defined_by = None
-        self._special.clear()
+        self.forget()
         if self.call != self._first_call:
             forget_source(f"<stub of {self.qualified_name}>")
         self.call = self._first_call
-        self.cache.clear()
 
     def __repr__(self) -> str:
         return f"<Operator {self.qualified_name}>"
@@ -205,9 +208,10 @@ class Operator:
             self._special[slot] = made
         return self._special[slot]
 
-    def forget_specializations(self) -> None:
-        """Called by the registry when specialised fallbacks may have changed."""
+    def forget(self) -> None:
+        """Called by the registry when specialised fallbacks or the kernels of any key set may have changed."""
         self._special.clear()
+        self.cache.clear()
 
     def table(self) -> dict[str, Entry]:
         """The whole computed table, runtime key -> entry, without missing entries.
@@ -280,4 +284,10 @@ class Operator:
         # The call has passed a functionality that guards what is below, if its key set lacks one that every plain tensor brings.
         passed = keys.plain_guards & ~plan.ks if entry.key != IMPLICIT else 0
         call = bind(entry.kernel, self, plan.key, below=~keys.guards if passed else None)
-        return self.registry.on_device(self, plan, call) if functionality.backend_key else call
+        if not functionality.backend_key:
+            return call
+        names = keys.backends_in(plan.ks)
+        if self.device_check and len(names) > 1:
+            return mixed(self)
+        backend = self.registry.backends.get(names[0]) if names else None
+        return checked(self, backend, call) if backend is not None and backend.indexed else call

@@ -54,12 +54,15 @@ class Packet:
         """The overload that a call with these arguments would use. Raises OverloadError when none accepts them."""
         from turnout.schema import overloads
 
-        candidates = self._candidates()
+        candidates = self._schemas
+        if candidates is None:
+            with self.registry.lock:
+                defined = [op for op in self._loaded().values() if op.is_defined]
+                candidates = self._schemas = (defined, [op.schema for op in defined])
         operators, schemas = candidates
         given = tuple([a for a in args if a.__class__ is not Missing])
         if not operators:
             raise UnknownOperatorError(texts.gone(f"{self.namespace}::{self.name}"))
-
         if len(operators) == 1:
             op = operators[0]
         else:
@@ -73,14 +76,6 @@ class Packet:
                 if self._schemas is candidates:  # no overload was added or removed meanwhile
                     self.chosen[key] = op
         return op
-
-    def _candidates(self) -> tuple[list[Operator], list[FunctionSchema]]:
-        found = self._schemas
-        if found is None:
-            with self.registry.lock:
-                operators = [op for op in self._loaded().values() if op.is_defined]
-                found = self._schemas = (operators, [op.schema for op in operators])
-        return found
 
     def __getattr__(self, overload: str) -> Operator:
         if overload.startswith("__"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnout.devices.devices import Device
+from turnout.devices import Backend, Device
 from turnout.errors import DeviceError
 from turnout.errors import calls as texts
 from turnout.operators.values import has_keys, named_tensors, tensors_in
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from turnout.devices.backend import Backend
     from turnout.operators import Operator
 
     Call = Callable[..., Any]
@@ -24,8 +23,9 @@ def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
     main = next(((n, t) for n, t in tensors if not _mixes(t)), tensors[0] if tensors else None)
     if main is None:
         return None
+    written = [a.name for a in op.schema.arguments if a.is_write]  # these cannot be moved: the write would change the copy
     for name, tensor in tensors:
-        if tensor.device != main[1].device and (not _mixes(tensor) or _is_written(op, name)):
+        if tensor.device != main[1].device and (not _mixes(tensor) or name.partition("[")[0] in written):
             mixing = [b.device_type for b in op.registry.backends.values() if b.scalars_mix]
             raise DeviceError(texts.two_devices(op, [(main[0], main[1].device), (name, tensor.device)], mixing))
     place: Device = main[1].device
@@ -34,11 +34,6 @@ def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
 
 def _mixes(tensor: Any) -> bool:
     return bool(tensor.shape == () and tensor.device.backend.scalars_mix)
-
-
-def _is_written(op: Operator, name: str) -> bool:
-    """Whether an argument is mutated. It cannot be moved: the write would change the copy."""
-    return any(a.is_write for a in op.schema.arguments if a.name == name.partition("[")[0])
 
 
 def mixed(op: Operator) -> Call:

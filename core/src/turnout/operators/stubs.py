@@ -36,14 +36,11 @@ def stub_source(schema: FunctionSchema, op_name: str, function: str, cache: str)
     `op_name` is the qualified name, `function` the name of the stub, `cache` the global with the operator's dict from key set
     to callable. The other globals of the stub are `STUB_GLOBALS` and `miss`.
     """
-    lines = [f"def {function}({_signature(schema)}):"]
-    for argument in schema.arguments:
-        line = _normalise(argument, op_name)
-        if line:
-            lines.append("    " + line)
     names = [python_name(a.name) for a in schema.arguments]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-    lines += [
+    lines = [
+        f"def {function}({_signature(schema)}):",
+        *("    " + line for argument in schema.arguments if (line := _normalise(argument, op_name))),
         "    state = DISPATCH()",
         "    try:",
         *_key_set(schema),
@@ -59,11 +56,9 @@ def stub_source(schema: FunctionSchema, op_name: str, function: str, cache: str)
 
 def _signature(schema: FunctionSchema) -> str:
     parts: list[str] = []
-    keyword_only = False
     for argument in schema.arguments:
-        if argument.kwarg_only and not keyword_only:
+        if argument.kwarg_only and "*" not in parts:
             parts.append("*")
-            keyword_only = True
         name = python_name(argument.name)
         parts.append(f"{name}={default_source(argument)}" if argument.has_default else name)
     return ", ".join(parts)
@@ -102,12 +97,10 @@ def _key_set(schema: FunctionSchema) -> list[str]:
     first, *others = plain or ["0"]
     # Plain tensors of one backend share one int object, which the cache finds sooner than an equal one: 20 ns of 770.
     joined = [f"        if {name}.keys is not ks: ks |= {name}.keys" for name in others]
-    return [f"        ks = {first}.keys" if plain else "        ks = 0", *joined, *loops, *_WITH_STATE]
-
-
-# The fresh state adds only BackendSelect to the keys of tensors, which operators with tensors fall through, and excludes nothing.
-# Skipping it saves 40 ns of 800.
-_WITH_STATE = ("        if state is not FRESH: ks = (ks | state[0]) & state[1]",)
+    # The fresh state adds only BackendSelect to the keys of tensors, which operators with tensors fall through, and excludes
+    # nothing. Skipping it saves 40 ns of 800.
+    with_state = "        if state is not FRESH: ks = (ks | state[0]) & state[1]"
+    return [f"        ks = {first}.keys" if plain else "        ks = 0", *joined, *loops, with_state]
 
 
 # type -> (the condition under which the value must be normalised, the normaliser). Comparing an int of 30 bits costs 20 ns.
@@ -183,12 +176,5 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
     return stub
 
 
-STUB_GLOBALS: dict[str, Any] = {
-    name: getattr(arguments, name)
-    for name in (
-        "DTYPES", "DType", "Device", "FRESH",
-        "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
-        "as_ints", "as_scalar", "as_scalars", "as_sequence", "as_str",
-    )
-}  # fmt: skip
-STUB_GLOBALS["__builtins__"] = STUB_BUILTINS
+_FROM_ARGUMENTS = ("DTYPES", "DType", "Device", "FRESH", "as_sequence", *(name for _, name in _TESTS.values()), *_LISTS.values())
+STUB_GLOBALS: dict[str, Any] = {name: getattr(arguments, name) for name in _FROM_ARGUMENTS} | {"__builtins__": STUB_BUILTINS}

@@ -31,12 +31,9 @@ def is_generator(value: object) -> bool:
 def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
     """The tensors and generators among arguments, those in lists included, in order."""
     for arg in args:
-        if isinstance(arg, (list, tuple)):
-            for element in arg:
-                if has_keys(element):
-                    yield element
-        elif has_keys(arg):
-            yield arg
+        for value in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if has_keys(value):
+                yield value
 
 
 def keys_of(args: Iterable[Any]) -> int:

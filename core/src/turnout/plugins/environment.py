@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.config.lock import LOCK
-from turnout.devices.devices import forget_default_device
+from turnout.devices import forget_default_device
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY
 

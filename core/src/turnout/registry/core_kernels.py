@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from turnout.devices.devices import default_device
-from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.devices import default_device
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, LazyFunction
 from turnout.registry.registrations import Registrations
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ def install() -> None:
     """Register them. The package's `__init__` calls this once, before there are plugins to discover."""
     library = Registrations("turnout", package="turnout")
     library.fallback("BackendSelect", None, form=INTERNAL, specialize=selection, label="backend of a factory")
-    library.fallback("Python", _modes, label="modes and tensor subclasses")
+    library.fallback("Python", LazyFunction("turnout.registry.modes:dispatch"), label="modes and tensor subclasses")
 
 
 def selection(op: Operator) -> Any:
@@ -42,9 +42,3 @@ def selection(op: Operator) -> Any:
         return call(ks, *args[:at], place, *args[at + 1 :])
 
     return Kernel(select_backend, INTERNAL, label=f"select the backend of {op.qualified_name}")
-
-
-def _modes(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
-    from turnout.registry.modes import dispatch
-
-    return dispatch(op, ks, args)

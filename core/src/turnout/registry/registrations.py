@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from turnout.devices import Backend
     from turnout.registry.store import Source
+    from turnout.schema import FunctionSchema
 
     Call = Callable[..., Any]
 
@@ -43,7 +44,7 @@ class Registrations:
     ) -> None:
         self.name = name
         self.package = package
-        self._owner = (distribution, version) if distribution or not package else None
+        self._named = (distribution, version) if distribution or not package else None
         self.registry = REGISTRY if registry is None else registry
         self._undo: list[Callable[[], object]] = []
         self._provided: list[str] = []
@@ -51,17 +52,16 @@ class Registrations:
     @property
     def distribution(self) -> str:
         """The distribution that registers, "" if there is none."""
-        return self._brought_by()[0]
+        return self._owner[0]
 
     @property
     def version(self) -> str:
         """The distribution's version."""
-        return self._brought_by()[1]
+        return self._owner[1]
 
-    def _brought_by(self) -> tuple[str, str]:
-        if self._owner is None:
-            self._owner = distribution_of(self.package)
-        return self._owner
+    @property
+    def _owner(self) -> tuple[str, str]:
+        return self._named or distribution_of(self.package)
 
     @property
     def origin(self) -> str:
@@ -93,14 +93,19 @@ class Registrations:
         head = schema[: schema.index("(")] if "(" in schema else schema
         if "::" not in head:
             schema = f"{namespace or self.name}::{schema}"
-        qualified = schema[: schema.index("(")] if trusted else self._checked_name(schema)
+        if trusted:
+            parsed, qualified = None, schema[: schema.index("(")]
+        else:
+            from turnout.schema import FunctionSchema
+
+            parsed = FunctionSchema.parse(schema)
+            qualified = without_default(str(parsed.name))
         with registry.lock:
             op = registry.get(qualified) or Operator(registry, qualified)
             if op.schema_text is not None:
                 raise ConflictError(texts.defined_twice(op, self))
-            if not trusted:
-                self._check_definition(op, schema)
-            registry.add(op)
+            if parsed is not None:
+                self._check_definition(op, parsed)
             op.schema_text = schema
             op.tags = tuple(tags)
             op.defined_by = self
@@ -111,26 +116,18 @@ class Registrations:
             self._did(f"namespace:{op.namespace}", lambda: self._undefine(op))
         return op
 
-    @staticmethod
-    def _checked_name(schema: str) -> str:
-        from turnout.schema import FunctionSchema
-
-        parsed = FunctionSchema.parse(schema)
-        return without_default(str(parsed.name))
-
-    def _check_definition(self, op: Operator, schema: str) -> None:
+    def _check_definition(self, op: Operator, schema: FunctionSchema) -> None:
         """Check for ties with other overloads, and the kernels that wait for this definition."""
-        from turnout.schema import FunctionSchema, overloads
+        from turnout.schema import overloads
         from turnout.schema.kernels import check_kernel_signature
 
-        parsed = FunctionSchema.parse(schema)
         packet = self.registry.packet(op.namespace, op.name)
         if packet is not None:
-            overloads.check_no_tie([other.schema for other in packet], parsed)
+            overloads.check_no_tie([other.schema for other in packet], schema)
         for stack in op.kernels.values():
             for kernel in stack:
                 if _has_signature(kernel):
-                    check_kernel_signature(kernel.fn, parsed, with_keyset=kernel.with_keyset)
+                    check_kernel_signature(kernel.fn, schema, with_keyset=kernel.with_keyset)
 
     def _undefine(self, op: Operator) -> None:
         self.registry.detach(op)
@@ -216,14 +213,13 @@ class Registrations:
         _check_form(fn, form, made_later=specialize is not None)
         kernel = Kernel(
             fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label,
-            specialize=specialize if by_key or specialize is None else _without_key(specialize),
+            specialize=specialize if by_key or specialize is None else lambda op, key: specialize(op),
         )  # fmt: skip
         with registry.lock:
             key = registry.key_name(key)
             if key in registry.fallbacks:
                 raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
             registry.fallbacks[key] = kernel
-            registry.changed()
             self._did(f"fallback:{key}", lambda: registry.fallbacks.pop(key), affects_all=True)
         return kernel
 
@@ -257,7 +253,6 @@ class Registrations:
             backend.keys = registry.keys.tensor_bits(backend.name)
             backend.dense = registry.keys.bit("Dense") | registry.keys.backend_bit(backend.name)
             registry.backends[backend.name] = backend
-            registry.changed()
 
             def undo() -> None:
                 registry.backends.pop(backend.name, None)
@@ -279,7 +274,6 @@ class Registrations:
         functionality = Functionality(name, per_backend, **row)
         with registry.lock:
             registry.keys.add_functionality(functionality)
-            registry.changed()
             self._did(f"functionality:{name}", lambda: registry.keys.remove_functionality(name), affects_all=True)
 
     def alias(self, name: str, covers: Iterable[str]) -> None:
@@ -287,7 +281,6 @@ class Registrations:
         registry = self.registry
         with registry.lock:
             registry.keys.add_alias(name, covers)
-            registry.changed()
             self._did(f"alias:{name}", lambda: registry.keys.remove_alias(name), affects_all=True)
 
     def source(self, namespace: str, source: Source) -> None:
@@ -326,9 +319,10 @@ class Registrations:
     # ---- undo
 
     def _did(self, what: str, undo: Callable[[], object], *, affects_all: bool = False) -> None:
-        """Note a change and its undo. `affects_all`: the undo clears the caches of all operators."""
+        """Note a change and its undo. `affects_all`: both clear the caches of all operators."""
         self._provided.append(what)
         if affects_all:
+            self.registry.changed()
             self._undo.append(self.registry.changed)  # runs after `undo`, before which it is noted
         self._undo.append(undo)
 
@@ -338,9 +332,7 @@ class Registrations:
         A step that raises, such as one for a functionality by which another is placed, does not stop the other steps. The
         first error is raised at the end, and another `undo` tries the failed steps again.
         """
-        with self.registry.lock:
-            self._take_back(0)
-            self._provided.clear()
+        self.undo_to((0, 0))
 
     def mark(self) -> tuple[int, int]:
         """The present point, for `undo_to`."""
@@ -348,23 +340,20 @@ class Registrations:
 
     def undo_to(self, mark: tuple[int, int]) -> None:
         """Take back everything since `mark`, to make several registrations whole or not at all."""
-        with self.registry.lock:
-            self._take_back(mark[0])
-            del self._provided[mark[1] :]
-
-    def _take_back(self, until: int) -> None:
         problem: Exception | None = None
         left: list[Callable[[], object]] = []
-        while len(self._undo) > until:
-            step = self._undo.pop()
-            try:
-                step()
-            except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
-                problem = problem or error
-                left.append(step)
-        self._undo += reversed(left)
-        if problem is not None:
-            raise problem
+        with self.registry.lock:
+            while len(self._undo) > mark[0]:
+                step = self._undo.pop()
+                try:
+                    step()
+                except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
+                    problem = problem or error
+                    left.append(step)
+            self._undo += reversed(left)
+            if problem is not None:
+                raise problem
+            del self._provided[mark[1] :]
 
     def __enter__(self) -> Registrations:
         return self
@@ -383,10 +372,6 @@ def distribution_of(package: str) -> tuple[str, str]:
 
     found = metadata.packages_distributions().get(package)
     return (found[0], metadata.version(found[0])) if found else ("", "")
-
-
-def _without_key(specialize: Callable[[Operator], Any]) -> Callable[[Operator, str], Any]:
-    return lambda op, key: specialize(op)
 
 
 def _check_form(fn: Any, form: str, *, made_later: bool) -> None:

@@ -14,7 +14,6 @@ from turnout.keys import KEYS
 from turnout.operators import Operator, Packet
 from turnout.operators.arguments import check_tensors
 from turnout.operators.kernels import INTERNAL, Kernel
-from turnout.operators.placement import checked, mixed
 from turnout.state import unsettle
 
 TYPE_CHECKING = False
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Protocol
 
-    from turnout.devices.backend import Backend
+    from turnout.devices import Backend
     from turnout.keys import KeySpace
     from turnout.operators import Plan
 
@@ -102,15 +101,13 @@ class Registry:
     @property
     def operators(self) -> dict[str, Operator]:
         """Every operator by name. Reading this defines the operators of all sources: use it in tools, not in calls."""
-        for namespace in list(self._sources):
-            self._load_all(namespace)
+        self._load_all(*self._sources)
         return self._operators
 
     @property
     def packets(self) -> dict[str, dict[str, Packet]]:
         """Every packet by namespace and name. Reading this defines the operators of all sources."""
-        for namespace in list(self._sources):
-            self._load_all(namespace)
+        self._load_all(*self._sources)
         return self._packets
 
     def namespace(self, name: str) -> dict[str, Packet]:
@@ -156,10 +153,10 @@ class Registry:
                 finally:
                     source.defining.discard(name)
 
-    def _load_all(self, namespace: str) -> None:
-        source = self._sources.get(namespace)
-        if source is not None:
-            for name in source.names():
+    def _load_all(self, *namespaces: str) -> None:
+        for namespace in namespaces:
+            source = self._sources.get(namespace)
+            for name in source.names() if source is not None else ():
                 self.load(namespace, name)
 
     def knows(self, qualified_name: str) -> bool:
@@ -195,8 +192,7 @@ class Registry:
         Takes no lock: generated modules call this during their import, which another thread may wait for under the lock.
         """
         packets = self._packets.setdefault(namespace, {})
-        found = packets.get(name)
-        return packets.setdefault(name, Packet(self, namespace, name)) if found is None else found
+        return packets.get(name) or packets.setdefault(name, Packet(self, namespace, name))
 
     def dangling(self) -> list[Operator]:
         """Operators that have kernels and no definition."""
@@ -282,14 +278,13 @@ class Registry:
         if self.follows_config:
             unsettle()
         for each in self._operators.values():
-            each.forget_specializations()
-            each.cache.clear()
+            each.forget()
 
     def instrument(self, wrapper: Callable[[Operator, Plan, Call], Call]) -> Callable[[], None]:
         """Wrap every callable that resolution binds by `wrapper(op, plan, call)`. Returns the undo."""
 
-        def change(kept: tuple[Any, ...], added: tuple[Any, ...] = ()) -> None:
-            self.instruments = (*kept, *added)
+        def change(instruments: tuple[Callable[[Operator, Plan, Call], Call], ...]) -> None:
+            self.instruments = instruments
             for each in self._operators.values():
                 each.cache.clear()
 
@@ -298,18 +293,14 @@ class Registry:
                 change(tuple(w for w in self.instruments if w is not wrapper))
 
         with self.lock:
-            change(self.instruments, (wrapper,))
+            change((*self.instruments, wrapper))
         return undo
 
     def _expand_fallbacks(self) -> None:
         """Compute the fallbacks by runtime key. The one of an alias covers the keys without a fallback of their own."""
-        universe = self.keys.universe
-        expanded: dict[str, Kernel] = {}
-        for key, kernel in self.fallbacks.items():
-            for covered in universe.aliases.get(key, ()):
-                expanded[covered] = kernel
-        expanded.update({key: kernel for key, kernel in self.fallbacks.items() if key in universe.rank})
-        self.fallbacks_by_key = expanded
+        universe, fallbacks = self.keys.universe, self.fallbacks.items()
+        covered = {key: kernel for alias, kernel in fallbacks for key in universe.aliases.get(alias, ())}
+        self.fallbacks_by_key = covered | {key: kernel for key, kernel in fallbacks if key in universe.rank}
 
     def operator(self, qualified_name: str) -> Operator:
         """The operator of that name. A new one is undefined, and holds the kernels that come before its definition."""
@@ -318,17 +309,14 @@ class Registry:
             op = self._operators[qualified_name] = Operator(self, qualified_name)
         return op
 
-    def add(self, op: Operator) -> None:
-        """Add an operator that was made for a definition."""
-        self._operators[op.qualified_name] = op
-
     def discard(self, op: Operator) -> None:
         """Forget an operator that is neither defined nor has kernels."""
         if op.schema_text is None and not any(op.kernels.values()):
             self._operators.pop(op.qualified_name, None)
 
     def attach(self, op: Operator) -> None:
-        """Add a defined operator to its packet."""
+        """Add a defined operator, also to its packet."""
+        self._operators[op.qualified_name] = op
         packet = self.packet_handle(op.namespace, op.name)
         packet.attached[op.overload] = op
         packet.changed()
@@ -341,14 +329,6 @@ class Registry:
         if not packet.attached:
             del self._packets[op.namespace][op.name]
 
-    def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
-        """`call` with the device check and the guard that the key set and the backend need."""
-        names = self.keys.backends_in(plan.ks)
-        if op.device_check and len(names) > 1:
-            return mixed(op)
-        backend = self.backends.get(names[0]) if names else None
-        return checked(op, backend, call) if backend is not None and backend.indexed else call
-
 
 def without_default(qualified_name: str) -> str:
     """The name without ".default", another spelling of the unnamed overload."""
@@ -356,8 +336,4 @@ def without_default(qualified_name: str) -> str:
 
 
 REGISTRY = Registry(KEYS, follows_config=True)
-
-
-def find_operator(qualified_name: str) -> Operator:
-    """The operator of that name in the process's registry, see `Registry.find`."""
-    return REGISTRY.find(qualified_name)
+find_operator = REGISTRY.find
