@@ -41,12 +41,23 @@ FALLBACK_NAMESPACE = (
 NO_KEY = "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
 BAD_NAME = "{}: an operator is named 'namespace::name', got {!r}"
 BAD_SCHEMA = "{}: the schema is written without a name, as '(Tensor x) -> Tensor', got {!r}"
+NO_DEVICE_ARGUMENT = (
+    "{name}: kernels by device need a tensor or an argument 'Device device' to choose by\n  schema  {schema}\n"
+    "  to fix  add the argument, or register one kernel for all devices (device_types=None)"
+)
+REDEFINED_ELSEWHERE = "{} is a custom operator already\n  first   {}\n  second  {}\n  to fix  use a namespace of your own"
+RULE_NOT_FUNCTIONAL = (
+    "{name}: a gradient rule needs an operator that writes nothing and returns no view\n  schema  {schema}\n"
+    "  to fix  give the rule to a functional operator, and call that"
+)
 NO_CONTEXT = "get_ctx: only a kernel that register_fake registered can call it, while the kernel runs"
 NO_DYNAMIC_SIZES = (
     "{op}: its fake kernel asks for a size that depends on data, and {key} tensors have only known sizes\n"
     "  to fix  call it on tensors with data, or on fake tensors"
 )
 BAD_BOUNDS = "new_dynamic_size: min and max must be ints with 0 <= min <= max, got min={!r}, max={!r}"
+NOT_CALLABLE = "{0}: a kernel is a function, got {1.__class__.__name__} {1!r}"
+BAD_OP = "{0}: an operator is given by its name, as an operator or as what custom_op returned, got {1.__class__.__name__}"
 NO_DEVICE_TYPE = "register_autocast: device_type must be a str such as 'cpu', got {}"
 
 
@@ -89,16 +100,6 @@ def composites(op: Operator, key: str, present: str, kernel: Kernel) -> str:
     return report(head, ("found", found), ("to fix", remedy))
 
 
-def not_callable(api: str, value: object) -> str:
-    """Something that is registered as a kernel and cannot be called."""
-    return f"{api}: a kernel is a function, got {type(value).__name__} {value!r}"
-
-
-def bad_op(api: str, value: object) -> str:
-    """Something that names no operator."""
-    return f"{api}: an operator is given by its name, as an operator or as what custom_op returned, got {type(value).__name__}"
-
-
 def unknown_type(value: object, devices: Iterable[str]) -> DeviceError:
     """A word that is neither a device nor a key."""
     known = sorted(devices)
@@ -113,19 +114,6 @@ def mutates(name: str, said: Iterable[str], schema: FunctionSchema) -> str:
     return report(f"{name}: mutates_args and schema disagree", *rows)
 
 
-def no_device_argument(name: str, schema: object) -> str:
-    """Kernels by device for an operator whose calls name no device."""
-    head = f"{name}: kernels by device need a tensor or an argument 'Device device' to choose by"
-    remedy = "add the argument, or register one kernel for all devices (device_types=None)"
-    return report(head, ("schema", schema), ("to fix", remedy))
-
-
-def redefined_elsewhere(name: str, first: str, second: str) -> str:
-    """A custom operator that another package has defined."""
-    head = f"{name} is a custom operator already"
-    return report(head, ("first", first), ("second", second), ("to fix", "use a namespace of your own"))
-
-
 def no_kernel_to_switch(name: str, device: str, present: Iterable[str]) -> str:
     """`set_kernel_enabled` for a device without a kernel."""
     there = ", ".join(sorted(present)) or "none"
@@ -137,12 +125,6 @@ def no_fake(op: Operator) -> str:
     call = f"turnout.library.register_fake({op.qualified_name!r}, function)"
     remedy = f"{call}: the arguments in, empty results of the right shape out"
     return report(f"{op.qualified_name}: no fake kernel", ("asked for by", "a tensor without data"), ("to fix", remedy))
-
-
-def rule_not_functional(name: str, schema: object) -> str:
-    """A gradient rule for an operator that writes or returns views."""
-    head = f"{name}: a gradient rule needs an operator that writes nothing and returns no view"
-    return report(head, ("schema", schema), ("to fix", "give the rule to a functional operator, and call that"))
 
 
 def rule_keyword_tensors(name: str, schema: object, names: Iterable[str]) -> str:

@@ -23,8 +23,7 @@ class SchemaSyntaxError(SchemaError):
         self.expected = expected
         self.found = found
         start = text.rfind("\n", 0, column) + 1
-        stop = text.find("\n", column)
-        line = text[start:] if stop < 0 else text[start:stop]
+        line = text[start:column] + text[column:].partition("\n")[0]
         caret = " " * (column - start) + "^"
         super().__init__(f"schema: expected {expected}, found {found}\n  {line}\n  {caret}")
 
@@ -42,9 +41,8 @@ def tie(existing: object, new: object, call: str) -> SchemaError:
 
 def no_overload(arguments: str, reasons: Sequence[tuple[str, str]]) -> OverloadError:
     """No overload accepts a call; `reasons` pairs each overload's name with why it does not."""
-    if not reasons:
-        return OverloadError(f"no overload takes ({arguments}): there are none")
-    return OverloadError(report(f"no overload takes ({arguments})", *reasons))
+    head = f"no overload takes ({arguments})"
+    return OverloadError(report(head, *reasons) if reasons else f"{head}: there are none")
 
 
 def ambiguous(arguments: str, names: Iterable[str]) -> OverloadError:

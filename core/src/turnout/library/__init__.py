@@ -2,13 +2,12 @@
 
 | module | holds |
 |---|---|
-| `libraries` | `Library`: definitions, kernels and fallbacks that are undone together |
+| `libraries` | `Library`: definitions, kernels and fallbacks that are undone together; which key a device string means |
 | `custom` | `custom_op` and the handle it returns |
 | `functions` | `define`, `impl`, `register_kernel`, `register_fake`, `register_autograd`, `register_autocast`, `register_vmap` |
 | `rules` | gradients, casts and batching rules: the plugin of the functionality makes the kernel |
 | `results` | the check of what custom kernels return |
 | `fake` | kernels for tensors without data, `get_ctx` |
-| `devices` | which key a device string means |
 
 Start with `custom`, or with `docs/custom-operators.md` in the repository.
 """
@@ -17,17 +16,12 @@ from __future__ import annotations
 
 from turnout.library.custom import CustomOpDef, custom_op
 from turnout.library.fake import FakeContext, get_ctx
-from turnout.library.functions import (
-    define,
-    impl,
-    register_autocast,
-    register_autograd,
-    register_fake,
-    register_kernel,
-    register_vmap,
-)
 from turnout.library.libraries import Library, fallthrough_kernel
 from turnout.schema import infer_schema
+
+from turnout.library.functions import (  # isort: skip
+    define, impl, register_autocast, register_autograd, register_fake, register_kernel, register_vmap,
+)  # fmt: skip
 
 __all__ = [
     "CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "infer_schema",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from turnout.dtypes import DType
@@ -18,25 +17,18 @@ from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
-from turnout.library.devices import key_of
-from turnout.library.libraries import (
-    RESERVED,
-    calling_package,
-    check_kernel,
-    check_redefinition,
-    finish_undoing,
-    on_arrays,
-    parse_nameless,
-    parse_namespace,
-    require_callable,
-)
 from turnout.library.results import checked
 from turnout.operators import Operator
-from turnout.operators.kernels import ARRAY, INTERNAL
+from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
 from turnout.registry import REGISTRY, Registrations
 from turnout.schema import FunctionSchema, infer_schema
 from turnout.schema.infer import UNKNOWN
 from turnout.schema.kernels import check_kernel_signature
+
+from turnout.library.libraries import (  # isort: skip
+    RESERVED, calling_package, check_kernel, check_redefinition, finish_undoing, key_of, on_arrays, parse_nameless,
+    parse_namespace, registered, require_callable,
+)  # fmt: skip
 
 Call = Callable[..., Any]
 Devices = str | Iterable[str] | None
@@ -48,16 +40,9 @@ _CUSTOM: dict[str, CustomOpDef] = {}
 
 
 def custom_op(
-    name: str,
-    fn: Call | None = None,
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    device_types: Devices = None,
-    schema: str | None = None,
-    tags: str | Iterable[str] | None = None,
-    arrays: bool = False,
-) -> Any:
+    name: str, fn: Call | None = None, /, *, mutates_args: str | Iterable[str], device_types: Devices = None,
+    schema: str | None = None, tags: str | Iterable[str] | None = None, arrays: bool = False,
+) -> Any:  # fmt: skip
     """Make an operator from a function on tensors; a decorator if `fn` is omitted. Returns its CustomOpDef.
 
     name          "namespace::name"; a second definition by the same package replaces the first
@@ -117,21 +102,16 @@ class CustomOpDef:
         self._kernels: dict[str | None, Form] = {}
         self._disabled: set[str] = set()
         self._groups: dict[str, tuple[Registrations, Register]] = {}
-        devices = _device_list(device_types)
-        keys = [EXPLICIT if d is None else key_of(d) for d in devices]
-        check_kernel_signature(fn[0], schema)
-        if device_types is not None:
-            _check_device_argument(name, schema)
+        devices = _checked_devices(name, schema, fn[0], device_types)
         finish_undoing()
         with REGISTRY.lock:
-            old = self._check_definition(str(schema), keys)
+            old = self._check_definition(str(schema), map(_key, devices))
             if old is not None:
                 old.undo()
-            definition = Registrations(name.partition("::")[0], package=package)
-            self.operator: Operator = definition.define(str(schema), tags=tags)
-            self._definition = definition
+            self._definition = self._new_group()
+            self.operator: Operator = self._definition.define(str(schema), tags=tags)
             _CUSTOM[name] = self
-            definition.on_undo(lambda: _CUSTOM.pop(name, None))
+            self._definition.on_undo(lambda: _CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
             for key in REGISTRY.keys.dataless_backends:
                 self.impl_all(name, [key], placeholder.fn, label=placeholder.label, checked=False)
@@ -139,13 +119,16 @@ class CustomOpDef:
                 self._kernels[device] = fn
                 self._register_device(device)
 
-    def _check_definition(self, schema: str, keys: list[str]) -> CustomOpDef | None:
+    def _new_group(self) -> Registrations:
+        return Registrations(self.name.partition("::")[0], package=self._package)
+
+    def _check_definition(self, schema: str, keys: Iterable[str]) -> CustomOpDef | None:
         """Make all checks of the definition and its kernels. Returns the handle that this one replaces."""
         old = _CUSTOM.get(self.name)
-        group = Registrations(self.name.partition("::")[0], package=self._package)
+        group = self._new_group()
         op = REGISTRY.get(self.name)
         if old is not None and old._package != self._package:
-            raise ConflictError(texts.redefined_elsewhere(self.name, old._definition.origin, group.origin))
+            raise ConflictError(texts.REDEFINED_ELSEWHERE.format(self.name, old._definition.origin, group.origin))
         if op is None:
             return old
         if op.is_defined and old is None:
@@ -154,7 +137,7 @@ class CustomOpDef:
         check_redefinition(op, schema, lambda library: id(library) in gone)
         for key in (*keys, *REGISTRY.keys.dataless_backends):
             if not any(id(k.library) in gone for k in op.kernels.get(key, ())):
-                check_kernel(group, self.name, key, self._first[0], checked=False)
+                check_kernel(self.name, key, Kernel(self._first[0], library=group), checked=False)
         return old
 
     # ---- calling
@@ -183,44 +166,35 @@ class CustomOpDef:
         Raises DeviceError for an unknown device, KernelSignatureError, LibraryError if no argument names a device.
         """
 
-        def register(function: Call) -> Call:
-            require_callable("register_kernel", function)
-            schema = self.operator.schema
-            if device_types is not None:
-                _check_device_argument(self.name, schema)
-            check_kernel_signature(function, schema)
-            devices = _device_list(device_types)
+        def register(function: Call) -> None:
+            devices = _checked_devices(self.name, self.operator.schema, function, device_types)
             finish_undoing()
             with REGISTRY.lock:
-                for device in devices:
-                    key = _key(device)
-                    group = (
-                        self._groups[key][0]
-                        if key in self._groups
-                        else Registrations(self.operator.namespace, package=self._package)
-                    )
-                    check_kernel(group, self.operator.qualified_name, key, function)
+                for key in map(_key, devices):
+                    group = self._groups[key][0] if key in self._groups else self._new_group()
+                    check_kernel(self.operator.qualified_name, key, Kernel(function, library=group))
                 for device in devices:
                     self._kernels[device] = (function, arrays)
                     self._register_device(device)
-            return function
 
-        return register if fn is None else register(fn)
+        return registered("register_kernel", fn, register)
 
     def _register_device(self, device: str | None) -> None:
-        key = _key(device)
         fn, arrays = self._first if device in self._disabled else self._kernels[device]
-        name = self.operator.qualified_name
         form, binder = (ARRAY, on_arrays) if arrays else (INTERNAL, checked)
-        self._put(key, lambda group: group.impl(name, key, fn, form=form, binder=binder))
+        self._put(self.operator.qualified_name, _key(device), fn, form=form, binder=binder)
 
-    def _put(self, key: str, register: Register) -> None:
+    def _put(self, name: str, key: str, fn: Any, **options: Any) -> None:
         """Replace the kernel of this handle at a key. After an error the former kernel is back."""
+
+        def register(group: Registrations) -> None:
+            group.impl(name, key, fn, **options)
+
         with REGISTRY.lock:
             old = self._groups.get(key)
             if old is not None:
                 old[0].undo()
-            group = Registrations(self.operator.namespace, package=self._package)
+            group = self._new_group()
             try:
                 register(group)
             except BaseException:
@@ -263,16 +237,10 @@ class CustomOpDef:
         """As `Library.impl_all`; each kernel replaces the one that this handle has registered at the key."""
         if checked:
             check_kernel_signature(fn, self.operator.schema)
-
-        def register(group: Registrations, key: str) -> None:
-            group.impl(
-                name, key, fn, form=INTERNAL, binder=binder, tracked_only=tracked_only, allow_override=allow_override,
-                label=label,
-            )  # fmt: skip
-
+        options = {"binder": binder, "tracked_only": tracked_only, "allow_override": allow_override, "label": label}
         with REGISTRY.lock:
             for key in keys:
-                self._put(key, partial(register, key=key))
+                self._put(name, key, fn, form=INTERNAL, **options)
 
     def register_fake(self, fn: Call, /) -> Call:
         """Register the function that computes shapes for tensors without data. A new one replaces the old. Returns `fn`."""
@@ -305,24 +273,21 @@ class CustomOpDef:
         gradients. A rule that calls an array library is `opaque`: its gradient is that of the operator, example by example.
         """
 
-        def register(function: Call) -> Call:
-            rules.add_batching(self, self.name, function, opaque)
-            return function
-
-        return register if fn is None else register(fn)
+        return registered("register_vmap", fn, lambda f: rules.add_batching(self, self.name, f, opaque))
 
 
 def _key(device: str | None) -> str:
     return EXPLICIT if device is None else key_of(device)
 
 
-def _device_list(device_types: Devices) -> list[str | None]:
-    if device_types is None or isinstance(device_types, str):
-        return [device_types]
-    return list(dict.fromkeys(device_types))
-
-
-def _check_device_argument(name: str, schema: FunctionSchema) -> None:
-    """Raise LibraryError if no argument of a call says which device's kernel is meant."""
-    if not any(a.type.is_tensor_like or a.type.canonical.rstrip("?") == "Device" for a in schema.arguments):
-        raise LibraryError(texts.no_device_argument(name, schema))
+def _checked_devices(name: str, schema: FunctionSchema, fn: Call, device_types: Devices) -> list[str | None]:
+    """The devices that `fn` is for. Raises LibraryError if no argument names one, DeviceError, KernelSignatureError."""
+    words = [device_types] if device_types is None or isinstance(device_types, str) else device_types
+    devices: list[str | None] = list(dict.fromkeys(words))
+    for device in devices:
+        _key(device)
+    check_kernel_signature(fn, schema)
+    chosen_by = (a for a in schema.arguments if a.type.is_tensor_like or a.type.canonical.rstrip("?") == "Device")
+    if device_types is not None and not any(chosen_by):
+        raise LibraryError(texts.NO_DEVICE_ARGUMENT.format(name=name, schema=schema))
+    return devices

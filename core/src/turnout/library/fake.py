@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from turnout.errors import NoKernelError, RegistrationError
@@ -25,14 +26,12 @@ def fake_keys() -> tuple[str, ...]:
     return (*REGISTRY.keys.dataless_backends, "Fake")
 
 
+@dataclass(frozen=True, slots=True)
 class FakeContext:
     """The context of a running fake kernel."""
 
-    __slots__ = ("key", "op")
-
-    def __init__(self, op: Operator, key: str) -> None:
-        self.op = op
-        self.key = key
+    op: Operator
+    key: str
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A size that depends on data and lies between `min` and `max`.

@@ -15,17 +15,17 @@ from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
 from turnout.library.custom import CustomOpDef, custom_operator
-from turnout.library.devices import key_of
-from turnout.library.libraries import Library, calling_package, kept, parse_nameless, parse_namespace, require_callable
+from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 
 Call = Callable[..., Any]
 Named = str | Operator | CustomOpDef
+Words = str | Iterable[str]
 
 
 def define(
-    qualname: str | Library, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: str | Iterable[str] = ()
+    qualname: str | Library, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: Words = ()
 ) -> Any:
     """Define the operator `qualname`, "namespace::name", from its `schema`, "(Tensor x) -> Tensor", with `tags`, in `lib`.
 
@@ -35,7 +35,7 @@ def define(
     """
     if isinstance(qualname, Library):
         owner = qualname
-        return _registered("define", None, lambda f: owner.impl(owner.define(schema, alias_analysis), f))
+        return registered("define", None, lambda f: owner.impl(owner.define(schema, alias_analysis), f))
     namespace, name = parse_namespace("define", qualname)
     parse_nameless("define", qualname, schema)
     library = kept(namespace, calling_package()) if lib is None else lib
@@ -44,12 +44,7 @@ def define(
 
 
 def impl(
-    qualname: str | Library,
-    types: str | Iterable[str],
-    func: Call | str | None = None,
-    *,
-    lib: Library | None = None,
-    arrays: bool = False,
+    qualname: str | Library, types: Words, func: Call | str | None = None, *, lib: Library | None = None, arrays: bool = False
 ) -> Any:
     """Register a kernel for `qualname`, "namespace::name", in `lib`; a decorator if `func` is omitted.
 
@@ -61,19 +56,18 @@ def impl(
     """
     if isinstance(qualname, Library):
         owner, key = qualname, func if isinstance(func, str) else ""
-        return _registered("impl", None, lambda f: owner.impl(str(types), f, key))
+        return registered("impl", None, lambda f: owner.impl(str(types), f, key))
     namespace, _ = parse_namespace("impl", qualname)
     keys = [key_of(word) for word in ((types,) if isinstance(types, str) else types)]
     library = kept(namespace, calling_package()) if lib is None else lib
     name = library.qualified(qualname)
     # differs from torch: the function is returned, so that the decorated name keeps its meaning.
-    return _registered("impl", func, lambda f: library.impl_all(name, keys, f, arrays=arrays))  # type: ignore[arg-type]
+    return registered("impl", func, lambda f: library.impl_all(name, keys, f, arrays=arrays))  # type: ignore[arg-type]
 
 
 def register_kernel(
-    op: Named, device_types: str | Iterable[str] | None, func: Call | None = None, /, *, lib: Library | None = None,
-    arrays: bool = False,
-) -> Any:  # fmt: skip
+    op: Named, device_types: Words | None, func: Call | None = None, /, *, lib: Library | None = None, arrays: bool = False
+) -> Any:
     """Register `func` in `lib` as the kernel of `op` for `device_types`, None for all; a decorator if `func` is omitted.
 
     With `arrays` it takes and returns the backend's arrays in place of tensors. Raises the errors of
@@ -84,7 +78,7 @@ def register_kernel(
         return target.register_kernel(device_types, func, arrays=arrays)
     words = (device_types,) if isinstance(device_types, str) else device_types
     keys = [EXPLICIT] if words is None else [key_of(word) for word in words]
-    return _registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
+    return registered("register_kernel", func, lambda f: target.impl_all(name, keys, f, arrays=arrays))
 
 
 def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False) -> Any:
@@ -96,7 +90,7 @@ def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None
     """
     target, name = _target("register_fake", op, lib)
     how: dict[str, Any] = {"binder": fake.in_context, "allow_override": allow_override}
-    return _registered("register_fake", func, lambda f: target.impl_all(name, fake.fake_keys(), f, **how))
+    return registered("register_fake", func, lambda f: target.impl_all(name, fake.fake_keys(), f, **how))
 
 
 def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None) -> None:
@@ -124,25 +118,14 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
     Raises CallError for a value that is not a function, ConflictError when another package has a rule.
     """
     target, name = _target("register_vmap", op, lib)
-    return _registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
-
-
-def _registered(api: str, func: Call | None, register: Callable[[Call], object]) -> Any:
-    """Register `func` and return it; if it is None, return the decorator that does so."""
-
-    def decorator(function: Call) -> Call:
-        require_callable(api, function)
-        register(function)
-        return function
-
-    return decorator if func is None else decorator(func)
+    return registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
 
 
 def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:
     """The handle of a custom operator or the library to register in, and the operator's qualified name."""
     name = op.name if isinstance(op, CustomOpDef) else op.qualified_name if isinstance(op, Operator) else op
     if not isinstance(name, str):
-        raise LibraryError(texts.bad_op(api, name))
+        raise LibraryError(texts.BAD_OP.format(api, name))
     handle = op if isinstance(op, CustomOpDef) else custom_operator(name)
     if handle is not None:
         return handle, handle.name

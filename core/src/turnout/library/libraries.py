@@ -13,12 +13,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from turnout.errors import CallError, ConflictError, NoKernelError, RegistrationError, SchemaError
+from turnout import plugins
+from turnout.errors import CallError, ConflictError, NoKernelError, RegistrationError, SchemaError, UniverseError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT, IMPLICIT, DispatchKeySet
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
+from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations
 from turnout.schema import FunctionSchema
 from turnout.schema.kernels import check_kernel_signature
@@ -71,18 +73,9 @@ class Library:
         self.registrations = Registrations(ns, package=calling_package())
         self._live = True
         if kind == "DEF":
-            self._own()
+            _own(ns, self.registrations)
         # Not at exit, where clearing all caches would cost every process time.
         weakref.finalize(self, _undo_collected, self.registrations).atexit = False
-
-    def _own(self) -> None:
-        with REGISTRY.lock:
-            first = _definer(self.ns)
-            if first is not None:
-                raise ConflictError(texts.second_definer(self.ns, first.origin))
-            _DEFINERS[self.ns] = self.registrations
-            namespace = self.ns  # a closure over self would keep it from being collected
-            self.registrations.on_undo(lambda: _DEFINERS.pop(namespace, None))
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
@@ -175,11 +168,9 @@ class Library:
             form, binder = ARRAY, on_arrays
         with REGISTRY.lock:
             keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
+            candidate = Kernel(kernel, library=self.registrations, with_keyset=with_keyset, allow_override=allow_override)
             for key in keys:
-                check_kernel(
-                    self.registrations, op_name, key, kernel, with_keyset=with_keyset, allow_override=allow_override,
-                    checked=checked,
-                )  # fmt: skip
+                check_kernel(op_name, key, candidate, checked=checked)
             for key in keys:
                 self.registrations.impl(
                     op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=allow_override,
@@ -216,7 +207,7 @@ class Library:
         if isinstance(op_name, Operator):
             op_name = op_name.qualified_name
         if not isinstance(op_name, str):
-            raise LibraryError(texts.bad_op("impl", op_name))
+            raise LibraryError(texts.BAD_OP.format("impl", op_name))
         if "::" not in op_name:
             return f"{self.ns}::{op_name}"
         if not op_name.startswith(self.ns + "::"):
@@ -272,18 +263,29 @@ def require_callable(api: str, *functions: object) -> None:
     """Raise CallError for a value that is not a function."""
     for function in functions:
         if not callable(function) and function is not FALLTHROUGH:
-            raise CallError(texts.not_callable(api, function))
+            raise CallError(texts.NOT_CALLABLE.format(api, function))
 
 
-def _definer(namespace: str) -> Registrations | None:
-    """The group that defines a namespace: that of a library of kind DEF, of a plugin, or of core."""
-    if namespace in _DEFINERS:
-        return _DEFINERS[namespace]
-    for packet in REGISTRY.namespace(namespace).values():
-        for op in packet:
-            if op.defined_by is not None and not op.defined_by.package:
-                return op.defined_by
-    return None
+def registered(api: str, func: Call | None, register: Callable[[Call], object]) -> Any:
+    """Register `func` and return it; if it is None, return the decorator that does so."""
+
+    def decorator(function: Call) -> Call:
+        require_callable(api, function)
+        register(function)
+        return function
+
+    return decorator if func is None else decorator(func)
+
+
+def _own(namespace: str, group: Registrations) -> None:
+    """Note the library of kind DEF. Raises ConflictError if another, a plugin or core defines the namespace."""
+    with REGISTRY.lock:
+        definers = (op.defined_by for packet in REGISTRY.namespace(namespace).values() for op in packet)
+        first = _DEFINERS.get(namespace) or next((d for d in definers if d is not None and not d.package), None)
+        if first is not None:
+            raise ConflictError(texts.second_definer(namespace, first.origin))
+        _DEFINERS[namespace] = group
+        group.on_undo(lambda: _DEFINERS.pop(namespace, None))
 
 
 def on_arrays(op: Operator, kernel: Kernel, key: str) -> Call:
@@ -298,27 +300,19 @@ def on_arrays(op: Operator, kernel: Kernel, key: str) -> Call:
     return call
 
 
-def check_kernel(
-    group: Registrations,
-    op_name: str,
-    key: str,
-    fn: Any,
-    *,
-    with_keyset: bool = False,
-    allow_override: bool = False,
-    checked: bool = True,
-) -> None:
-    """Raise the errors of registering `fn`, and RegistrationError if another kernel excludes it. Needs the registry's lock."""
+def check_kernel(op_name: str, key: str, kernel: Kernel, *, checked: bool = True) -> None:
+    """Raise the errors of registering `kernel`, and RegistrationError if another excludes it. Needs the registry's lock."""
     op = REGISTRY.get(op_name)
     if op is None:
         return
-    if op.is_defined and checked and fn is not FALLTHROUGH:
-        check_kernel_signature(fn, op.schema, with_keyset=with_keyset)
-    for other in _excluded_by(key):
-        stack = [k for k in op.kernels.get(other, ()) if not k.is_fallthrough]
-        if stack and fn is not FALLTHROUGH:
-            raise RegistrationError(texts.composites(op, key, other, stack[-1]))
-    REGISTRY.check_conflict(op, key, Kernel(fn, library=group, allow_override=allow_override))
+    if not kernel.is_fallthrough:
+        if op.is_defined and checked:
+            check_kernel_signature(kernel.fn, op.schema, with_keyset=kernel.with_keyset)
+        for other in _excluded_by(key):
+            stack = [k for k in op.kernels.get(other, ()) if not k.is_fallthrough]
+            if stack:
+                raise RegistrationError(texts.composites(op, key, other, stack[-1]))
+    REGISTRY.check_conflict(op, key, kernel)
 
 
 def _excluded_by(key: str) -> tuple[str, ...]:
@@ -373,10 +367,33 @@ def _spread(fn: Call, op: Operator, with_keyset: bool) -> Call:
     return spread
 
 
+def key_of(word: str) -> str:
+    """The key of a device type, of "default" (CompositeExplicitAutograd), or of a dispatch key's name.
+
+    The backend's plugin may be inactive or not installed: its kernels wait, and nothing is activated. Raises DeviceError for
+    any other word.
+    """
+    if word == "default":
+        return EXPLICIT
+    active = {backend.device_type: backend.name for backend in REGISTRY.backends.values()}
+    if word in active:
+        return active[word]
+    try:
+        return REGISTRY.key_name(word)
+    except UniverseError:
+        pass
+    rows = (row for row in providers.data().values() if len(row["devices"]) == len(row["backends"]) == 1)
+    known: dict[str, str] = {row["devices"][0]: row["backends"][0] for row in rows}
+    known.update((backend.device, backend.name) for each in plugins.catalog().manifests for backend in each.backends)
+    if word not in known:
+        raise texts.unknown_type(word, active.keys() | known.keys())
+    return known[word]
+
+
 def parse_namespace(api: str, qualname: object) -> tuple[str, str]:
     """("mylib", "sin.overload") of "mylib::sin.overload". Raises LibraryError."""
     if not isinstance(qualname, str):
-        raise LibraryError(texts.bad_op(api, qualname))
+        raise LibraryError(texts.BAD_OP.format(api, qualname))
     namespace, separator, name = qualname.partition("::")
     if not separator or not namespace or not name or "::" in name:
         raise LibraryError(texts.BAD_NAME.format(api, qualname))

@@ -6,7 +6,7 @@ missed. Generated code checks the common case with a few comparisons; `verify` c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
@@ -17,7 +17,7 @@ from turnout.operators.kernels import Kernel
 from turnout.operators.stubs import compile_function
 from turnout.operators.values import is_tensor
 from turnout.registry import REGISTRY
-from turnout.schema import Type
+from turnout.schema import Argument, Return, Type
 
 Named = tuple[str, Any, frozenset[str]]  # its name for messages, the tensor, the alias sets of its annotation
 
@@ -79,9 +79,10 @@ def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> 
     outputs: list[Named] = []
     for i, (declared, value) in enumerate(zip(returns, values, strict=True)):
         name = "the result" if len(returns) == 1 else f"result {i}"
-        sets = declared.annotation.sets if declared.annotation is not None else frozenset()
-        outputs += _tensors(op, kernel, declared.type, name, value, sets)
-    inputs = list(_inputs(op, args))
+        if declared.type.is_tensor_like:
+            _check_type(op, kernel, declared.type, name, value)
+            outputs += _tensors(declared, name, value)
+    inputs = [each for a, value in zip(op.schema.arguments, args, strict=True) for each in _tensors(a, a.name, value)]
     for i, output in enumerate(outputs):
         _check_written(op, kernel, output, inputs)
         for other in (*inputs, *outputs[:i]):
@@ -99,33 +100,21 @@ def _check_written(op: Operator, kernel: Kernel, output: Named, inputs: list[Nam
         raise KernelResultError(texts.not_returned(op, kernel, " or ".join(names)))
 
 
-def _tensors(op: Operator, kernel: Kernel, kind: Type, name: str, value: Any, sets: frozenset[str]) -> Iterator[Named]:
-    """The tensors of one returned value. None is an undefined tensor."""
-    if not kind.is_tensor_like:
-        return
-    if kind.is_tensor:
-        if value is None:
-            return
-        if not is_tensor(value):
-            raise KernelResultError(texts.wrong_result(op, kernel, f"a Tensor as {name}", _shown(value)))
-        yield name, value, sets
-        return
-    if not isinstance(value, (list, tuple)) or not all(v is None or is_tensor(v) for v in value):
-        raise KernelResultError(texts.wrong_result(op, kernel, f"a list of tensors as {name}", _shown(value)))
-    for i, element in enumerate(value):
-        if element is not None:
-            yield f"{name}[{i}]", element, sets
+def _check_type(op: Operator, kernel: Kernel, kind: Type, name: str, value: Any) -> None:
+    """Raise KernelResultError unless a returned value is a tensor or a list of them. None is an undefined tensor."""
+    is_list = isinstance(value, (list, tuple))
+    if is_list != kind.is_list or not all(v is None or is_tensor(v) for v in (value if is_list else (value,))):
+        expected = f"{'a Tensor' if kind.is_tensor else 'a list of tensors'} as {name}"
+        raise KernelResultError(texts.wrong_result(op, kernel, expected, _shown(value)))
 
 
-def _inputs(op: Operator, args: tuple[Any, ...]) -> Iterator[Named]:
-    for argument, value in zip(op.schema.arguments, args, strict=True):
-        sets = argument.annotation.sets if argument.annotation is not None else frozenset()
-        if is_tensor(value):
-            yield argument.name, value, sets
-        elif isinstance(value, (list, tuple)):
-            for i, element in enumerate(value):
-                if is_tensor(element):
-                    yield f"{argument.name}[{i}]", element, sets
+def _tensors(declared: Argument | Return, name: str, value: Any) -> list[Named]:
+    """The tensors of an argument or a return."""
+    sets = declared.annotation.sets if declared.annotation is not None else frozenset()
+    if is_tensor(value):
+        return [(name, value, sets)]
+    elements = enumerate(value) if isinstance(value, (list, tuple)) else ()
+    return [(f"{name}[{i}]", element, sets) for i, element in elements if is_tensor(element)]
 
 
 def _share(a: Any, b: Any) -> bool:

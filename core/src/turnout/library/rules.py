@@ -14,8 +14,7 @@ from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, RegistrationError
 from turnout.errors import library as texts
 from turnout.keys import AUTOCAST, AUTOGRAD
-from turnout.library.devices import key_of
-from turnout.library.libraries import require_callable
+from turnout.library.libraries import key_of, require_callable
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
 from turnout.schema import FunctionSchema
@@ -39,7 +38,7 @@ def add_gradient(target: Target, name: str, schema: FunctionSchema, backward: Ca
     """
     require_callable("register_autograd", backward, *([] if setup_context is None else [setup_context]))
     if schema.is_mutable or any(r.annotation is not None for r in schema.returns):
-        raise RegistrationError(texts.rule_not_functional(name, schema))
+        raise RegistrationError(texts.RULE_NOT_FUNCTIONAL.format(name=name, schema=schema))
     keyword = [a.name for a in schema.kwarg_only if a.type.is_tensor_like]
     if keyword:
         raise RegistrationError(texts.rule_keyword_tensors(name, schema, keyword))

@@ -21,6 +21,7 @@ A list must have the declared length if that is 2 or more and the list is not em
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -34,10 +35,18 @@ REDUCTIONS = {"Mean": 1, "Sum": 2}
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 QSCHEMES = ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric")
-_WORDS = {"Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS, "QScheme": QSCHEMES}
+_NAMES = {"Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS, "QScheme": QSCHEMES}
 
-# PyTorch's names of dtypes that `turnout.dtypes` does not already know.
-_DTYPE_NAMES = {**DTYPES, **ALIASES, "byte": DTYPES["uint8"], "char": DTYPES["int8"]}
+_BOOLS = ({"True": True, "False": False}, "True or False")
+# `turnout.dtypes` does not know byte and char, which are PyTorch's.
+_DTYPES = {**DTYPES, **ALIASES, "byte": DTYPES["uint8"], "char": DTYPES["int8"]}
+# The types whose defaults are single words: the value of each word, and what an error says of them.
+_WORDS: dict[str, tuple[Mapping[str, Any], str]] = {
+    "bool": _BOOLS,
+    "SymBool": _BOOLS,
+    "ScalarType": (_DTYPES, "the name of a dtype, such as long or float32"),
+    **{type: ({word: word for word in words}, f"one of {', '.join(words)}") for type, words in _NAMES.items()},
+}
 
 _INTS = ("int", "SymInt", "DeviceIndex", "DimVector")
 _FLOATS = ("float", "SymFloat")
@@ -105,22 +114,15 @@ def _read_base(type: Type, text: str, tokens: list[Token], index: int) -> tuple[
         if kind == "[" and tokens[index + 1][0] == "]":
             return None, index + 2
         raise _wrong(text, token, f"[] (undefined), or the type {type}? for None")
-    if name in ("bool", "SymBool"):
-        if word in ("True", "False"):
-            return word == "True", index + 1
-        raise _wrong(text, token, "True or False")
+    if name in _WORDS:
+        words, expected = _WORDS[name]
+        if word in words:
+            return words[word], index + 1
+        raise _wrong(text, token, expected)
     if name in ("str", "Device"):
         if kind == STRING:
             return ast.literal_eval(word), index + 1
         raise _wrong(text, token, "a quoted string")
-    if name == "ScalarType":
-        if kind == NAME and word in _DTYPE_NAMES:
-            return _DTYPE_NAMES[word], index + 1
-        raise _wrong(text, token, "the name of a dtype, such as long or float32")
-    if name in _WORDS:
-        if kind == NAME and word in _WORDS[name]:
-            return word, index + 1
-        raise _wrong(text, token, f"one of {', '.join(_WORDS[name])}")
     if name in _INTS or name in _FLOATS or name in ("Scalar", "complex"):
         return _read_number(name, text, tokens, index)
     raise _wrong(text, token, f"no default: a {type} has none, a {type}? may have None")

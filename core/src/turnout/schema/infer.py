@@ -23,21 +23,14 @@ from typing import Any, NoReturn
 
 from turnout.errors.schemas import SchemaSyntaxError, inference
 from turnout.schema.defaults import read_default
-from turnout.schema.types import OptionalType, Type, list_of, optional_of, type_named
+from turnout.schema.types import Type, list_of, optional_of, type_named
+
+Call = Callable[..., Any]
 
 UNKNOWN = "unknown"
 
-# The forms of each type besides itself and `T?`.
-_FORMS = {
-    "Tensor": ("[]", "?[]"),
-    "SymInt": ("[]", "[]?"),
-    "float": ("[]", "[]?"),
-    "bool": ("[]", "[]?"),
-    "Scalar": ("[]",),
-    "str": (),
-    "ScalarType": (),
-    "Device": (),
-}
+# The lists of each type that has any.
+_LISTS = {"Tensor": ("[]", "?[]"), "Scalar": ("[]",), **dict.fromkeys(("SymInt", "float", "bool"), ("[]", "[]?"))}
 _PYTHON_TYPES: dict[Any, str] = {int: "SymInt", float: "float", bool: "bool", str: "str", numbers.Number: "Scalar"}
 _NUMBER = frozenset({int, float, bool})
 _RETURNS = ("Tensor", "SymInt", "float", "bool", "Scalar")
@@ -47,12 +40,7 @@ _SUPPORTED_RETURNS = "Tensor, list[Tensor], int, float, bool, int | float | bool
 
 
 def infer_schema(
-    function: Callable[..., Any],
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    op_name: str | None = None,
-    classes: Mapping[Any, str] | None = None,
+    function: Call, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, classes: Mapping[Any, str] | None = None
 ) -> str:
     """The schema text of `function`, "(Tensor x) -> Tensor", after `op_name` if it is given.
 
@@ -74,7 +62,7 @@ def infer_schema(
 class _Reader:
     """One function and the classes that its annotations may name."""
 
-    def __init__(self, function: Callable[..., Any], classes: Mapping[Any, str]) -> None:
+    def __init__(self, function: Call, classes: Mapping[Any, str]) -> None:
         self.function = function
         self.named = {**_PYTHON_TYPES, **classes}
         self.globals = getattr(inspect.unwrap(function), "__globals__", {})
@@ -106,9 +94,8 @@ class _Reader:
         annotation = self.evaluated(parameter.annotation, f"parameter {name}")
         type = self.type(annotation)
         if type is None:
-            remedy = f"use one of {_SUPPORTED}"
-            if typing.get_origin(annotation) is tuple or annotation is tuple:
-                remedy = f"use list instead of tuple; supported are {_SUPPORTED}"
+            is_tuple = typing.get_origin(annotation) is tuple or annotation is tuple
+            remedy = f"use {'list instead of tuple; supported are' if is_tuple else 'one of'} {_SUPPORTED}"
             self.fail(f"parameter {name} has the unsupported type {_shown(annotation)}", remedy)
         text = str(type)
         if name in written if written is not None else type.is_tensor_like:
@@ -145,13 +132,11 @@ class _Reader:
         element = _element(inner)
         if element is None:
             base = self.base(inner)
-            if base is None or not optional:
-                return base
-            return optional_of(base)
+            return optional_of(base) if optional and base is not None else base
         inner_element, optional_element = _without_none(element)
         base = self.base(inner_element)
         form = f"{'?' if optional_element else ''}[]{'?' if optional else ''}"
-        if base is None or form not in _FORMS.get(str(base), ()):
+        if base is None or form not in _LISTS.get(str(base), ()):
             return None
         listed = list_of(optional_of(base) if optional_element else base, None)
         return optional_of(listed) if optional else listed
@@ -165,15 +150,14 @@ class _Reader:
             return None
         return type_named(name) if name else None
 
-    def default(self, name: str, type: Type, value: Any) -> str:
+    def default(self, name: str, wanted: Type, value: Any) -> str:
         if value is None or isinstance(value, (bool, int, float)):
             text = str(value)
         elif isinstance(value, str):
             text = _quoted(value)
         else:
-            own = _declared(value.__class__)
-            classes = (schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls))
-            kind = next(classes, own)
+            classes = (schema for cls, schema in self.named.items() if isinstance(cls, type) and isinstance(value, cls))
+            kind = next(classes, _declared(value.__class__))
             if kind == "ScalarType":
                 text = repr(value).rpartition(".")[2]
             elif kind == "Device":
@@ -183,12 +167,11 @@ class _Reader:
                     f"the default of {name} is a {value.__class__.__name__}", "use None, a number, bool, str, dtype or device"
                 )
         try:
-            read_default(type, text)
+            read_default(wanted, text)
         except SchemaSyntaxError as error:
-            remedy = f"use {error.expected}"
-            if value is None and not isinstance(type, OptionalType):
-                remedy = f"annotate {name} with `... | None`"
-            self.fail(f"the default of {name} is {text}, which is not a {type}", remedy)
+            missing = value is None and not wanted.is_optional
+            remedy = f"annotate {name} with `... | None`" if missing else f"use {error.expected}"
+            self.fail(f"the default of {name} is {text}, which is not a {wanted}", remedy)
         return text
 
     def returns(self) -> str:
@@ -199,27 +182,21 @@ class _Reader:
         if annotation is None:
             return "()"
         elements = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
-        texts = []
-        for element in elements:
-            text = self.returned(element)
-            if text is None:
-                self.fail(f"the return has the unsupported type {_shown(annotation)}", f"use {_SUPPORTED_RETURNS}")
-            texts.append(text)
+        texts = list(map(self.returned, elements))
+        if not all(texts):
+            self.fail(f"the return has the unsupported type {_shown(annotation)}", f"use {_SUPPORTED_RETURNS}")
         if typing.get_origin(annotation) is not tuple:
             return texts[0]
         # A tuple of one is not the same as one return in parentheses.
         return f"(({texts[0]}))" if len(texts) == 1 else f"({', '.join(texts)})"
 
-    def returned(self, annotation: Any) -> str | None:
+    def returned(self, annotation: Any) -> str:
+        """The type of one return, "" if it is not supported."""
         args = typing.get_args(annotation)
         if args and typing.get_origin(annotation) is list:
-            element = self.base(args[0])
-            return "Tensor[]" if str(element) == "Tensor" else None
-        base = self.base(annotation)
-        return str(base) if base is not None and str(base) in _RETURNS else None
-
-
-_CLASS = type
+            return "Tensor[]" if str(self.base(args[0])) == "Tensor" else ""
+        base = str(self.base(annotation))
+        return base if base in _RETURNS else ""
 
 
 def _declared(cls: type) -> str:
@@ -230,13 +207,10 @@ def _declared(cls: type) -> str:
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
     """`T | None` as (T, True), anything else as (itself, False)."""
-    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
-        return annotation, False
     args = typing.get_args(annotation)
-    rest = tuple(a for a in args if a is not types.NoneType)
-    if len(rest) == len(args):
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType) or types.NoneType not in args:
         return annotation, False
-    return typing.Union[rest], True  # noqa: UP007 - made from values
+    return typing.Union[tuple(a for a in args if a is not types.NoneType)], True  # noqa: UP007 - made from values
 
 
 def _element(annotation: Any) -> Any:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from turnout.dtypes import BOOL, FLOAT, INT, DType
@@ -38,17 +39,14 @@ EXACT = 0
 CONVERTED = 1
 
 # Core does not import the classes of these values, so it knows them by name.
-_CLASS_NAMES = {
+_CLASS_NAMES: dict[str, tuple[str, ...]] = {
     "ScalarType": ("dtype",),
     "Device": ("Device", "device"),
     "Layout": ("Layout", "layout"),
     "MemoryFormat": ("MemoryFormat", "memory_format"),
     "QScheme": ("QScheme", "qscheme"),
-    "Generator": ("Generator",),
     "Storage": ("Storage", "UntypedStorage", "TypedStorage"),
-    "Stream": ("Stream",),
-    "GraphModule": ("GraphModule",),
-    "TensorOptions": ("TensorOptions",),
+    **{name: (name,) for name in ("Generator", "Stream", "GraphModule", "TensorOptions")},
 }
 _TEXT_TYPES = ("str", "Device", "Layout", "MemoryFormat", "QScheme", "Dimname")
 
@@ -77,7 +75,7 @@ def _grade_base(type: BaseType, value: Any, is_tensor: IsTensor) -> int:
     if is_tensor(value):
         if name == "Tensor":
             return EXACT
-        return CONVERTED if _may_stand_for(value, name) and _is_zero_dim(value) else REJECTED
+        return CONVERTED if _may_stand_for(value, name) and len(value.shape) == 0 else REJECTED
     if name == "DimVector":
         return EXACT if isinstance(value, (list, tuple)) and all(map(_is_int, value)) else REJECTED
     check = _CHECKS.get(name)
@@ -112,10 +110,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Scalar": lambda value: isinstance(value, numbers.Number),
     "ScalarType": lambda value: isinstance(value, DType),
 }
-
-
-def _is_zero_dim(tensor: Any) -> bool:
-    return len(tensor.shape) == 0
 
 
 def _may_stand_for(tensor: Any, name: str) -> bool:
@@ -207,29 +201,24 @@ def _match(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any
     if len(args) > len(positional):
         plural = "" if len(positional) == 1 else "s"
         return f"takes {len(positional)} positional argument{plural}, got {len(args)}"
+    given = list(zip(positional, args, strict=False))
+    rest = {a.name: a for a in schema.arguments[len(args) :]}
+    names = sorted(kwargs)
+    known = list(takewhile(rest.__contains__, names))
+    given += [(rest.pop(name), kwargs[name]) for name in known]
     conversions = 0
-    ranks: list[Specificity] = []
-    for argument, value in zip(positional, args, strict=False):
+    for argument, value in given:
         grade = _grade_argument(argument, value, is_tensor)
         if grade == REJECTED:
             return f"{argument.name}: expected {argument.type}, got {_described(value, is_tensor)}"
         conversions += grade
-        ranks.append(specificity(argument.type))
-    rest = {a.name: a for a in schema.arguments[len(args) :]}
-    for name in sorted(kwargs):
-        keyword = rest.pop(name, None)
-        if keyword is None:
-            given = any(a.name == name for a in positional[: len(args)])
-            return f"{name} was given twice" if given else f"has no argument {name}"
-        grade = _grade_argument(keyword, kwargs[name], is_tensor)
-        if grade == REJECTED:
-            return f"{name}: expected {keyword.type}, got {_described(kwargs[name], is_tensor)}"
-        conversions += grade
-        ranks.append(specificity(keyword.type))
+    if len(known) < len(names):
+        name = names[len(known)]
+        return f"{name} was given twice" if any(a.name == name for a in positional) else f"has no argument {name}"
     missing = [a.name for a in rest.values() if not a.has_default]
     if missing:
         return f"needs {', '.join(missing)}"
-    return conversions, ranks
+    return conversions, [specificity(argument.type) for argument, _ in given]
 
 
 def _described_call(args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: IsTensor) -> str:
@@ -272,7 +261,7 @@ def _tying_call(a: FunctionSchema, b: FunctionSchema) -> list[str] | None:
         rest_b = {x.name: x for x in b.arguments[count:]}
         # The keywords that must be given, to the one or to the other.
         needed = sorted({n for rest in (rest_a, rest_b) for n, x in rest.items() if not x.has_default})
-        if all(n in rest_a and n in rest_b and _same(rest_a[n].type, rest_b[n].type) for n in needed):
+        if all(n in rest_a and n in rest_b and specificity(rest_a[n].type) == specificity(rest_b[n].type) for n in needed):
             return [str(x.type) for x in a.positional[:count]] + [f"{n}={rest_a[n].type}" for n in needed]
     return None
 
@@ -280,10 +269,6 @@ def _tying_call(a: FunctionSchema, b: FunctionSchema) -> list[str] | None:
 def _equal_prefixes(a: Sequence[Argument], b: Sequence[Argument]) -> Iterator[int]:
     yield 0
     for count, (x, y) in enumerate(zip(a, b, strict=False), start=1):
-        if not _same(x.type, y.type):
+        if specificity(x.type) != specificity(y.type):
             return
         yield count
-
-
-def _same(a: Type, b: Type) -> bool:
-    return specificity(a) == specificity(b)

@@ -17,13 +17,7 @@ BASE_TYPES = (
 )  # fmt: skip
 
 # Spellings of older native_functions.yaml files.
-HISTORIC_TYPES = {
-    "BoolTensor": "Tensor",
-    "ByteTensor": "Tensor",
-    "IndexTensor": "Tensor",
-    "IntegerTensor": "Tensor",
-    "SparseTensorRef": "Tensor",
-}
+HISTORIC_TYPES = dict.fromkeys(("BoolTensor", "ByteTensor", "IndexTensor", "IntegerTensor", "SparseTensorRef"), "Tensor")
 
 CUSTOM_CLASS_PREFIX = "__torch__.torch.classes."
 
@@ -42,7 +36,7 @@ class Type:
     @property
     def base(self) -> BaseType | None:
         """The innermost type: `int` for `int[2]?`. None for a tuple."""
-        raise NotImplementedError
+        return None
 
     @property
     def is_tensor_like(self) -> bool:
@@ -139,10 +133,6 @@ class TupleType(Type):
     @property
     def canonical(self) -> str:
         return f"({', '.join(e.canonical for e in self.elems)})"
-
-    @property
-    def base(self) -> None:
-        return None
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.elems))})"
