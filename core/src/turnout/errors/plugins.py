@@ -73,17 +73,16 @@ def wrong_module(module: str, expected: str, found: str) -> PluginError:
 
 
 def promises_broken(module: str, path: str, missing: Sequence[str], extra: Sequence[str]) -> ManifestError:
-    """A plugin that registered other things than its manifest names."""
+    """A plugin that registered other things than its manifest names: "backend:CUDA", "namespace:mylib"."""
     head = "what was registered is not what the manifest says; all of it was taken back"
-    rows = (("missing", ", ".join(missing)), ("not named", ", ".join(extra)))
+    rows = [(label, ", ".join(names).replace(":", " ")) for label, names in (("missing", missing), ("not named", extra))]
     return ManifestError(report(head, ("manifest", path), ("module", module), *rows))
 
 
 def no_activation(module: str) -> ManifestError:
     """An activation module without the one hook that it needs."""
-    return ManifestError(
-        f"the module {module} has no function turnout_activate(library, options) marked with @turnout.plugins.hookimpl"
-    )
+    hook = "turnout_activate(library, options) marked with @turnout.plugins.hookimpl"
+    return ManifestError(f"the module {module} has no function {hook}")
 
 
 def activating_already(name: str, chain: Sequence[str]) -> PluginError:

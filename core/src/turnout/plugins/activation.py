@@ -144,8 +144,7 @@ def _check_promises(manifest: Manifest, provided: set[str]) -> None:
     missing = sorted(promise for promise in promised if not _is_kept(promise, provided, prefixes))
     extra = sorted(p for p in provided if p.startswith(("backend:", "device:", "functionality:")) and p not in promised)
     if missing or extra:
-        missing_words, extra_words = ([name.replace(":", " ") for name in names] for names in (missing, extra))
-        raise errors.promises_broken(manifest.module, manifest.path, missing_words, extra_words)
+        raise errors.promises_broken(manifest.module, manifest.path, missing, extra)
 
 
 def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> bool:

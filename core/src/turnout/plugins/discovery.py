@@ -283,16 +283,12 @@ class Catalog:
 
         A key of one backend comes with the functionality that it is a key of, any other with "". AutocastCPU is both.
         """
-        backends = list(KEYS.backends)
+        backends = [*KEYS.backends, *providers.known("backend")]
         rows = {row.name: row for row in (*STANDARD, *KEYS.functionalities)}
-        names = dict.fromkeys(rows, "")
         for manifest in self.manifests:
             backends += [backend.name for backend in manifest.backends]
             rows.update((key.name, key) for key in manifest.new_keys)
-        names.update((name, "") for name in self.provided("functionality") if name not in names)
-        for known in providers.data().values():
-            backends += known["backends"]
-            names.update(dict.fromkeys(known["functionalities"], ""))
+        names = dict.fromkeys([*rows, *self.provided("functionality"), *providers.known("functionality")], "")
         for row in rows.values():
             if row.prefix is not None or row.each_backend:
                 start = row.name if row.prefix is None else row.prefix

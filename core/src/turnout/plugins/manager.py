@@ -7,6 +7,7 @@ decided again after the configuration or the environment was read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from traceback import walk_tb
 
 from turnout import config
@@ -156,10 +157,8 @@ class Manager:
         with LOCK:
             for found in catalog().found:
                 if self._record(found).state in ("discovered", "unavailable"):
-                    try:
+                    with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
-                    except TurnoutError:
-                        pass  # its record has the reason
 
     def _activate(self, found: Found, asked: str) -> None:
         if found.name in self._active:
@@ -169,7 +168,7 @@ class Manager:
         self._forget_unavailable(found.name, set())
         verdict = self._judged().verdict(found)
         if verdict[0] != "discovered":
-            raise _unusable(found, verdict, asked)
+            raise _unusable(found, verdict, asked) from verdict[3]
         assert found.manifest is not None
         self._activating.append(found.name)
         try:
@@ -187,7 +186,7 @@ class Manager:
             verdict = self._judged().verdict(found)
             if verdict[0] == "discovered":
                 raise  # the requirement is being activated: its state is not the problem
-            raise _unusable(found, verdict, asked, cause=error) from error
+            raise _unusable(found, verdict, asked) from error
 
     def _attempt(self, found: Found, asked: str) -> Active:
         try:
@@ -304,9 +303,7 @@ def _place(error: BaseException) -> str:
     return "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
 
 
-def _unusable(found: Found, verdict: Verdict, asked: str, cause: BaseException | None = None) -> PluginError | DisabledError:
-    state, reason, remedy, error = verdict
+def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | DisabledError:
+    state, reason, remedy, _ = verdict
     lines = reason.replace("\n", "\n           ")  # aligned below the label
-    problem = errors.unusable(found.name, state, lines, found.origin, remedy, asked)
-    problem.__cause__ = cause or error
-    return problem
+    return errors.unusable(found.name, state, lines, found.origin, remedy, asked)
