@@ -242,12 +242,12 @@ def parse(
         distribution=distribution,
         api=api_of(document) or (0, 0),
         **{name: top[name] for name in ("name", "kind", "module", "summary", "requires_plugins")},
-        backends=tuple(BackendRow(**row) for _, row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)),
+        backends=tuple(BackendRow(**row) for row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)),
         keys=reader.keys(provides["key"]),
         namespaces=provides["namespaces"],
         names=reader.names(provides["names"], path.parent),
         modules=reader.modules(provides["modules"]),
-        needs=tuple(Need(**row) for _, row in reader.rows(("needs",), top["needs"], _NEED)),
+        needs=tuple(Need(**row) for row in reader.rows(("needs",), top["needs"], _NEED)),
         options=reader.options(top["option"]),
     )
     # A plugin provides at least what its kind is about.
@@ -296,23 +296,20 @@ class _Reader:
             self.wrong((*path, name), f"unknown field{near(name, fields)}")
         return values
 
-    def rows(
-        self, path: tuple[str, ...], tables: list[dict[str, Any]], fields: Mapping[str, _Field]
-    ) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
-        """The fields of each table of an array of tables, with its path."""
-        places = [(*path, str(i)) for i in range(len(tables))]
-        return [(place, self.read(place, table, fields)) for place, table in zip(places, tables, strict=True)]
+    def rows(self, path: tuple[str, ...], tables: list[dict[str, Any]], fields: Mapping[str, _Field]) -> list[dict[str, Any]]:
+        """The fields of each table of an array of tables."""
+        return [self.read((*path, str(i)), table, fields) for i, table in enumerate(tables)]
 
     def keys(self, tables: list[dict[str, Any]]) -> tuple[Functionality, ...]:
         """The rows of functionalities: standard ones are named alone, new ones have a place."""
         rows = self.rows(("provides", "key"), tables, _KEY)
-        for (path, row), table in zip(rows, tables, strict=True):
-            name = row["name"]
+        for i, (row, table) in enumerate(zip(rows, tables, strict=True)):
+            path, name = ("provides", "key", str(i)), row["name"]
             if name in STANDARD_KEYS and len(table) > 1:
                 self.wrong(path, f"{name} is a standard functionality, whose row core has: name it alone")
             elif name and name not in STANDARD_KEYS and row["before"] is None and row["after"] is None:
                 self.wrong(path, f"{name} is new and needs its place: before or after another functionality")
-        return tuple(Functionality(**row) for _, row in rows)
+        return tuple(Functionality(**row) for row in rows)
 
     def own_module(self, path: tuple[str, ...], module: str) -> None:
         """Note a module of another package."""
