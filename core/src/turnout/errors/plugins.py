@@ -15,14 +15,10 @@ def manifest_not_accepted(owner: str, path: str, problems: Sequence[tuple[str, s
 
 def manifest_not_found(owner: str, entry: str, where: Sequence[str]) -> ManifestError:
     """A distribution whose entry point names a manifest that is not among its files."""
-    return ManifestError(
-        report(
-            f"the manifest of {owner} is not among its files",
-            ("entry", f"{entry} in the group turnout.plugins"),
-            ("looked", ", ".join(where) or "the files that the distribution recorded"),
-            ("to fix", "ship the manifest with the package (setuptools: [tool.setuptools.package-data])"),
-        )
-    )
+    looked = ("looked", ", ".join(where) or "the files that the distribution recorded")
+    remedy = ("to fix", "ship the manifest with the package (setuptools: [tool.setuptools.package-data])")
+    rows = (("entry", f"{entry} in the group turnout.plugins"), looked, remedy)
+    return ManifestError(report(f"the manifest of {owner} is not among its files", *rows))
 
 
 _PHRASES = {"failed": "has failed", "conflict": "is in conflict with another"}
@@ -38,24 +34,23 @@ def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: s
 def not_installed(asked: str, package: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
     head = f"{asked}: no installed plugin provides it"
-    return PluginError(report(head, ("to fix", f"pip install {package}"), *(("broken", text) for text in broken)))
+    return PluginError(report(head, ("to fix", f"pip install {package}"), *_broken(broken)))
 
 
-def unknown_device(device: str, asked: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
+def unknown_device(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
     """A device string that neither an installed plugin nor a known package provides."""
-    head = f"{asked}: there is no such device{near(device, [*known, *elsewhere], spell=repr)}"
-    return DeviceError(report(head, *_there(known, broken)))
+    head = f"{asked}: there is no such device{near(name, [*known, *elsewhere], spell=repr)}"
+    return DeviceError(report(head, ("installed", ", ".join(known) or "none"), *_broken(broken)))
 
 
 def unknown(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
     """A plugin or functionality that nobody knows."""
-    hint = near(name, [*known, *elsewhere])
-    head = f"{asked}: no installed plugin provides it and no package is known to{hint}"
-    return PluginError(report(head, *_there(known, broken)))
+    head = f"{asked}: no installed plugin provides it and no package is known to{near(name, [*known, *elsewhere])}"
+    return PluginError(report(head, ("installed", ", ".join(known) or "none"), *_broken(broken)))
 
 
-def _there(known: Sequence[str], broken: Sequence[str]) -> list[tuple[str, str]]:
-    return [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
+def _broken(broken: Sequence[str]) -> list[tuple[str, str]]:
+    return [("broken", text) for text in broken]
 
 
 def functionality_disabled(name: str, entry: str, origin: str) -> DisabledError:
@@ -66,9 +61,8 @@ def functionality_disabled(name: str, entry: str, origin: str) -> DisabledError:
 
 def strict(broken: Sequence[str]) -> PluginError:
     """With `strict`, plugins that were found and are broken, without having been asked for."""
-    rows = [("broken", text) for text in broken]
     remedy = ("to fix", "uninstall them, or name them in plugins.disable")
-    return PluginError(report("the setting strict is on and installed plugins are broken", *rows, remedy))
+    return PluginError(report("the setting strict is on and installed plugins are broken", *_broken(broken), remedy))
 
 
 def wrong_module(module: str, expected: str, found: str) -> PluginError:
@@ -79,17 +73,16 @@ def wrong_module(module: str, expected: str, found: str) -> PluginError:
 
 
 def promises_broken(module: str, path: str, missing: Sequence[str], extra: Sequence[str]) -> ManifestError:
-    """A plugin that registered other things than its manifest names."""
+    """A plugin that registered other things than its manifest names: "backend:CUDA", "namespace:mylib"."""
     head = "what was registered is not what the manifest says; all of it was taken back"
-    rows = (("missing", ", ".join(missing)), ("not named", ", ".join(extra)))
+    rows = [(label, ", ".join(names).replace(":", " ")) for label, names in (("missing", missing), ("not named", extra))]
     return ManifestError(report(head, ("manifest", path), ("module", module), *rows))
 
 
 def no_activation(module: str) -> ManifestError:
     """An activation module without the one hook that it needs."""
-    return ManifestError(
-        f"the module {module} has no function turnout_activate(library, options) marked with @turnout.plugins.hookimpl"
-    )
+    hook = "turnout_activate(library, options) marked with @turnout.plugins.hookimpl"
+    return ManifestError(f"the module {module} has no function {hook}")
 
 
 def activating_already(name: str, chain: Sequence[str]) -> PluginError:

@@ -1,7 +1,7 @@
 """Plugins: packages that bring backends, functionalities and operator libraries.
 
 An entry point of the group `turnout.plugins` names a manifest, a file of data. `discovery` finds and reads manifests,
-`manifest` checks their fields, `states` decides states, `manager` activates, `hooks` are the functions of a plugin,
+`manifest` checks their fields, `states` decides states, `manager` and `activation` activate, with the hooks of a plugin,
 `providers` knows packages that are not installed. `import turnout` loads this module, whose functions load the rest. Authors
 start in `docs/manifest.md`.
 """
@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout.plugins.activation import hookimpl as hookimpl
     from turnout.plugins.enabled import EnabledKeys
-    from turnout.plugins.hooks import hookimpl as hookimpl
     from turnout.plugins.manager import Manager
     from turnout.plugins.public_names import Facade
     from turnout.plugins.records import PluginRecord
@@ -178,7 +178,7 @@ def activate_all() -> None:
 if not TYPE_CHECKING:  # type checkers would take every name for one of this module
 
     def __getattr__(name: str) -> Any:
-        module = {"hookimpl": "turnout.plugins.hooks", "PluginRecord": "turnout.plugins.records"}.get(name)
+        module = {"hookimpl": "turnout.plugins.activation", "PluginRecord": "turnout.plugins.records"}.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

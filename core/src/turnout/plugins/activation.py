@@ -11,18 +11,43 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pluggy
 
 from turnout import config
 from turnout.errors import plugins as errors
 from turnout.plugins.discovery import Found
-from turnout.plugins.hooks import PROJECT, Lifecycle
 from turnout.plugins.manifest import Manifest
 from turnout.registry import Registrations
 
+PROJECT = "turnout"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
 LibraryFactory = Callable[..., Registrations]  # (name, distribution=, version=); tests pass their own
+
+
+class Lifecycle:
+    """The hooks of a plugin. They are called when it is activated and deactivated, never when operators are called.
+
+    A plugin's activation module defines them as functions marked with `turnout.plugins.hookimpl`; only `turnout_activate` is
+    required.
+    """
+
+    @hookspec
+    def turnout_available(self) -> str | None:
+        """Why the plugin cannot work here ("no CUDA device is visible"), or None. Must not keep anything open."""
+
+    @hookspec
+    def turnout_activate(self, library: Any, options: Mapping[str, Any]) -> None:
+        """Register everything that the manifest names, through `library`, which can take all of it back.
+
+        `options` reads the plugin's options at each look-up. An error undoes the activation.
+        """
+
+    @hookspec
+    def turnout_deactivate(self) -> None:
+        """Release what the plugin holds outside of `library`: handles, threads, memory. Called before the undo."""
 
 
 class UnavailableError(Exception):
@@ -47,25 +72,21 @@ class Options(Mapping[str, Any]):
         return len(self._manifest.options)
 
 
-class Active:
+class Active(NamedTuple):
     """An active plugin, and what its deactivation needs."""
 
-    def __init__(self, found: Found, library: Registrations, hooks: pluggy.PluginManager) -> None:
-        self.found = found
-        self.library = library
-        self._hooks = hooks
+    found: Found
+    library: Registrations
+    hooks: pluggy.PluginManager
 
     def deactivate(self) -> BaseException | None:
         """Take everything back. Returns the first error that was raised; everything else was done all the same."""
         problem: BaseException | None = None
-        try:
-            self._hooks.hook.turnout_deactivate()
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            problem = error
-        try:
-            self.library.undo()
-        except Exception as error:  # noqa: BLE001 - an undo callback may raise anything
-            problem = problem or error
+        for step in (self.hooks.hook.turnout_deactivate, self.library.undo):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - a plugin and its undo callbacks may raise anything
+                problem = problem or error
         return problem
 
 
@@ -123,8 +144,7 @@ def _check_promises(manifest: Manifest, provided: set[str]) -> None:
     missing = sorted(promise for promise in promised if not _is_kept(promise, provided, prefixes))
     extra = sorted(p for p in provided if p.startswith(("backend:", "device:", "functionality:")) and p not in promised)
     if missing or extra:
-        missing_words, extra_words = ([name.replace(":", " ") for name in names] for names in (missing, extra))
-        raise errors.promises_broken(manifest.module, manifest.path, missing_words, extra_words)
+        raise errors.promises_broken(manifest.module, manifest.path, missing, extra)
 
 
 def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> bool:
@@ -138,10 +158,6 @@ def _is_kept(promise: str, provided: set[str], prefixes: Mapping[str, str]) -> b
         return True
     if kind == "namespace":
         return any(p.startswith(f"kernel:{name}::") for p in provided)
-    if kind == "functionality":
-        at = [p.rpartition("@" if p.startswith("kernel:") else ":")[2] for p in provided if p.startswith(_AT_KEYS)]
-        return any(key == name or key.startswith(prefixes[name]) for key in at)
-    return False
-
-
-_AT_KEYS = ("kernel:", "fallback:", "service:")
+    found = [p for p in provided if p.startswith(("kernel:", "fallback:", "service:"))]
+    at = [p.rpartition("@" if p.startswith("kernel:") else ":")[2] for p in found]
+    return kind == "functionality" and any(key == name or key.startswith(prefixes[name]) for key in at)

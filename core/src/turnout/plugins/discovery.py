@@ -11,7 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 import importlib_metadata
 from importlib_metadata import Distribution
 
-from turnout.config.lock import cached_property
 from turnout.config.settings import normal
 from turnout.errors import ManifestError
 from turnout.errors import plugins as errors
@@ -43,7 +42,7 @@ class Found:
     manifest: Manifest | None = None
     error: ManifestError | None = None
     incompatible: str = ""
-    claims: frozenset[str] = field(default_factory=frozenset)
+    claims: frozenset[str] = frozenset()
 
     @property
     def owner(self) -> str:
@@ -183,7 +182,7 @@ def _mapping(source: str) -> dict[str, str]:
                 value = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
                 return {str(package): str(folder) for package, folder in value.items()}
     except (SyntaxError, ValueError, AttributeError):
-        pass
+        return {}
     return {}
 
 
@@ -225,6 +224,11 @@ class Catalog:
         """The plugins that are installed, broken ones included."""
         return list(dict.fromkeys(f.name for f in self.found))
 
+    def provided(self, kind: str) -> list[str]:
+        """Every "device", "backend", "functionality", "namespace" or "plugin" that is installed, in broken plugins too."""
+        claims = (claim.partition(":") for found in self.found for claim in found.claims)
+        return self.plugin_names() if kind == "plugin" else sorted({name for of, _, name in claims if of == kind})
+
     def claiming(self, kind: str, name: str) -> list[Found]:
         """The plugins that provide a "device", "backend", "functionality" or "namespace", or the "plugin" of that name."""
         return [found for found in self.found if f"{kind}:{name}" in found.claims or (kind, name) == ("plugin", found.name)]
@@ -247,19 +251,11 @@ class Catalog:
 
     def offering(self, public_name: str) -> list[Found]:
         """The plugins whose manifests provide a public name of `turnout`."""
-        return self._offers.get(public_name, [])
+        return [f for f in self.found if f.manifest is not None and public_name in f.manifest.public]
 
     def public_names(self) -> list[str]:
         """The public names that manifests provide."""
-        return list(self._offers)
-
-    @cached_property
-    def _offers(self) -> dict[str, list[Found]]:
-        offers: dict[str, list[Found]] = {}
-        for found in self.found:
-            for name in found.manifest.public if found.manifest is not None else ():
-                offers.setdefault(name, []).append(found)
-        return offers
+        return list({name: None for manifest in self.manifests for name in manifest.public})
 
     def lowest_device(self) -> str:
         """The device string of the installed backend with the rank "lowest"; "" without one."""
@@ -273,8 +269,7 @@ class Catalog:
     def distributions_of(self, plugin: str) -> list[str]:
         """The distributions that provide a plugin: the installed ones, else the known package."""
         installed = [f.distribution for f in self.found if f.name == plugin]
-        known = providers.data().get(plugin)
-        return installed or ([known["distribution"]] if known is not None else [])
+        return installed or [row["distribution"] for name, row in providers.data().items() if name == plugin]
 
     def options_of(self, plugin: str) -> Mapping[str, Option] | None:
         """A plugin's options; None when its manifest cannot be read."""
@@ -288,17 +283,12 @@ class Catalog:
 
         A key of one backend comes with the functionality that it is a key of, any other with "". AutocastCPU is both.
         """
-        backends = list(KEYS.backends)
+        backends = [*KEYS.backends, *providers.known("backend")]
         rows = {row.name: row for row in (*STANDARD, *KEYS.functionalities)}
-        names = dict.fromkeys(rows, "")
         for manifest in self.manifests:
             backends += [backend.name for backend in manifest.backends]
             rows.update((key.name, key) for key in manifest.new_keys)
-        claimed = (claim.partition(":") for found in self.found for claim in found.claims)  # broken plugins too
-        names.update((name, "") for kind, _, name in claimed if kind == "functionality" and name not in names)
-        for known in providers.data().values():
-            backends += known["backends"]
-            names.update(dict.fromkeys(known["functionalities"], ""))
+        names = dict.fromkeys([*rows, *self.provided("functionality"), *providers.known("functionality")], "")
         for row in rows.values():
             if row.prefix is not None or row.each_backend:
                 start = row.name if row.prefix is None else row.prefix

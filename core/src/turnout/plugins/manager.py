@@ -7,6 +7,8 @@ decided again after the configuration or the environment was read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from traceback import walk_tb
 
 from turnout import config
 from turnout.config import LOCK
@@ -38,7 +40,7 @@ class Manager:
 
     def is_usable(self, found: Found) -> bool:
         """Whether a plugin is active or, as far as known without trying, can be activated."""
-        return self._record(found, self._judged()).state in ("active", "discovered")
+        return self._record(found).state in ("active", "discovered")
 
     def records(self) -> list[PluginRecord]:
         """Every installed plugin. A configuration that cannot be read is ignored."""
@@ -53,21 +55,20 @@ class Manager:
         if self._judge is None:
             if self._unsubscribe is None:
                 self._unsubscribe = config.on_change(self._configuration_changed)
-            judge = Judge(catalog().found, _configured, self._past)
-            self._judge = judge
+            self._judge = Judge(catalog().found, _configured, self._past)
         return self._judge
 
-    def _record(self, found: Found, judge: Judge) -> PluginRecord:
+    def _record(self, found: Found, judge: Judge | None = None) -> PluginRecord:
         active = self._active.get(found.name)
         if active is not None and identity(active.found) == identity(found):
             return record(found, ("active", "", "", None))
-        return record(found, judge.verdict(found))
+        return record(found, (judge or self._judged()).verdict(found))
 
     def _survey(self, asked: list[Found]) -> None:
         """Warn once about each broken plugin that was not asked for; with `strict`, raise for all of them."""
         wanted = {identity(found) for found in asked}
         others = [found for found in catalog().found if identity(found) not in wanted]
-        broken = [r for r in (self._record(found, self._judged()) for found in others) if r.state in BROKEN]
+        broken = [r for r in map(self._record, others) if r.state in BROKEN]
         if broken and config.get("strict"):
             raise errors.strict([r.line() for r in broken])
         for found in others:
@@ -98,16 +99,16 @@ class Manager:
         """Activate all plugins with operators in a namespace. If one works, the broken ones are only recorded."""
         with LOCK:
             claiming = catalog().claiming("namespace", namespace)
+            asked = f"the operators {namespace}::*"
             if not claiming:
-                package = providers.provider_of("namespace", namespace)
-                if package is not None:
-                    raise errors.not_installed(f"the operators {namespace}::*", package, self._broken())
-                return False
+                if providers.provider_of("namespace", namespace) is None:
+                    return False
+                raise self._nobody("namespace", namespace, asked)
             self._survey(claiming)
             problems: list[PluginError | DisabledError] = []
             for found in claiming:
                 try:
-                    self._activate(found, f"the operators {namespace}::*")
+                    self._activate(found, asked)
                 except (PluginError, DisabledError) as error:
                     problems.append(error)
             if len(problems) == len(claiming):
@@ -118,7 +119,7 @@ class Manager:
             return True
 
     def _warn_of(self, found: Found) -> None:
-        each = self._record(found, self._judged())
+        each = self._record(found)
         if each.state in BROKEN and identity(found) not in self._warned:
             self._warned.add(identity(found))
             errors.warn(each.line())
@@ -126,19 +127,15 @@ class Manager:
     def _best(self, claiming: list[Found]) -> Found:
         """The plugin to activate or, if none can be used, the one whose state is reported."""
         order = ("active", "discovered", "unavailable", "blocked", "conflict", "failed", "incompatible", "disabled")
-        judge = self._judged()
-        return min(claiming, key=lambda found: order.index(self._record(found, judge).state))
+        return min(claiming, key=lambda found: order.index(self._record(found).state))
 
     def _nobody(self, kind: str, name: str, asked: str) -> Exception:
         package = providers.provider_of(kind, name)
         if package is not None:
             return errors.not_installed(asked, package, self._broken())
-        prefix = f"{kind}:"
-        installed = sorted({c[len(prefix) :] for f in catalog().found for c in f.claims if c.startswith(prefix)})
-        if kind == "device":
-            return errors.unknown_device(name, asked, installed, providers.known(kind), self._broken())
         asked = f"{kind} {asked}" if asked == name else asked
-        return errors.unknown(asked, name, installed, providers.known(kind), self._broken())
+        error = errors.unknown_device if kind == "device" else errors.unknown
+        return error(asked, name, catalog().provided(kind), providers.known(kind), self._broken())
 
     def _broken(self) -> list[str]:
         return [r.line() for r in self.records() if r.state in BROKEN]
@@ -150,24 +147,18 @@ class Manager:
         with LOCK:
             claiming = catalog().claiming("plugin", name)
             if not claiming:
-                package = providers.provider_of("plugin", name)
-                if package is not None:
-                    raise errors.not_installed(f"the plugin {name}", package, self._broken())
-                elsewhere = providers.known("plugin")
-                raise errors.unknown(f"the plugin {name}", name, catalog().plugin_names(), elsewhere, self._broken())
+                raise self._nobody("plugin", name, f"the plugin {name}")
             self._survey(claiming)
             self._activate(self._best(claiming), "")
-            return self._record(self._active[name].found, self._judged())
+            return self._record(self._active[name].found)
 
     def activate_all(self) -> None:
         """Activate all plugins that can be activated. The states of the others say why not."""
         with LOCK:
             for found in catalog().found:
-                if self._record(found, self._judged()).state in ("discovered", "unavailable"):
-                    try:
+                if self._record(found).state in ("discovered", "unavailable"):
+                    with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
-                    except TurnoutError:
-                        pass  # its record has the reason
 
     def _activate(self, found: Found, asked: str) -> None:
         if found.name in self._active:
@@ -177,7 +168,7 @@ class Manager:
         self._forget_unavailable(found.name, set())
         verdict = self._judged().verdict(found)
         if verdict[0] != "discovered":
-            raise _unusable(found, verdict, asked)
+            raise _unusable(found, verdict, asked) from verdict[3]
         assert found.manifest is not None
         self._activating.append(found.name)
         try:
@@ -195,7 +186,7 @@ class Manager:
             verdict = self._judged().verdict(found)
             if verdict[0] == "discovered":
                 raise  # the requirement is being activated: its state is not the problem
-            raise _unusable(found, verdict, asked, cause=error) from error
+            raise _unusable(found, verdict, asked) from error
 
     def _attempt(self, found: Found, asked: str) -> Active:
         try:
@@ -270,7 +261,7 @@ class Manager:
         with LOCK:
             self._judge = None
             judge = self._judged()
-            self._forget_namespaces()
+            _forget_namespaces()
             for name in list(self._active):
                 active = self._active.get(name)
                 if active is not None and judge.verdict(active.found)[0] in ("disabled", "conflict", "blocked"):
@@ -279,23 +270,23 @@ class Manager:
                     except PluginError as error:  # it is deactivated all the same
                         errors.warn(str(error))
 
-    @staticmethod
-    def _forget_namespaces() -> None:
-        ACTIVE.difference_update([pair for pair in ACTIVE if pair[0] == "namespace"])
-
     def reset(self) -> None:
         """Forget failures and warnings. The next use reads the environment again."""
         with LOCK:
             self._past.clear()
             self._warned.clear()
             self._judge = None
-            self._forget_namespaces()
+            _forget_namespaces()
+
+
+def _forget_namespaces() -> None:
+    ACTIVE.difference_update([pair for pair in ACTIVE if pair[0] == "namespace"])
 
 
 def _claims(found: Found) -> set[tuple[str, str]]:
     """The pairs of a plugin in `ACTIVE`. Its namespaces are not among them, because other plugins may share them."""
-    pairs = {(kind, name) for kind, _, name in (claim.partition(":") for claim in found.claims)}
-    return {pair for pair in pairs if pair[0] != "namespace"}
+    claims = (claim.partition(":") for claim in found.claims)
+    return {(kind, name) for kind, _, name in claims if kind != "namespace"}
 
 
 def _configured(name: str) -> tuple[object, int, str]:
@@ -309,21 +300,10 @@ def _default(name: str) -> tuple[object, int, str]:
 
 def _place(error: BaseException) -> str:
     """The place of the innermost frame of a traceback, as " (file:line)"."""
-    trace = error.__traceback__
-    if trace is None:
-        return ""
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+    return "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
 
 
-def _unusable(found: Found, verdict: Verdict, asked: str, cause: BaseException | None = None) -> PluginError | DisabledError:
-    state, reason, remedy, error = verdict
-    problem = errors.unusable(found.name, state, _indented(reason), found.origin, remedy, asked)
-    problem.__cause__ = cause or error
-    return problem
-
-
-def _indented(reason: str) -> str:
-    """A reason with several lines, aligned below its label."""
-    return reason.replace("\n", "\n           ")
+def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | DisabledError:
+    state, reason, remedy, _ = verdict
+    lines = reason.replace("\n", "\n           ")  # aligned below the label
+    return errors.unusable(found.name, state, lines, found.origin, remedy, asked)

@@ -102,22 +102,17 @@ def load(path: Path, owner: str) -> tuple[dict[str, Any], Lines]:
 def api_of(document: Mapping[str, Any]) -> tuple[int, int] | None:
     """The plugin-API a manifest asks for, or None when that is not said in a form that can be read."""
     text = document.get("api")
-    if not isinstance(text, str) or not re.fullmatch(_API, text):
-        return None
-    major, minor = text.split(".")
-    return int(major), int(minor)
+    found = re.fullmatch(_API, text) if isinstance(text, str) else None
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def claims(document: Mapping[str, Any]) -> frozenset[str]:
     """What a manifest claims to provide as far as it can be read: for messages about plugins that are broken."""
     provides = document.get("provides")
-    provides = provides if isinstance(provides, dict) else {}
-    found = []
+    lists = {k: v for k, v in provides.items() if isinstance(v, list)} if isinstance(provides, dict) else {}
+    found = [f"namespace:{name}" for name in lists.get("namespaces", ())]
     for table, row, word in (("backend", "name", "backend"), ("backend", "device", "device"), ("key", "name", "functionality")):
-        entries = provides.get(table)
-        found += [f"{word}:{e.get(row)}" for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
-    namespaces = provides.get("namespaces")
-    found += [f"namespace:{n}" for n in namespaces] if isinstance(namespaces, list) else []
+        found += [f"{word}:{entry.get(row)}" for entry in lists.get(table, ()) if isinstance(entry, dict)]
     return frozenset(found)
 
 
@@ -164,7 +159,7 @@ def _one_of(choices: Iterable[str], absent: str | None = None, required: str = "
 
 
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
-_API = r"[0-9]+\.[0-9]+"
+_API = r"([0-9]+)\.([0-9]+)"
 _MODULE = _Field("a module", pattern=rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", absent="")
 _NAMES = _Field("a list of names", tuple, absent=(), pattern=_IDENTIFIER)
 _TABLE = _Field("a table", dict, absent={})
@@ -244,19 +239,15 @@ def parse(
     provides = reader.read(("provides",), top["provides"], _PROVIDES)
     found = Manifest(
         path=str(path),
-        name=top["name"],
         distribution=distribution,
-        kind=top["kind"],
         api=api_of(document) or (0, 0),
-        module=top["module"],
-        summary=top["summary"],
-        requires_plugins=top["requires_plugins"],
-        backends=tuple(BackendRow(**row) for _, row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)),
+        **{name: top[name] for name in ("name", "kind", "module", "summary", "requires_plugins")},
+        backends=tuple(BackendRow(**row) for row in reader.rows(("provides", "backend"), provides["backend"], _BACKEND)),
         keys=reader.keys(provides["key"]),
         namespaces=provides["namespaces"],
         names=reader.names(provides["names"], path.parent),
         modules=reader.modules(provides["modules"]),
-        needs=tuple(Need(**row) for _, row in reader.rows(("needs",), top["needs"], _NEED)),
+        needs=tuple(Need(**row) for row in reader.rows(("needs",), top["needs"], _NEED)),
         options=reader.options(top["option"]),
     )
     # A plugin provides at least what its kind is about.
@@ -282,11 +273,11 @@ class _Reader:
         self.package = package
         self.problems: list[tuple[int, str, str]] = []
 
-    def wrong(self, path: tuple[str, ...], text: str) -> None:
-        """Note a wrong value."""
-        line = self.lines.of(path)
-        names = ".".join(part for part in path if not part.isdigit())
-        self.problems.append((line, f"line {line}", f"{names}: {text}"))
+    def wrong(self, path: tuple[str, ...], text: str, *, missing: bool = False) -> None:
+        """Note a wrong value, or a missing one, at the line of the table around it."""
+        line = 0 if missing and len(path) == 1 else self.lines.of(path)
+        names = ".".join(part for part in path if not part.isdigit()) + (" is required" if missing else "")
+        self.problems.append((line, f"line {line}" if line else "missing", f"{names}: {text}"))
 
     def read(self, path: tuple[str, ...], table: Mapping[str, Any], fields: Mapping[str, _Field]) -> dict[str, Any]:
         """The checked values of a table's fields; notes those that are missing, unknown or wrong."""
@@ -300,31 +291,25 @@ class _Reader:
                     for text in error.args:
                         self.wrong((*path, name), text)
             elif known.required:
-                line = self.lines.of(path) if path else 0
-                whole = ".".join([*(part for part in path if not part.isdigit()), name])
-                self.problems.append((line, f"line {line}" if path else "missing", f"{whole} is required: {known.required}"))
-        for name in table:
-            if name not in fields:
-                self.wrong((*path, name), f"unknown field{near(name, fields)}")
+                self.wrong((*path, name), known.required, missing=True)
+        for name in table.keys() - fields.keys():
+            self.wrong((*path, name), f"unknown field{near(name, fields)}")
         return values
 
-    def rows(
-        self, path: tuple[str, ...], tables: list[dict[str, Any]], fields: Mapping[str, _Field]
-    ) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
-        """The fields of each table of an array of tables, with its path."""
-        places = [(*path, str(i)) for i in range(len(tables))]
-        return [(place, self.read(place, table, fields)) for place, table in zip(places, tables, strict=True)]
+    def rows(self, path: tuple[str, ...], tables: list[dict[str, Any]], fields: Mapping[str, _Field]) -> list[dict[str, Any]]:
+        """The fields of each table of an array of tables."""
+        return [self.read((*path, str(i)), table, fields) for i, table in enumerate(tables)]
 
     def keys(self, tables: list[dict[str, Any]]) -> tuple[Functionality, ...]:
         """The rows of functionalities: standard ones are named alone, new ones have a place."""
         rows = self.rows(("provides", "key"), tables, _KEY)
-        for (path, row), table in zip(rows, tables, strict=True):
-            name = row["name"]
+        for i, (row, table) in enumerate(zip(rows, tables, strict=True)):
+            path, name = ("provides", "key", str(i)), row["name"]
             if name in STANDARD_KEYS and len(table) > 1:
                 self.wrong(path, f"{name} is a standard functionality, whose row core has: name it alone")
             elif name and name not in STANDARD_KEYS and row["before"] is None and row["after"] is None:
                 self.wrong(path, f"{name} is new and needs its place: before or after another functionality")
-        return tuple(Functionality(**row) for _, row in rows)
+        return tuple(Functionality(**row) for row in rows)
 
     def own_module(self, path: tuple[str, ...], module: str) -> None:
         """Note a module of another package."""

@@ -46,8 +46,7 @@ class Facade:
 
     def names(self) -> list[str]:
         """The public names of all usable plugins."""
-        usable = [found for found in catalog().found if self._manager.is_usable(found)]
-        return sorted({name for found in usable for name in _public(found)})
+        return sorted({name for found in catalog().found if self._manager.is_usable(found) for name in _public(found)})
 
     def module_of(self, name: str) -> str | None:
         """The module behind a public module, whose plugin is activated; None for any other name.
@@ -82,7 +81,7 @@ class Facade:
             known = [*vars(sys.modules[self._package]), *catalog().public_names()]
             shown = [each for each in known if not each.startswith("_")]
             raise PublicNameError(errors.no_public_name(self._package, name, package, shown))
-        found = usable[0] if usable else offering[0]
+        found = (usable or offering)[0]
         return found, _public(found)[name]
 
     def _forget(self, found: Found) -> None:

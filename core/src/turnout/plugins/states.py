@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from typing import Any
 
 from turnout.config.settings import normal
 from turnout.plugins import providers
@@ -39,32 +40,26 @@ class Judge:
         self._setting = setting
         self._past = past
         self._verdicts: dict[Identity, Verdict] = {}
-        self._usable = {f.name: f for f in found if self._own(f) == FINE}
-        self._claimed = self._claims()
+        self._usable = {f.name: f for f in found if self._own(f) is None}
 
     def verdict(self, found: Found) -> Verdict:
         """The state of one plugin."""
         key = identity(found)
         if key not in self._verdicts:
-            verdict = self._own(found)
-            if verdict == FINE:
-                verdict = self._rival(found) or self._circle(found) or self._requirements(found) or self._last(found)
-            self._verdicts[key] = verdict
+            verdict = self._own(found) or self._rival(found) or self._circle(found)
+            self._verdicts[key] = verdict or self._requirements(found) or self._last(found) or FINE
         return self._verdicts[key]
 
-    def _own(self, found: Found) -> Verdict:
+    def _own(self, found: Found) -> Verdict | None:
         """The state without regard to what other plugins provide. What is disabled is not looked at further."""
-        verdict = self._switch(found)
-        if verdict == FINE:
-            verdict = self._same_name(found) or FINE
-        if verdict != FINE:
-            return verdict
+        return self._switch(found) or self._same_name(found) or self._manifest(found)
+
+    def _manifest(self, found: Found) -> Verdict | None:
         if found.error is not None:
-            remedy = f"upgrade {found.distribution}, or tell its authors"
-            return "failed", str(found.error), remedy, found.error
+            return "failed", str(found.error), f"upgrade {found.distribution}, or tell its authors", found.error
         if found.incompatible:
             return "incompatible", found.incompatible, f"pip install --upgrade {found.distribution} turnout-core", None
-        return FINE
+        return None
 
     def _same_name(self, found: Found) -> Verdict | None:
         rivals = [f for f in self._found if f.name == found.name]
@@ -80,31 +75,21 @@ class Judge:
             return "disabled", f"{name} is {chosen!r} ({origin})", f"set {name} to {found.distribution!r}", None
         return None
 
-    def _switch(self, found: Found) -> Verdict:
+    def _switch(self, found: Found) -> Verdict | None:
         disable, disable_rank, origin = self._setting("plugins.disable")
         enable, enable_rank, _ = self._setting("plugins.enable")
         assert isinstance(disable, tuple)
         assert isinstance(enable, tuple)
-        if found.name not in disable and "*" not in disable:
-            return FINE
         # The stronger source decides; in one source, a name in `enable` is stronger than "*" in `disable`.
-        if found.name in enable and enable_rank <= disable_rank:
-            return FINE
+        if not {found.name, "*"}.intersection(disable) or (found.name in enable and enable_rank <= disable_rank):
+            return None
         named = f"names {found.name}" if found.name in disable else 'has "*"'
         return "disabled", f"plugins.disable {named} ({origin})", "take it out, or name it in plugins.enable", None
 
-    def _claims(self) -> dict[str, list[str]]:
-        claimed: dict[str, list[str]] = {}
-        for name, found in sorted(self._usable.items()):
-            for claim in sorted(found.claims):
-                if not claim.startswith("namespace:"):  # one plugin may add kernels to another's operators
-                    claimed.setdefault(claim, []).append(name)
-        return claimed
-
     def _rival(self, found: Found) -> Verdict | None:
         for claim in sorted(found.claims):
-            others = [name for name in self._claimed.get(claim, ()) if name != found.name]
-            if others:
+            others = sorted(name for name, other in self._usable.items() if claim in other.claims and name != found.name)
+            if others and not claim.startswith("namespace:"):  # one plugin may add kernels to another's operators
                 what = claim.replace(":", " ")
                 reason = f"the {what} is provided by {' and '.join(sorted([found.name, *others]))}"
                 return "conflict", reason, f"name all but one of them in plugins.disable, such as {others[0]}", None
@@ -116,7 +101,8 @@ class Judge:
         seen = set()
         while paths:
             path = paths.pop()
-            for name in sorted(self._required(path[-1])):
+            manifests = [f.manifest for f in self._found if f.name == path[-1] and f.manifest is not None]
+            for name in sorted({required for manifest in manifests for required in manifest.requires_plugins}):
                 if name == found.name:
                     circle = " -> ".join([*path, name])
                     return "failed", f"plugins require each other: {circle}", "tell their authors", None
@@ -124,10 +110,6 @@ class Judge:
                     seen.add(name)
                     paths.append([*path, name])
         return None
-
-    def _required(self, name: str) -> set[str]:
-        manifests = [f.manifest for f in self._found if f.name == name]
-        return {required for manifest in manifests if manifest is not None for required in manifest.requires_plugins}
 
     def _requirements(self, found: Found) -> Verdict | None:
         assert found.manifest is not None
@@ -143,7 +125,7 @@ class Judge:
                 return "blocked", f"it requires the plugin {name}, which is {state}: {reason}", remedy, error
         return None
 
-    def _last(self, found: Found) -> Verdict:
+    def _last(self, found: Found) -> Verdict | None:
         assert found.manifest is not None
         past = self._past.get(identity(found))
         if past is not None and past[0] == "failed":
@@ -151,7 +133,7 @@ class Judge:
         for need in found.manifest.needs:
             if not importable(need.module):
                 return "unavailable", f"the module {need.module} is not installed", need.install, None
-        return past if past is not None else FINE
+        return past
 
 
 def importable(module: str) -> bool:
@@ -175,22 +157,10 @@ def importable(module: str) -> bool:
 def record(found: Found, verdict: Verdict) -> PluginRecord:
     """The record of a plugin with its state."""
     state, reason, remedy, error = verdict
+    known: dict[str, Any] = {"path": str(found.path or ""), "provides": tuple(sorted(found.claims))}
     manifest = found.manifest
-    return PluginRecord(
-        name=found.name,
-        distribution=found.distribution,
-        version=found.version,
-        state=state,
-        reason=reason,
-        remedy=remedy,
-        origin=found.origin,
-        path=str(found.path or ""),
-        kind=manifest.kind if manifest is not None else "",
-        summary=manifest.summary if manifest is not None else "",
-        module=manifest.module if manifest is not None else "",
-        api=".".join(map(str, manifest.api)) if manifest is not None else "",
-        requires=manifest.requires_plugins if manifest is not None else (),
-        provides=tuple(sorted(found.claims)),
-        error=error,
-        manifest=manifest,
-    )
+    if manifest is not None:
+        known |= {"kind": manifest.kind, "summary": manifest.summary, "module": manifest.module}
+        known |= {"api": ".".join(map(str, manifest.api)), "requires": manifest.requires_plugins, "manifest": manifest}
+    owner = found.name, found.distribution, found.version
+    return PluginRecord(*owner, state, reason, remedy, found.origin, error=error, **known)
