@@ -185,7 +185,8 @@ def test_blocks_that_are_left_elsewhere_one_after_another_keep_no_memory():
         running = steps()
         next(running)
         copy_context().run(running.close)
-        assert is_included() and DISPATCH.get()[1] == -1
+        assert is_included()
+        assert DISPATCH.get()[1] == -1
     assert len(block.inside) < 5
     copy_context().run(outer.close)
     assert not is_included()
