@@ -81,8 +81,7 @@ class Store:
     def _default(self, name: str) -> Value:
         if name.startswith("plugins.choose."):
             return Value(name, None, DEFAULT, _LOWEST)
-        option = settings.option_of(name)
-        if option is not None:
+        if option := settings.option_of(name):
             declared = (self._catalog().options_of(option[0]) or {}).get(option[1])
             if declared is not None:
                 return Value(name, declared.default, DEFAULT, _LOWEST, declared.help)
@@ -186,8 +185,7 @@ class _Checker:
     def finish(self) -> dict[str, Value]:
         """The values. Raises one ConfigError for all problems."""
         self._contradictions()
-        strict = self._values.get("strict")
-        if strict is not None and strict.value:
+        if (strict := self._values.get("strict")) and strict.value:
             self._problems += self._foreign
         elif self._foreign and not self._problems:
             for place, text in self._foreign:
@@ -210,8 +208,7 @@ class _Checker:
 
     def _checked(self, name: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
         """The value and its help; None for a value that is ignored. Raises UnexpectedValueError."""
-        setting = SETTINGS.get(name)
-        if setting is not None:
+        if setting := SETTINGS.get(name):
             return self._core_value(setting, _typed(setting.type, raw), raw, shared), setting.help
         subject, text = settings.choice_of(name)
         if subject:
@@ -223,8 +220,7 @@ class _Checker:
             elif not re.fullmatch(r"\w+::[\w.]+@\w+", subject):
                 raise UnexpectedValueError('expected kernels.choose."namespace::operator.overload@Key"')
             return value, text
-        option = settings.option_of(name)
-        if option is not None:
+        if option := settings.option_of(name):
             return self._option(name, *option, raw, shared)
         if name in _TABLES or name.startswith("plugin."):
             raise UnexpectedValueError(f"expected a table, got {show(raw.value)}")
@@ -272,11 +268,10 @@ class _Checker:
                 raise UnexpectedValueError(f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}")
 
     def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
-        if not self._plugin(name, plugin, raw, shared, known_is_enough=True):
-            return None
-        options = self._catalog().options_of(plugin)
+        there = self._plugin(name, plugin, raw, shared, known_is_enough=True)
+        options = self._catalog().options_of(plugin) if there else None
         if options is None:
-            return None  # its manifest is broken, which is reported when the plugin is used
+            return None  # for a plugin with a broken manifest, which is reported when the plugin is used
         declared = options.get(option)
         if declared is None:
             known = f"; it has {', '.join(options)}" if options else "; it has no options"

@@ -189,15 +189,14 @@ def _chosen(packet: Packet, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
         spellings.append((args, {("self" if name == "input" else name): value for name, value in kwargs.items()}))
     if args and all(isinstance(value, int) for value in args):
         spellings.append(((args,), kwargs))
-    problem: TurnoutError | None = None
+    problems: list[TurnoutError] = []
     for positional, keywords in spellings:
         try:
             op = packet.choose(*positional, **keywords)
             return op, op.bind(positional, keywords)
         except (OverloadError, CallError) as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            problems.append(error)
+    raise problems[0]
 
 
 def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:

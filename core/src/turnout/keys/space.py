@@ -260,8 +260,7 @@ class KeySpace:
         return [row for row in self.functionalities if name in (row.name, row.family)]
 
     def _mask_of(self, key: str) -> int:
-        rows = self.rows_of(key)
-        if rows:
+        if rows := self.rows_of(key):
             return sum(row.bit for row in rows)
         for row in self.functionalities:
             if row.prefix is not None and key.startswith(row.prefix) and key[len(row.prefix) :] in self.backend_rows:
@@ -348,7 +347,7 @@ class DispatchKeySet(int):
 
     def highest_priority(self) -> str:
         """The runtime key of highest rank, "Undefined" for an empty set."""
-        return next((key for key, _ in KEYS.active(self)), UNDEFINED)
+        return next(iter(self.keys()), UNDEFINED)
 
     def keys(self) -> list[str]:
         """The runtime keys, highest priority first."""

@@ -55,8 +55,7 @@ class Universe:
         for alias, covered in self.aliases.items():
             if alias in self.rank:
                 raise UniverseError(f"the runtime key {alias} of a functionality has the name of an alias key")
-            unknown = sorted(covered - self.rank.keys())
-            if unknown:
+            if unknown := sorted(covered - self.rank.keys()):
                 raise UniverseError(f"alias {alias} covers unknown keys: {', '.join(unknown)}")
 
     def _derived(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
