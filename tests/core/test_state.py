@@ -16,7 +16,7 @@ from turnout.explanation.tracing import trace_dispatch
 from turnout.keys import KEYS
 from turnout.registry import modes
 from turnout.registry.modes import DispatchMode
-from turnout.state import DISPATCH, below_adinplaceorview, exclude, include
+from turnout.state import DISPATCH, FRESH, below_adinplaceorview, exclude, include
 
 GUARDS = [
     lambda: include("Tracer"),
@@ -166,4 +166,30 @@ def test_blocks_that_are_left_elsewhere_inside_a_long_one_keep_no_memory():
         block = guards._INNERMOST.get()
         for _ in range(100):
             copy_context().run(round_trip)
-        assert len(block.changes) < 5
+        assert len(block.inside) < 5
+
+
+def test_blocks_that_are_left_elsewhere_one_after_another_keep_no_memory():
+    def steps():
+        with exclude("Tracer"):
+            yield
+
+    def long_block():
+        with include("Tracer"):
+            yield
+
+    outer = long_block()
+    next(outer)
+    block = guards._INNERMOST.get()
+    for _ in range(100):
+        running = steps()
+        next(running)
+        copy_context().run(running.close)
+        assert is_included()
+        assert DISPATCH.get()[1] == -1
+    assert len(block.inside) < 5
+    copy_context().run(outer.close)
+    assert not is_included()
+    with exclude("Tracer"):
+        pass
+    assert tuple(DISPATCH.get()) == FRESH

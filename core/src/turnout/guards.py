@@ -15,7 +15,7 @@ from _thread import get_ident
 from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import partial
-from sys import getrefcount
+from weakref import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,12 +30,13 @@ Changes = Sequence[tuple[ContextVar["Any"], list["Any"]]]
 class Block:
     """One entering of a guard, until it is left.
 
-    changes  (variable, the guard's list, the value before); later those of blocks inside it that were left elsewhere
+    changes  (variable, the guard's list, the value before); none when they were put back where the block was entered
+    inside   blocks inside it that were left elsewhere. A context that holds the list of one has it or one inside it as innermost
     outer    the block around it
     by_with  whether a `with` statement entered it, which ends it for certain
     """
 
-    __slots__ = ("by_with", "changes", "entered", "guard", "outer", "own", "token")
+    __slots__ = ("__weakref__", "by_with", "changes", "entered", "guard", "inside", "outer", "token")
 
     def __init__(self, guard: Guard, by_with: bool) -> None:
         self.guard = guard
@@ -44,9 +45,9 @@ class Block:
         self.token: Token[Block | None] | None = None
 
     def enter(self) -> None:
+        self.outer = _innermost()
+        self.inside: list[ref[Block]] = []
         self.changes = [(variable, value, variable.get()) for variable, value in self.guard.sets()]
-        self.own = len(self.changes)
-        self.outer = _around(_INNERMOST.get())
         self.entered = True
         self.token = _INNERMOST.set(self)
         for variable, value, _ in self.changes:
@@ -56,26 +57,28 @@ class Block:
         """Put everything back; a second call, after an interrupt in the first one, goes on with it."""
         if not self.entered:
             return
-        if not self._put_back():
-            for each in self.changes:
-                each[1][:] = each[2]
+        if self._put_back():
+            self.changes = []
+        else:
+            for block in (self, *self._left_inside()):
+                for _, value, before in block.changes:
+                    value[:] = before
             outer = _around(self.outer)
             if outer is not None:  # lists that a context still holds change again when the block around is left
-                inside = outer.changes[outer.own :] + self.changes
-                outer.changes[outer.own :] = [each for each in inside if getrefcount(each[1]) > 2]
-        self.entered, self.changes = False, []
+                outer.inside = [ref(block) for block in (*outer._left_inside(), self, *self._left_inside())]
+        self.entered = False
         self.token = None  # which holds its context, which may hold this block
         self.guard.left()
 
     def _put_back(self) -> bool:
         """Set the variables of this context to what they were. Returns whether that was all that the block has set."""
-        innermost = _around(_INNERMOST.get())
+        innermost = _innermost()
         while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
             innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
         if innermost is not self:
             return False
-        all_of_it = len(self.changes) == self.own
-        for variable, value, before in self.changes[: self.own]:
+        all_of_it = not self._left_inside()
+        for variable, value, before in self.changes:
             now = variable.get()
             if now is value or type(now) is list:
                 variable.set(before)
@@ -88,11 +91,25 @@ class Block:
             return False
         return all_of_it
 
+    def _left_inside(self) -> list[Block]:
+        return [block for each in self.inside if (block := each()) is not None]
+
 
 def _around(block: Block | None) -> Block | None:
     """The block, or the innermost one around it that is not left."""
     while block is not None and not block.entered:
         block = block.outer
+    return block
+
+
+def _innermost() -> Block | None:
+    """The innermost block of this context, after what blocks have set here that were left elsewhere has been put back."""
+    block = _INNERMOST.get()
+    while block is not None and not block.entered and all(variable.get() is value for variable, value, _ in block.changes):
+        for variable, _, before in block.changes:
+            variable.set(before)
+        block = block.outer
+        _INNERMOST.set(block)
     return block
 
 

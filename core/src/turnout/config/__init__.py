@@ -145,15 +145,14 @@ def problem() -> ConfigError | None:
 
 def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    dotted = {name.replace("__", "."): value for name, value in named.items()}
-    for name, value in (*_entries(values or {}, ""), *_entries(dotted, "")):
+    for name, value in (*_entries(values or {}), *_entries({name.replace("__", "."): named[name] for name in named})):
         if name in given:
             raise ConfigError(f"{name}: one call names it twice, by two spellings")
         given[name] = value
     return given
 
 
-def _entries(values: Mapping[str, Any], table: str) -> Iterator[tuple[str, Any]]:
+def _entries(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
     """Settings by their full names, without the quotes that a key has in a file."""
     for name, value in values.items():
         whole = _unquoted(table + str(name))

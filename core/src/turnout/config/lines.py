@@ -31,11 +31,7 @@ class Lines:
 
         Elements of an array of tables are numbered: ("backend", "0", "device").
         """
-        for length in range(len(path), 0, -1):
-            line = self._lines.get(path[:length])
-            if line is not None:
-                return line
-        return 1
+        return next((self._lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self._lines), 1)
 
 
 def _scan(text: str) -> dict[tuple[str, ...], int]:
@@ -47,21 +43,18 @@ def _scan(text: str) -> dict[tuple[str, ...], int]:
         line = text.count("\n", 0, position) + 1
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
-        header = _HEADER.match(text, position, end)
-        if header is not None:
+        if header := _HEADER.match(text, position, end):
             table = _numbered(_parts(header[2]), counts)
             if header[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 found.setdefault(table, line)
                 table = (*table, str(counts[table]))
             found.setdefault(table, line)
-        else:
-            assignment = _ASSIGNMENT.match(text, position, end)
-            if assignment is not None:
-                path = (*table, *_parts(assignment[1]))
-                for length in range(len(table) + 1, len(path) + 1):
-                    found.setdefault(path[:length], line)
-                end = _end_of_value(text, assignment.end())
+        elif assignment := _ASSIGNMENT.match(text, position, end):
+            path = (*table, *_parts(assignment[1]))
+            for length in range(len(table) + 1, len(path) + 1):
+                found.setdefault(path[:length], line)
+            end = _end_of_value(text, assignment.end())
         position = end + 1
     return found
 
@@ -87,8 +80,5 @@ def _end_of_value(text: str, position: int) -> int:
         word = token[0]
         if word == "\n" and depth == 0:
             return token.start()
-        if word in ("[", "{"):
-            depth += 1
-        elif word in ("]", "}"):
-            depth -= 1
+        depth += (word in ("[", "{")) - (word in ("]", "}"))
     return len(text)

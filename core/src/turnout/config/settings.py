@@ -38,7 +38,6 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
 
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # of plugins and options: no `__`, which separates in the environment
 
-
 # Settings with an open last part, and what each is for.
 CHOICES = {
     "plugins.choose.": "which distribution provides the plugin {}",
@@ -49,11 +48,8 @@ CHOICES = {
 
 def choice_of(name: str) -> tuple[str, str]:
     """The x of `plugins.choose.x`, `kernels.choose.x` or `names.choose.x`, and the setting's help; empty for another one."""
-    for prefix, meaning in CHOICES.items():
-        if name.startswith(prefix) and name != prefix:
-            subject = name.removeprefix(prefix)
-            return subject, meaning.format(subject)
-    return "", ""
+    found = ((name.removeprefix(prefix), meaning) for prefix, meaning in CHOICES.items() if name.startswith(prefix))
+    return next(((subject, meaning.format(subject)) for subject, meaning in found if subject), ("", ""))
 
 
 def option_of(name: str) -> tuple[str, str] | None:

@@ -55,14 +55,11 @@ OVERRIDE = Origin("turnout.config.override")
 def layers(environ: Mapping[str, str]) -> list[Layer]:
     """All sources below `turnout.config.set`, highest first. Raises ConfigError for files that cannot be read."""
     found = [environment(environ)]
-    named = environ.get(FILE_VARIABLE)
-    if named:
+    if named := environ.get(FILE_VARIABLE):
         found.append(_file(Path(os.path.expanduser(named)), named_by_variable=True))
-    project = project_file()
-    if project is not None:
+    if project := project_file():
         found.append(_file(project))
-    user = user_file(environ)
-    if os.path.isfile(user):
+    if os.path.isfile(user := user_file(environ)):
         found.append(Layer(_file(user).entries, shared=True))
     return found
 

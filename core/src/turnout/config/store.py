@@ -51,7 +51,7 @@ class Store:
     def __init__(self, catalog: Callable[[], Any] = lambda: installed().catalog()) -> None:
         self._catalog = catalog
         self._set: dict[str, Raw] = {}
-        self._layers: list[Layer] | None = None
+        self._layers: list[Layer] = []
         self._snapshot: Snapshot | None = None
         self._callbacks: list[Callback] = []
 
@@ -60,15 +60,12 @@ class Store:
     @property
     def snapshot(self) -> Snapshot:
         """The values in force. The sources are read at the first use. Raises ConfigError when they are wrong."""
-        found = self._snapshot
-        if found is None:
+        if self._snapshot is None:
             with LOCK:
-                found = self._snapshot
-                if found is None:
+                if self._snapshot is None:
                     read = layers(os.environ)
-                    found = self._check([Layer(self._set), *read])
-                    self._layers, self._snapshot = read, found
-        return found
+                    self._layers, self._snapshot = read, self._check([Layer(self._set), *read])
+        return self._snapshot
 
     def value(self, name: str) -> Value:
         """One value with its origin. Raises ConfigError for a setting that does not exist."""
@@ -84,18 +81,15 @@ class Store:
     def _default(self, name: str) -> Value:
         if name.startswith("plugins.choose."):
             return Value(name, None, DEFAULT, _LOWEST)
-        option = settings.option_of(name)
-        if option is not None:
+        if option := settings.option_of(name):
             declared = (self._catalog().options_of(option[0]) or {}).get(option[1])
             if declared is not None:
                 return Value(name, declared.default, DEFAULT, _LOWEST, declared.help)
-        hint = near(name, [*SETTINGS, *self._option_names()])
-        raise ConfigError(f"{name}: there is no such setting{hint}")
+        raise ConfigError(f"{name}: there is no such setting{near(name, [*SETTINGS, *self._option_names()])}")
 
     def describe(self) -> list[Value]:
         """Every setting of core and every option of every installed plugin, with the present values."""
-        names = dict.fromkeys([*SETTINGS, *self.snapshot, *self._option_names()])
-        return [self.value(name) for name in names]
+        return [self.value(name) for name in dict.fromkeys([*SETTINGS, *self.snapshot, *self._option_names()])]
 
     def _option_names(self) -> list[str]:
         catalog = self._catalog()
@@ -107,8 +101,7 @@ class Store:
         """Set values for the process. Raises ConfigError and changes nothing when one is wrong."""
         with LOCK:
             before = self.snapshot
-            entries = {**self._set, **{name: Raw(value, SET) for name, value in values.items()}}
-            self._install(before, entries, self._layers or [])
+            self._install(before, {**self._set, **{name: Raw(value, SET) for name, value in values.items()}}, self._layers)
 
     def unset(self, names: tuple[str, ...]) -> None:
         """Undo `set` for some names, or for all."""
@@ -116,13 +109,12 @@ class Store:
             before = self.snapshot
             tables = tuple(f"{name}." for name in names)
             entries = {n: raw for n, raw in self._set.items() if names and n not in names and not n.startswith(tables)}
-            self._install(before, entries, self._layers or [])
+            self._install(before, entries, self._layers)
 
     def reload(self) -> None:
         """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
         with LOCK:
-            before = self._snapshot or {}
-            self._install(before, self._set, layers(os.environ))
+            self._install(self._snapshot or {}, self._set, layers(os.environ))
 
     def _install(self, before: Snapshot, entries: dict[str, Raw], read: list[Layer]) -> None:
         after = self._check([Layer(entries), *read])
@@ -193,8 +185,7 @@ class _Checker:
     def finish(self) -> dict[str, Value]:
         """The values. Raises one ConfigError for all problems."""
         self._contradictions()
-        strict = self._values.get("strict")
-        if strict is not None and strict.value:
+        if (strict := self._values.get("strict")) and strict.value:
             self._problems += self._foreign
         elif self._foreign and not self._problems:
             for place, text in self._foreign:
@@ -217,11 +208,8 @@ class _Checker:
 
     def _checked(self, name: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
         """The value and its help; None for a value that is ignored. Raises UnexpectedValueError."""
-        setting = SETTINGS.get(name)
-        if setting is not None:
-            value = _typed(setting.type, raw)
-            self._core_value(setting, value, raw, shared)
-            return value, setting.help
+        if setting := SETTINGS.get(name):
+            return self._core_value(setting, _typed(setting.type, raw), raw, shared), setting.help
         subject, text = settings.choice_of(name)
         if subject:
             value = _typed("str", raw)
@@ -232,15 +220,14 @@ class _Checker:
             elif not re.fullmatch(r"\w+::[\w.]+@\w+", subject):
                 raise UnexpectedValueError('expected kernels.choose."namespace::operator.overload@Key"')
             return value, text
-        option = settings.option_of(name)
-        if option is not None:
+        if option := settings.option_of(name):
             return self._option(name, *option, raw, shared)
         if name in _TABLES or name.startswith("plugin."):
             raise UnexpectedValueError(f"expected a table, got {show(raw.value)}")
         spell = variable_of if raw.text else str
         raise UnexpectedValueError(f"there is no such setting{near(name, SETTINGS, spell=spell)}")
 
-    def _core_value(self, setting: Setting, value: Any, raw: Raw, shared: bool) -> None:
+    def _core_value(self, setting: Setting, value: Any, raw: Raw, shared: bool) -> Any:
         if setting.pattern and not re.fullmatch(setting.pattern, value):
             raise UnexpectedValueError(f"expected {setting.expected}, got {show(value)}")
         if setting.name.startswith("keys.") and value:
@@ -257,6 +244,7 @@ class _Checker:
             for plugin in value:
                 if not (plugin == "*" and disables):
                     self._plugin(setting.name, plugin, raw, shared, known_is_enough=disables)
+        return value
 
     def _plugin(self, name: str, plugin: str, raw: Raw, shared: bool, known_is_enough: bool) -> bool:
         """Whether a plugin is installed. Notes a problem when the setting needs it to be."""
@@ -264,9 +252,9 @@ class _Checker:
         if plugin in catalog.plugin_names():
             return True
         elsewhere = catalog.known_elsewhere()
-        if plugin in elsewhere and known_is_enough:
-            return False
         if plugin in elsewhere:
+            if known_is_enough:
+                return False
             text = f"{name}: the plugin {plugin} is not installed (pip install {catalog.distributions_of(plugin)[0]})"
         else:
             text = f"{name}: there is no plugin {plugin!r}{near(plugin, [*catalog.plugin_names(), *elsewhere])}"
@@ -280,11 +268,10 @@ class _Checker:
                 raise UnexpectedValueError(f"expected a distribution that provides it ({', '.join(known)}), got {distribution!r}")
 
     def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str] | None:
-        if not self._plugin(name, plugin, raw, shared, known_is_enough=True):
-            return None
-        options = self._catalog().options_of(plugin)
+        there = self._plugin(name, plugin, raw, shared, known_is_enough=True)
+        options = self._catalog().options_of(plugin) if there else None
         if options is None:
-            return None  # its manifest is broken, which is reported when the plugin is used
+            return None  # for a plugin with a broken manifest, which is reported when the plugin is used
         declared = options.get(option)
         if declared is None:
             known = f"; it has {', '.join(options)}" if options else "; it has no options"
@@ -297,14 +284,11 @@ class _Checker:
             families = self._catalog().key_names()
             for key, other in product(enable.value, disable.value):
                 if key in (other, families.get(other)) or other == families.get(key):
-                    text = f"keys.enable: {key!r}, but keys.disable has {other!r} ({disable.origin})"
-                    self.problem(enable.origin, text)
+                    self.problem(enable.origin, f"keys.enable: {key!r}, but keys.disable has {other!r} ({disable.origin})")
         enable, disable = self._values.get("plugins.enable"), self._values.get("plugins.disable")
         if enable is not None and disable is not None and enable.rank == disable.rank:
-            for plugin in enable.value:
-                if plugin in disable.value:
-                    text = f"plugins.disable: {plugin!r} is also in plugins.enable of the same source"
-                    self.problem(disable.origin, text)
+            for plugin in filter(disable.value.__contains__, enable.value):
+                self.problem(disable.origin, f"plugins.disable: {plugin!r} is also in plugins.enable of the same source")
 
 
 def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = ()) -> Any:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 EXPECTED = {"bool": "true or false", "int": "an integer", "float": "a number", "str": "a string", "strings": "a list of strings"}
-
-
 _CLASSES: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 

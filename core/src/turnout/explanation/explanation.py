@@ -120,17 +120,14 @@ class Explanation:
         for argument in self.arguments:
             keys = f"  brings {', '.join(argument.keys)}" if argument.keys else ""
             lines.append(f"  {argument.name:<{width}}  {argument.value:<{values if keys else 0}}{keys}")
-        lines.append("state")
-        lines.append(f"  added    {', '.join(self.state.added) or 'nothing'}")
-        lines.append(f"  removed  {', '.join(self.state.removed) or 'nothing'}")
-        lines += [f"  {note}" for note in self.state.notes]
+        lines += ["state", f"  added    {', '.join(self.state.added) or 'nothing'}"]
+        lines += [f"  removed  {', '.join(self.state.removed) or 'nothing'}", *(f"  {note}" for note in self.state.notes)]
         for i, hop in enumerate(self.hops):
             title = "next, if it redispatches: " if i else "keys: "
             lines.append(f"{title}{', '.join(hop.keys) or 'none'}")
             width = max(len(step.key) for step in hop.steps)
             for step in hop.steps:
-                mark = "->" if step is hop.end else "  "
-                lines.append(f"{mark} {step.key:<{width}}  {step}")
+                lines.append(f"{'->' if step is hop.end else '  '} {step.key:<{width}}  {step}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -160,9 +157,8 @@ def find(op: Any) -> Operator | Packet:
         return op
     if isinstance(op, str):
         return _named(op)
-    for attribute in ("operator", "packet"):
-        if isinstance(getattr(op, attribute, None), (Operator, Packet)):
-            found: Operator | Packet = getattr(op, attribute)
+    for found in (getattr(op, "operator", None), getattr(op, "packet", None)):
+        if isinstance(found, (Operator, Packet)):
             return found
     # A stub has its operator's whole name; other functions of an operator say which.
     name = str(getattr(op, "operator_name", None) or getattr(op, "__qualname__", ""))
@@ -193,15 +189,14 @@ def _chosen(packet: Packet, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
         spellings.append((args, {("self" if name == "input" else name): value for name, value in kwargs.items()}))
     if args and all(isinstance(value, int) for value in args):
         spellings.append(((args,), kwargs))
-    problem: TurnoutError | None = None
+    problems: list[TurnoutError] = []
     for positional, keywords in spellings:
         try:
             op = packet.choose(*positional, **keywords)
             return op, op.bind(positional, keywords)
         except (OverloadError, CallError) as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            problems.append(error)
+    raise problems[0]
 
 
 def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
@@ -223,18 +218,16 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
 
 def _argument(registry: Registry, name: str, value: Any) -> Argument:
     bits = keys_of((value,))
-    if isinstance(value, (list, tuple)) and bits:
-        words = f"[{', '.join(map(texts.describe, value))}]"
-    else:
-        words = texts.describe(value)
+    several = isinstance(value, (list, tuple)) and bits
+    words = f"[{', '.join(map(texts.describe, value))}]" if several else texts.describe(value)
     return Argument(name, words, registry.keys.names(bits))
 
 
 def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
     keys = registry.keys
     added = [f for f in reversed(keys.functionalities) if (include & f.bit and not brought & f.bit) or include & f.switch]
-    wanted = brought | include
-    removed = [f for f in reversed(keys.functionalities) if wanted & f.bit and not _takes_part(f, ks)]
+    wanted = [f for f in reversed(keys.functionalities) if (brought | include) & f.bit]
+    removed = [f for f in wanted if not ks & f.bit or (f.opt_in and not ks & f.switch)]
     setting = config.current_store().value("keys.enable")
 
     def added_by(f: Functionality) -> str:
@@ -247,10 +240,6 @@ def _state(registry: Registry, brought: int, ks: int, include: int) -> State:
     )
 
 
-def _takes_part(functionality: Functionality, ks: int) -> bool:
-    return bool(ks & functionality.bit) and (not functionality.opt_in or bool(ks & functionality.switch))
-
-
 def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
     """The call's plan, and the plan of each redispatch below."""
     keys = op.registry.keys
@@ -258,15 +247,12 @@ def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
     while True:
         plan = op.plan(ks)
         hops.append(Hop([key for key, _ in keys.active(ks)], [_step(op, plan, step, args) for step in plan.steps]))
-        functionality = plan.functionality
-        entry = plan.entry
+        functionality, entry = plan.functionality, plan.entry
         if functionality is None or functionality.backend_key or entry is None or entry.kernel is None:
             return hops
         if entry.key == IMPLICIT:  # it calls other operators
             return hops
-        at = keys.functionalities.index(functionality)
-        below = sum(f.bit for f in keys.functionalities[at:])
-        ks &= ~below
+        ks &= ~sum(f.bit for f in keys.functionalities[keys.functionalities.index(functionality) :])
         if ks & keys.backend_mask == 0:
             ks |= _selected(op, args)
 
@@ -277,10 +263,9 @@ def _selected(op: Operator, args: tuple[Any, ...]) -> int:
         if str(argument.type).rstrip("?") == "Device":
             place = default_device() if value is None else device(value)
             try:
-                backend = place.backend
+                return op.registry.keys.bit("Dense") | op.registry.keys.backend_bit(place.backend.name)
             except TurnoutError:
                 return 0
-            return op.registry.keys.bit("Dense") | op.registry.keys.backend_bit(backend.name)
     return 0
 
 
@@ -297,20 +282,11 @@ def _step(op: Operator, plan: Plan, step: PlanStep, args: tuple[Any, ...]) -> St
         return Step(step.key, step.verdict, note=note)
     if entry.reason == AMBIGUOUS:
         return Step(step.key, AMBIGUOUS, entry.reason, entry.key, note="a composite kernel and a backend's own both apply")
-    kernel = entry.kernel
-    library = kernel.library
-    return Step(
-        step.key,
-        step.verdict,
-        entry.reason,
-        entry.key,
-        kernel.name,
-        kernel.form,
-        (library.distribution or library.name) if library is not None else "",
-        library.version if library is not None else "",
-        "" if kernel.is_fallthrough else source_of(kernel),
-        note,
-    )
+    kernel, library = entry.kernel, entry.kernel.library
+    distribution, version = ("", "") if library is None else (library.distribution or library.name, library.version)
+    source = "" if kernel.is_fallthrough else source_of(kernel)
+    words = entry.reason, entry.key, kernel.name, kernel.form, distribution, version, source, note
+    return Step(step.key, step.verdict, *words)
 
 
 def source_of(kernel: Kernel) -> str:

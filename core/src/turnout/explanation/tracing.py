@@ -22,7 +22,6 @@ from turnout.registry import REGISTRY, Registry
 Undo = Callable[[], None]
 Run = Callable[..., Any]
 
-
 # The parents of the next call in this context (its logs, or the running call), and whether arguments are recorded.
 _OPEN_HERE: ContextVar[Sequence[Any]] = ContextVar("turnout.tracing", default=((), False))
 # Registry -> the open traces, and the function that removes its instrument.
@@ -80,15 +79,12 @@ class Call:
 class Log:
     """The record of a trace. `calls` are the calls made in the context itself. Print it to see the tree."""
 
-    __slots__ = ("calls",)
-
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
     def walk(self) -> Iterator[Call]:
         """Every call, outermost first, in the order in which they started."""
-        for call in self.calls:
-            yield from call.walk()
+        return (each for call in self.calls for each in call.walk())
 
     def counts(self) -> dict[tuple[str, str], int]:
         """(key, kernel) -> how often the kernel served the key, the most frequent first."""
@@ -119,10 +115,8 @@ class Log:
 
 def _lines(call: Call, depth: int, times: bool) -> Iterator[str]:
     what = f"{call.op}({', '.join(call.arguments)})" if call.arguments else call.op
-    line = f"{'  ' * depth}{call.key}  {what}  {call.kernel}"
-    line += f" ({call.distribution})" if call.distribution else ""
-    if call.error:
-        line += f"  raised {call.error}"
+    line = f"{'  ' * depth}{call.key}  {what}  {call.kernel}" + (f" ({call.distribution})" if call.distribution else "")
+    line += f"  raised {call.error}" if call.error else ""
     yield f"{line}  {call.ns / 1000:.1f} us" if times else line
     for below in call.calls:
         yield from _lines(below, depth + 1, times)
@@ -135,8 +129,6 @@ class trace_dispatch(Guard):
     inside a kernel, records its part as well. `arguments=True` records the arguments, each as `spelled` writes it. An object
     can be entered once.
     """
-
-    __slots__ = ("_arguments", "_entered", "_log", "_registry")
 
     def __init__(self, *, arguments: bool = False, registry: Registry | None = None) -> None:
         self._log = Log()
@@ -173,23 +165,16 @@ def _recorded(op: Operator, plan: Plan, run: Run) -> Run:
     """`run`, recorded in the logs of the context in which it is called."""
     entry = plan.entry
     kernel = entry.kernel if entry is not None else None
-    facts = (
-        op.qualified_name,
-        plan.key,
-        entry.reason if entry is not None else "",
-        kernel.name if kernel is not None else "missing",
-        kernel.origin if kernel is not None else "",
-        kernel.source if kernel is not None else "",
-    )
+    words = ("missing", "", "") if kernel is None else (kernel.name, kernel.origin, kernel.source)
+    facts = (op.qualified_name, plan.key, entry.reason if entry is not None else "", *words)
 
     def run_and_record(ks: int, *args: Any) -> Any:
-        parents, arguments = _OPEN_HERE.get()
+        parents, arguments = before = _OPEN_HERE.get()
         if not parents:
             return run(ks, *args)
         call = Call(facts, tuple(map(spelled, args)) if arguments else ())
         for parent in parents:
             parent.calls.append(call)
-        before = _OPEN_HERE.get()
         start = perf_counter_ns()
         try:
             _OPEN_HERE.set(((call,), arguments))

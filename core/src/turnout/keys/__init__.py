@@ -7,8 +7,7 @@ Key sets are ints of bits. Ranks are read only when a key set is resolved for th
 |---|---|
 | `universe` | `Universe`, a frozen value, and the names of alias keys; tests build other universes |
 | `rows` | the standard functionalities as data, and the properties of a row |
-| `space` | `KEYS`, the live key space: name <-> bit, and the present rows |
-| `sets` | `DispatchKeySet` |
+| `space` | `KEYS`, the live key space: name <-> bit, and the present rows; `DispatchKeySet` |
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from turnout.keys.rows import (  # isort: skip
     ALWAYS as ALWAYS, NEVER as NEVER, STANDARD as STANDARD, UNTRACKED as UNTRACKED, BackendRow as BackendRow,
     Functionality as Functionality,
 )  # fmt: skip
-from turnout.keys.sets import DispatchKeySet as DispatchKeySet
 from turnout.keys.space import KEYS as KEYS
+from turnout.keys.space import DispatchKeySet as DispatchKeySet
 from turnout.keys.space import KeySpace as KeySpace
 
 from turnout.keys.universe import (  # isort: skip

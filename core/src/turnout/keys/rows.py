@@ -30,11 +30,6 @@ class Functionality:
     backend_key   its per-backend keys count as backend keys for the composite aliases
     """
 
-    __slots__ = (
-        "after", "backend_key", "before", "bit", "each_backend", "family", "guards_below", "included", "name",
-        "on_tensors", "opt_in", "passes", "prefix", "switch",
-    )  # fmt: skip
-
     def __init__(
         self,
         name: str,
@@ -62,8 +57,7 @@ class Functionality:
         self.on_tensors = on_tensors
         self.guards_below = guards_below
         self.backend_key = backend_key
-        self.bit = 0
-        self.switch = 0
+        self.bit = self.switch = 0
 
     def of(self, backend: str) -> Functionality:
         """The functionality of one backend, for a row with `each_backend`."""
@@ -93,7 +87,6 @@ STANDARD: tuple[Functionality, ...] = (
 LOWEST, MIDDLE, HIGHEST = "lowest", "", "highest"
 RANKS = (LOWEST, MIDDLE, HIGHEST)
 
-
 KEY_NAME = r"[A-Z][A-Za-z0-9]*"
 DEVICE_NAME = r"[a-z][a-z0-9_]*"
 
@@ -115,8 +108,6 @@ class BackendRow:
     functional_only  it cannot write in place, and CompositeExplicitAutogradNonFunctional does not cover it
     dataless         its tensors have no data, and fake kernels serve its key
     """
-
-    __slots__ = ("dataless", "device", "functional_only", "name", "rank")
 
     def __init__(
         self, name: str, *, device: str = "", rank: str = MIDDLE, functional_only: bool = False, dataless: bool = False

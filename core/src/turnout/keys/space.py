@@ -1,4 +1,7 @@
-"""`KeySpace`: names and bits for the life of the process, and the functionalities and backends of the moment."""
+"""`KeySpace`: names and bits for the life of the process, and the functionalities and backends of the moment.
+
+`DispatchKeySet` is a key set for users.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from operator import or_
 from turnout.errors import UniverseError
 from turnout.errors.layout import near
 from turnout.keys.rows import STANDARD, BackendRow, Functionality
-from turnout.keys.universe import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, TRACKED, Universe
+from turnout.keys.universe import EXPLICIT, IMPLICIT, NON_FUNCTIONAL, OLD_NAMES, TRACKED, UNDEFINED, Universe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,9 +125,8 @@ class KeySpace:
 
     def remove_functionality(self, name: str) -> None:
         """Remove a functionality that was added. Raises UniverseError when another one is placed by it."""
-        leaning = [f.name for f in self._added.values() if f.name != name and name in (f.before, f.after)]
-        if leaning:
-            raise UniverseError(f"functionality {name} is still the anchor of {', '.join(sorted(leaning))}")
+        if leaning := sorted(f.name for f in self._added.values() if f.name != name and name in (f.before, f.after)):
+            raise UniverseError(f"functionality {name} is still the anchor of {', '.join(leaning)}")
         self._change(self._added, name)
 
     def add_alias(self, alias: str, covered: Iterable[str]) -> None:
@@ -170,10 +172,8 @@ class KeySpace:
         for row in self.backend_rows.values():
             if row.functional_only:
                 aliases[NON_FUNCTIONAL] = {key for key in aliases[NON_FUNCTIONAL] if not key.endswith(row.name)}
-        for standard in STANDARD:
-            if standard.each_backend:
-                aliases[standard.name] = {standard.name + backend for backend in self.backend_rows}
-        aliases.update({alias: set(covered) for alias, covered in self.aliases.items()})
+        aliases |= {row.name: {row.name + backend for backend in self.backend_rows} for row in STANDARD if row.each_backend}
+        aliases |= {alias: set(covered) for alias, covered in self.aliases.items()}
         self._adopt(ordered, Universe(pairs, self.backend_rows, aliases, plain.backends_of))
 
     def _sort_backends(self) -> None:
@@ -198,10 +198,7 @@ class KeySpace:
 
     def _standard(self) -> list[Functionality]:
         """The standard list. A row with `each_backend` is replaced by one row for each backend."""
-        chain: list[Functionality] = []
-        for row in STANDARD:
-            chain += [row.of(backend) for backend in self.backend_rows] if row.each_backend else [row]
-        return chain
+        return [each for row in STANDARD for each in (map(row.of, self.backend_rows) if row.each_backend else [row])]
 
     def is_guarded(self, functionality: Functionality) -> bool:
         """Whether it stands below all functionalities with `guards_below`, which its kernels must not reach again."""
@@ -237,21 +234,13 @@ class KeySpace:
 
     def names(self, ks: int) -> list[str]:
         """The content of a key set for people: runtime keys, functionalities that are off, and "tracked"."""
-        found = [key for key, _ in self.active(ks)]
-        for functionality in self.functionalities:
-            if functionality.opt_in and ks & functionality.bit and not ks & functionality.switch:
-                found.append(functionality.name + " (off)")
-        if ks & TRACKED:
-            found.append("tracked")
-        return found
+        off = [f"{f.name} (off)" for f in self.functionalities if f.opt_in and ks & f.bit and not ks & f.switch]
+        return [*(key for key, _ in self.active(ks)), *off, *(["tracked"] if ks & TRACKED else [])]
 
     def tensor_bits(self, backend: str) -> int:
         """The bits of every plain tensor of a backend: the backend's own and those of the rows with `on_tensors`."""
-        bits = self.backend_bit(backend)
-        for row in STANDARD:
-            if row.on_tensors:
-                bits |= self.bit(row.name + backend if row.each_backend else row.name)
-        return bits
+        names = (row.name + backend if row.each_backend else row.name for row in STANDARD if row.on_tensors)
+        return reduce(or_, map(self.bit, names), self.backend_bit(backend))
 
     def mask(self, keys: str | Iterable[str] | int) -> int:
         """The bits of some keys, for include and exclude masks. An int is returned as it is.
@@ -271,14 +260,11 @@ class KeySpace:
         return [row for row in self.functionalities if name in (row.name, row.family)]
 
     def _mask_of(self, key: str) -> int:
-        rows = self.rows_of(key)
-        if rows:
+        if rows := self.rows_of(key):
             return sum(row.bit for row in rows)
-        for functionality in self.functionalities:
-            if functionality.prefix is not None and key.startswith(functionality.prefix):
-                backend = key[len(functionality.prefix) :]
-                if backend in self.backend_rows:
-                    return functionality.bit | self.backend_bit(backend)
+        for row in self.functionalities:
+            if row.prefix is not None and key.startswith(row.prefix) and key[len(row.prefix) :] in self.backend_rows:
+                return row.bit | self.backend_bit(key[len(row.prefix) :])
         raise UniverseError(self.unknown_key(key))
 
     def unknown_key(self, key: str) -> str:
@@ -309,8 +295,7 @@ def place(chain: Sequence[Functionality], added: Mapping[str, Functionality]) ->
         names = [f.name for f in order]
         ready = [f for f in waiting.values() if all(a is None or a in names for a in (f.before, f.after))]
         if not ready:
-            text = f"functionalities are placed in a cycle: {', '.join(waiting)}"
-            return order, {**problems, **dict.fromkeys(waiting, text)}
+            return order, problems | dict.fromkeys(waiting, f"functionalities are placed in a cycle: {', '.join(waiting)}")
         functionality = ready[0]
         del waiting[functionality.name]
         side, anchor = ("after", functionality.after) if functionality.after else ("before", functionality.before)
@@ -347,3 +332,43 @@ def _without_anchor(chain: Sequence[Functionality], waiting: dict[str, Functiona
 
 
 KEYS = KeySpace()
+
+
+class DispatchKeySet(int):
+    """A key set as users see it: an int of bits with methods to query, combine and print it. Dispatch itself uses plain ints."""
+
+    def __new__(cls, keys: int | str | Iterable[str] = 0) -> DispatchKeySet:
+        return int.__new__(cls, KEYS.mask(keys))
+
+    def has(self, key: str) -> bool:
+        """Whether a runtime key or functionality is in the set."""
+        bits = KEYS.mask(key)
+        return self & bits == bits
+
+    def highest_priority(self) -> str:
+        """The runtime key of highest rank, "Undefined" for an empty set."""
+        return next(iter(self.keys()), UNDEFINED)
+
+    def keys(self) -> list[str]:
+        """The runtime keys, highest priority first."""
+        return [key for key, _ in KEYS.active(self)]
+
+    def add(self, keys: str | Iterable[str]) -> DispatchKeySet:
+        """The set with these keys added."""
+        return self | KEYS.mask(keys)
+
+    def remove(self, keys: str | Iterable[str]) -> DispatchKeySet:
+        """The set without these functionalities. Their backends stay."""
+        return self & ~(KEYS.mask(keys) & ~KEYS.backend_mask)
+
+    def __or__(self, other: int) -> DispatchKeySet:
+        return int.__new__(DispatchKeySet, int(self) | int(other))
+
+    def __and__(self, other: int) -> DispatchKeySet:
+        return int.__new__(DispatchKeySet, int(self) & int(other))
+
+    def __sub__(self, other: int) -> DispatchKeySet:
+        return int.__new__(DispatchKeySet, int(self) & ~int(other))
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(KEYS.names(self)) or 'empty'})"

@@ -31,13 +31,6 @@ class Universe:
 
     __slots__ = ("aliases", "backends", "backends_of", "functionalities", "rank", "runtime_keys")
 
-    functionalities: tuple[tuple[str, str | None], ...]
-    backends: tuple[str, ...]
-    runtime_keys: tuple[str, ...]
-    rank: dict[str, int]
-    aliases: dict[str, frozenset[str]]
-    backends_of: dict[str, tuple[str, ...]]
-
     def __init__(
         self,
         functionalities: Iterable[tuple[str, str | None]],
@@ -55,35 +48,24 @@ class Universe:
         if len(self.rank) != len(keys):
             twice = sorted({key for key in keys if keys.count(key) > 1})
             raise UniverseError(f"two functionalities give the same runtime key: {', '.join(twice)}")
-        if backends_of is None:
-            backends_of = self._derived_backends_of()
-        if aliases is None:
-            aliases = self._derived_aliases()
-        self.aliases = {alias: frozenset(covered) for alias, covered in aliases.items()}
-        self.backends_of = {key: tuple(covered) for key, covered in backends_of.items()}
+        derived, derived_backends = self._derived()
+        self.aliases = {alias: frozenset(covered) for alias, covered in (derived if aliases is None else aliases).items()}
+        given = derived_backends if backends_of is None else backends_of
+        self.backends_of = {key: tuple(covered) for key, covered in given.items()}
         for alias, covered in self.aliases.items():
             if alias in self.rank:
                 raise UniverseError(f"the runtime key {alias} of a functionality has the name of an alias key")
-            unknown = sorted(covered - self.rank.keys())
-            if unknown:
+            if unknown := sorted(covered - self.rank.keys()):
                 raise UniverseError(f"alias {alias} covers unknown keys: {', '.join(unknown)}")
 
-    def _per_backend(self, functionality: str) -> list[str]:
-        for name, prefix in self.functionalities:
-            if name == functionality and prefix is not None:
-                return [prefix + backend for backend in self.backends]
-        return []
-
-    def _derived_backends_of(self) -> dict[str, list[str]]:
-        covered: dict[str, list[str]] = {"AutogradOther": []} if "AutogradOther" in self.rank else {}
-        for backend, key in zip(self.backends, self._per_backend(AUTOGRAD), strict=False):
-            covered[key] = [backend]
-        return covered
-
-    def _derived_aliases(self) -> dict[str, list[str]]:
-        autograd = self._per_backend(AUTOGRAD) + (["AutogradOther"] if "AutogradOther" in self.rank else [])
-        backend_keys = self._per_backend("Dense")
-        return {AUTOGRAD: autograd, EXPLICIT: backend_keys, NON_FUNCTIONAL: backend_keys, IMPLICIT: backend_keys + autograd}
+    def _derived(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """The aliases of the standard universe, and its backend keys of each autograd key."""
+        per_backend = {name: [prefix + b for b in self.backends] for name, prefix in self.functionalities if prefix is not None}
+        dense, own, other = per_backend.get("Dense", []), per_backend.get(AUTOGRAD, []), self.rank.keys() & {"AutogradOther"}
+        autograd = [*own, *other]
+        aliases = {AUTOGRAD: autograd, EXPLICIT: dense, NON_FUNCTIONAL: dense, IMPLICIT: dense + autograd}
+        backends_of: dict[str, list[str]] = {key: [] for key in other}
+        return aliases, backends_of | {key: [backend] for backend, key in zip(self.backends, own, strict=False)}
 
     def is_key(self, name: str) -> bool:
         """Whether `name` is a runtime key or an alias key of this universe."""
