@@ -45,7 +45,7 @@ class MaskedArray(Array):
 class Operand:
     """A tensor as `binary` uses it."""
 
-    def operand(self, array):
+    def _operand(self, array):
         return ("tensor of", array)
 
 

@@ -88,7 +88,7 @@ class Facade:
         """Remove the names of a deactivated plugin from the package: their next use activates it again."""
         for name in _public(found):
             vars(sys.modules[self._package]).pop(name, None)
-            for module in [m for m in sys.modules if f"{m}.".startswith(f"{self._package}.{name}.")]:
+            for module in [m for m in list(sys.modules) if f"{m}.".startswith(f"{self._package}.{name}.")]:
                 del sys.modules[module]
 
     def _setting_changed(self, names: frozenset[str]) -> None:
