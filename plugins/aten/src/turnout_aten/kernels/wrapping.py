@@ -440,8 +440,8 @@ def shares(target: Tensor, value: Any) -> bool:
 
 
 def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
-    """Raise DTypeError when the result's category is above the output's."""
-    if not can_cast(out.dtype, target.dtype) or (out.exact and out.dtype is not target.dtype):
+    """Raise DTypeError when the result's category is above the output's, or the output must have another dtype."""
+    if not (target.dtype in out.exact if out.exact else can_cast(out.dtype, target.dtype)):
         raise DTypeError(
             f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
         )

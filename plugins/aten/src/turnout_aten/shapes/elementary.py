@@ -89,7 +89,7 @@ def heaviside(self: Tensor, values: Tensor) -> Out | Result:
         raise DTypeError(f"heaviside: self and values must have one dtype, got {self.dtype.name} and {values.dtype.name}")
     refuse(self.dtype, "heaviside", COMPLEX)
     result = as_result(two_operands(self, values, self.dtype, names=("self", "values")))
-    result.outs[0].exact = True
+    result.outs[0].exact = (result.outs[0].dtype,)
     return result
 
 

@@ -124,26 +124,29 @@ def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> 
     return Out(reduced(shape, dims, keepdim), int64, exact=True)
 
 
+_TRUTHS = (bool_, uint8)
+
+
 def _truth_dtype(self: Tensor) -> DType:
     return uint8 if self.dtype is uint8 else bool_
 
 
 def truth_all(self: Tensor) -> Out:
     """any or all of everything: a bool, for uint8 tensors a uint8."""
-    return Out((), _truth_dtype(self), exact=True)
+    return Out((), _truth_dtype(self), exact=_TRUTHS)
 
 
 def truth_dim(self: Tensor, dim: int, keepdim: bool = False) -> Out:
     """truth_all over one dim."""
     shape = self.array.shape
-    return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self), exact=True)
+    return Out(reduced(shape, (wrap_dim(dim, len(shape)),), keepdim), _truth_dtype(self), exact=_TRUTHS)
 
 
 def truth_dims(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Out:
     """truth_all over some dims: all for None, none for []."""
     shape = self.array.shape
     dims = () if dim is not None and not dim else wrap_dims(dim, len(shape))
-    return Out(reduced(shape, dims, keepdim), _truth_dtype(self), exact=True)
+    return Out(reduced(shape, dims, keepdim), _truth_dtype(self), exact=_TRUTHS)
 
 
 def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Out:

@@ -15,21 +15,25 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
 
     F = TypeVar("F", bound=Callable[..., Any])
+    Exact = bool | tuple[DType, ...]
     ShapeTable = dict[str, Callable[..., Any]]  # a structured out variant -> its shape function
 
 
 class Out:
-    """One output: shape, dtype, strides in elements (None: contiguous), and whether `out=` must have exactly that dtype."""
+    """One output: shape, dtype, strides in elements (None: contiguous).
+
+    exact  whether `out=` must have exactly that dtype, or the dtypes that it may have
+    """
 
     __slots__ = ("dtype", "exact", "shape", "strides")
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None, *, exact: bool = False
+        self, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None, *, exact: Exact = False
     ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.strides = strides
-        self.exact = exact
+        self.exact = (dtype,) if exact is True else exact or ()
 
 
 class Result:
