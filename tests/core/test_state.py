@@ -193,3 +193,9 @@ def test_blocks_that_are_left_elsewhere_one_after_another_keep_no_memory():
     with exclude("Tracer"):
         pass
     assert tuple(DISPATCH.get()) == FRESH
+
+
+def test_a_guard_without_a_method_says_what_to_define():
+    with pytest.raises(NotImplementedError) as caught, guards.Guard():
+        pass
+    assert str(caught.value) == "Guard must define sets(self)"

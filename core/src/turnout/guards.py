@@ -160,7 +160,7 @@ class Guard:
 
     def sets(self) -> Changes:
         """The variables and their values inside the block, new lists. Raises what entering the block raises."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define sets(self)")
 
     def left(self) -> None:
         """Called when a block has been left."""
