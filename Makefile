@@ -51,7 +51,7 @@ $(PY):
 	@touch $@
 
 # Installing builds what is generated; this does it again after a change of what it is made from.
-.venv/.stamp-generated: .venv/.stamp-install $(wildcard plugins/*/src/*/generation/*.py plugins/*/src/*/declarations/*.yaml plugins/*/src/*/declarations/docs/*.yaml)
+.venv/.stamp-generated: .venv/.stamp-install $(wildcard plugins/*/src/*/generation/*.py plugins/aten/src/turnout_aten/shapes/*.py plugins/*/src/*/declarations/*.yaml plugins/*/src/*/declarations/docs/*.yaml)
 	$(MAKE) codegen
 	@touch $@
 

@@ -17,7 +17,8 @@ from torch import Tensor  # noqa: E402
 from torch.library import infer_schema as torch_infer_schema  # noqa: E402
 
 from turnout.errors import SchemaError  # noqa: E402
-from turnout.schema import FunctionSchema, infer_schema  # noqa: E402
+from turnout.schema import FunctionSchema  # noqa: E402
+from turnout.schema.infer import infer_schema  # noqa: E402
 
 CLASSES = {torch.Tensor: "Tensor", torch.dtype: "ScalarType", torch.device: "Device"}
 Number = torch.types.Number

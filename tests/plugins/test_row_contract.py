@@ -15,7 +15,7 @@ from turnout.errors import RegistrationError
 from turnout.registry import Registrations
 from turnout_arrays import ArrayBackend, kernels
 from turnout_aten.errors.rows import RowError
-from turnout_aten.kernels.contract import argument_names, misfit
+from turnout_aten.kernels.contract import misfit, row_signature
 from turnout_aten.kernels.tables import register_kernels
 from turnout_aten.kernels.wrapping import Row
 from turnout_conformance import cases as operator_cases
@@ -186,12 +186,12 @@ def test_what_a_function_takes_is_read_from_it(fn, counts, problem):
     assert misfit(fn, counts) == problem
 
 
-def test_what_a_row_is_called_with_is_read_from_the_schema_and_what_the_shape_function_replaces():
-    turnout.ones(1)
-    assert argument_names("aten::add.out", {}) == (["self", "other", "alpha", "out"], 1, 2)
-    assert argument_names("aten::add.out", {"other": ("x", "y"), "": ("z",)}) == (["self", "x", "y", "alpha", "z", "out"], 1, 4)
-    names, outputs, _ = argument_names("aten::topk.values", {})
-    assert (names, outputs) == (["self", "k", "dim", "largest", "sorted", "values", "indices"], 2)
+def test_a_row_is_called_with_the_arguments_of_its_schema_or_what_the_shape_function_replaces_them_by():
+    add = turnout.ops.aten.add.out.schema
+    assert row_signature(add, {}) == (("self", "other", "alpha", "out"), 1, 2)
+    assert row_signature(add, {"other": ("x", "y"), "": ("z",)}) == (("self", "x", "y", "alpha", "z", "out"), 1, 4)
+    names, outputs, _ = row_signature(turnout.ops.aten.topk.values.schema, {})
+    assert (names, outputs) == (("self", "k", "dim", "largest", "sorted", "values", "indices"), 2)
 
 
 def test_every_row_of_the_cpu_keeps_the_contract():

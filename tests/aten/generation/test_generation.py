@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import importlib.util
 import pickle
+import re
 import subprocess
 import sys
 
@@ -56,6 +57,18 @@ def test_the_files_on_disk_are_those_of_the_yaml():
 
 def test_every_kernel_that_the_yaml_names_exists():
     assert [str(p) for p in files.missing_kernels(load(files.STANDARD))] == []
+
+
+def test_a_structured_operator_without_a_shape_function_and_the_reverse_are_reported():
+    functions = load(files.STANDARD)
+    families = files.shape_families()
+    assert files.missing_shapes(functions, families) == []
+    without = {name: family for name, family in families.items() if name != "add.out"}
+    (problem,) = files.missing_shapes(functions, without)
+    assert problem.text == "structured: no module of turnout_aten.shapes has a shape function for it in SHAPES"
+    assert problem.entry == "add.out"
+    with pytest.raises(ValueError, match=re.escape("no structured operator belongs to these shape functions: nosuch.out")):
+        files.missing_shapes(functions, families | {"nosuch.out": "pointwise"})
 
 
 def test_check_prints_a_diff_of_what_is_stale(tmp_path, monkeypatch, capsys):
@@ -129,12 +142,13 @@ def test_stubs_are_found_by_names_that_underscores_make_hard_to_read():
 
 
 def test_structured_operators_list_whom_they_serve():
-    served, precomputed = groups.STRUCTURED["aten::add.out"]
+    served, precomputed, signature, family = groups.STRUCTURED["aten::add.out"]
     assert served["aten::add.Tensor"] == "functional"
     assert served["aten::add_.Tensor"] == "inplace"
     assert served["aten::add.Scalar"] == "functional"
     assert served["aten::add.out"] == "out"
     assert precomputed == {}
+    assert (signature, family) == ((("self", "other", "alpha", "out"), 1, 2), "pointwise")
 
 
 def test_arity_errors_name_the_operator():

@@ -10,7 +10,8 @@ import pytest
 
 from turnout.dtypes import DType, float32
 from turnout.errors import SchemaError
-from turnout.schema import FunctionSchema, infer_schema
+from turnout.schema import FunctionSchema
+from turnout.schema.infer import infer_schema
 
 
 class Tensor:

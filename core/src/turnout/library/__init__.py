@@ -17,7 +17,7 @@ from __future__ import annotations
 from turnout.library.custom import CustomOpDef, custom_op
 from turnout.library.fake import FakeContext, get_ctx
 from turnout.library.libraries import Library, fallthrough_kernel
-from turnout.schema import infer_schema
+from turnout.schema.infer import infer_schema
 
 from turnout.library.functions import (  # isort: skip
     define, impl, register_autocast, register_autograd, register_fake, register_kernel, register_vmap,

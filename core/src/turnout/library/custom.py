@@ -21,8 +21,8 @@ from turnout.library.results import checked
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
 from turnout.registry import REGISTRY, Registrations
-from turnout.schema import FunctionSchema, infer_schema
-from turnout.schema.infer import UNKNOWN
+from turnout.schema import FunctionSchema
+from turnout.schema.infer import UNKNOWN, infer_schema
 from turnout.schema.kernels import check_kernel_signature
 
 from turnout.library.libraries import (  # isort: skip

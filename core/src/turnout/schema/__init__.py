@@ -10,7 +10,7 @@ Start with `FunctionSchema.parse`. The modules, each importing only those before
 | `parse` | the grammar |
 | `model` | `FunctionSchema`: kind, signature, aliases |
 | `overloads` | which overload takes a call; ties |
-| `infer` | a schema from type annotations |
+| `infer` | `infer_schema`: a schema from type annotations |
 | `kernels` | whether a Python function fits a schema |
 
 An invalid text raises `SchemaSyntaxError` (a `SchemaError`) with `.column` and `.expected`.
@@ -19,7 +19,6 @@ An invalid text raises `SchemaSyntaxError` (a `SchemaError`) with `.column` and 
 from __future__ import annotations
 
 from turnout.errors.schemas import SchemaSyntaxError
-from turnout.schema.infer import infer_schema
 from turnout.schema.kernels import check_kernel_signature
 from turnout.schema.model import Annotation, Argument, FunctionSchema, Kind, OperatorName, Return
 from turnout.schema.overloads import check_no_tie, choose, decided_by_types
@@ -28,5 +27,5 @@ from turnout.schema.types import BaseType, ListType, OptionalType, TupleType, Ty
 __all__ = [
     "FunctionSchema", "OperatorName", "Argument", "Return", "Annotation", "Kind", "Type", "BaseType", "OptionalType", "ListType",
     "TupleType", "SchemaSyntaxError", "check_no_tie", "choose", "decided_by_types",
-    "infer_schema", "check_kernel_signature",
+    "check_kernel_signature",
 ]  # fmt: skip

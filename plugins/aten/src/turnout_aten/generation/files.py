@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from turnout_aten.declarations.documentation import read
@@ -40,13 +41,14 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     """
     functions = load(STANDARD)
     source = STANDARD.name
-    problems = missing_kernels(functions)
+    families = shape_families()
+    problems = missing_kernels(functions) + missing_shapes(functions, families)
     docstrings = Docstrings(read(), [p for module in MODULES for p in function_packets(functions, module)])
     texts = {
         "docstrings.txt": docstrings_text(functions, docstrings),
         "__init__.py": '"""What the build makes from `native_functions.yaml`: tables, type stubs."""\n',
         "rows.py": rows_text(functions, source, lambda _, kernel: reference(kernel)),
-        "groups.py": groups_text(functions, source),
+        "groups.py": groups_text(functions, source, families),
         "methods.py": methods_text(functions, source),
         "names.py": names_text(functions, source),
         "return_types.py": return_types_text(source),
@@ -105,6 +107,30 @@ def missing_kernels(functions: NativeFunctions) -> list[Problem]:
                 continue
             problems.append(Problem(f.source, f.line, f.name, fact))
     return problems
+
+
+def shape_families() -> dict[str, str]:
+    """Structured operator -> its module under turnout_aten.shapes. Raises ValueError if two modules have one."""
+    found: dict[str, str] = {}
+    for file in sorted((PACKAGE / "shapes").glob("*.py")):
+        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+            if not (isinstance(statement, ast.AnnAssign) and ast.unparse(statement.target) == "SHAPES"):
+                continue
+            assert isinstance(statement.value, ast.Dict), f"{file.name}: SHAPES is read as text: write it as a dict"
+            for name in map(ast.literal_eval, filter(None, statement.value.keys)):
+                if found.setdefault(name, file.stem) != file.stem:
+                    raise ValueError(f"turnout_aten.shapes.{file.stem} and {found[name]} both have a shape function for {name}")
+    return found
+
+
+def missing_shapes(functions: NativeFunctions, families: Mapping[str, str]) -> list[Problem]:
+    """Structured operators without a shape function, and shape functions without an operator."""
+    structured = {f.name: f for f in functions if f.structured}
+    unknown = [name for name in families if name not in structured]
+    if unknown:
+        raise ValueError(f"no structured operator belongs to these shape functions: {', '.join(unknown)}")
+    fact = "structured: no module of turnout_aten.shapes has a shape function for it in SHAPES"
+    return [Problem(f.source, f.line, f.name, fact) for name, f in structured.items() if name not in families]
 
 
 def defined_names(file: Path) -> set[str]:

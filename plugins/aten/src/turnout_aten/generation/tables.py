@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.variants import source_of
@@ -18,6 +18,7 @@ from turnout_aten.generation.catalogue import (
     unique_identifiers,
 )
 from turnout_aten.generation.methods import SPECIAL, UNARY, operator_docstring, operator_method
+from turnout_aten.kernels.contract import row_signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ GROUPS_NOTE = """
 GROUPS = ("""
 
 STRUCTURED_NOTE = """
-# Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed
-# arguments replace, added ones under "").
+# Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed arguments
+# replace, added ones under ""; what its row is called with, how many of them are outputs, how many inputs have no default; the
+# module of its shape function).
 STRUCTURED = {"""
 
 _TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
@@ -93,8 +95,8 @@ def kernel_rows(functions: NativeFunctions, f: NativeFunction, resolve: Resolve)
     return tuple(rows)
 
 
-def groups_text(functions: NativeFunctions, source: str) -> str:
-    """The tables GROUPS and STRUCTURED."""
+def groups_text(functions: NativeFunctions, source: str, families: Mapping[str, str]) -> str:
+    """The tables GROUPS and STRUCTURED. `families` is structured operator -> the module of its shape function, if it has one."""
     lines = [header("How operators belong together: variants, and who shares a shape function.", source), GROUPS_NOTE]
     for group in functions.groups:
         variants = (group.functional, group.inplace, group.mutable, group.out)
@@ -106,7 +108,8 @@ def groups_text(functions: NativeFunctions, source: str) -> str:
             continue
         served = {v.qualified_name: v.schema.kind for v in functions if functions.delegate_of(v) is f}
         precomputed = f.precomputed.names if f.precomputed is not None else {}
-        lines.append(f"    {f.qualified_name!r}: ({served!r}, {precomputed!r}),")
+        facts = (served, precomputed, row_signature(f.schema, precomputed), families.get(f.name, ""))
+        lines.append(f"    {f.qualified_name!r}: {facts!r},")
     lines.append("}")
     return "\n".join(lines) + "\n"
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from turnout.registry import REGISTRY
-from turnout_aten.declarations.tables import standard
 from turnout_aten.errors import rows as errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from turnout.schema import FunctionSchema
     from turnout_aten.backend.tensor_backend import TensorBackend
 
     Call = Callable[..., Any]
@@ -28,45 +27,14 @@ NOT_ARRAYS = frozenset({str, bytes, dict, set, list, tuple})
 # ---- signatures
 
 
-def argument_names(qualified_name: str, precomputed: Mapping[str, tuple[str, ...]]) -> tuple[list[str], int, int]:
-    """The names of what a row is called with, how many of them are outputs, and how many inputs have no default.
-
-    They are read from the schema's text: parsing the schemas of a whole table would take 40 ms.
-    """
-    namespace, _, name = qualified_name.partition("::")
-    packet, _, overload = name.partition(".")
-    found = standard().find(f"{packet}__{overload}" if overload else packet) if namespace == "aten" else None
-    text = found.schema_text if found is not None else REGISTRY.find(qualified_name).schema_text
-    names: list[str] = []
-    outputs = required = 0
-    keyword_only = False
-    for part in _parts(str(text)):
-        declared, equals, _ = part.partition("=")
-        kind, _, argument = declared.strip().rpartition(" ")
-        keyword_only = keyword_only or argument == "*"
-        if argument in ("", "*"):
-            continue
-        replaced = precomputed.get(argument, (argument,))
-        names += replaced
-        is_output = keyword_only and "!" in kind
-        outputs += is_output
-        required += len(replaced) if not equals and not is_output else 0
+def row_signature(schema: FunctionSchema, precomputed: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], int, int]:
+    """The names of what a row is called with, how many of them are outputs, and how many inputs have no default."""
+    outputs = [a.name for a in schema.out_arguments]
+    inputs = [a for a in schema.arguments if not a.is_out]
     extra = precomputed.get("", ())
-    at = len(names) - outputs
-    return [*names[:at], *extra, *names[at:]], outputs, required + len(extra)
-
-
-def _parts(text: str) -> list[str]:
-    """The declarations between the parentheses of a schema's text."""
-    depth, start, parts = 0, text.index("(") + 1, []
-    for i in range(start - 1, len(text)):
-        depth += (text[i] in "([") - (text[i] in ")]")
-        if (text[i] == "," and depth == 1) or depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-        if depth == 0:
-            break
-    return parts
+    names = [name for a in inputs for name in precomputed.get(a.name, (a.name,))]
+    required = sum(len(precomputed.get(a.name, (a.name,))) for a in inputs if a.default_text is None)
+    return (*names, *extra, *outputs), len(outputs), required + len(extra)
 
 
 def misfit(fn: Any, counts: Sequence[int]) -> str:

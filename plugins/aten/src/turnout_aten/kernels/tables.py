@@ -6,6 +6,7 @@ out operator serves all variants that share its shape function: functional, in-p
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import RegistrationError
@@ -14,7 +15,7 @@ from turnout.registry import REGISTRY
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping as wrappers
-from turnout_aten.kernels.contract import argument_names, misfit
+from turnout_aten.kernels.contract import misfit, row_signature
 from turnout_aten.kernels.wrapping import Row, Structured
 
 if TYPE_CHECKING:
@@ -30,15 +31,13 @@ _VARIANTS = {"functional": wrappers.functional, "inplace": wrappers.inplace, "ou
 
 
 def register_kernels(
-    library: Registrations, backend: TensorBackend, table: Mapping[str, Any], *, namespace: str = "aten", structured: Any = None
+    library: Registrations, backend: TensorBackend, table: Mapping[str, Any], *, namespace: str = "aten"
 ) -> None:
     """Register a backend's table at its key.
 
-    `structured` maps a structured out operator to (variant -> kind, precomputed names), as the generated tables do. The default
-    is the mapping of the standard operators. A row is called with all arguments by position, the outputs last. One
-    RegistrationError reports all rows that name no operator or cannot be called so, before anything is registered.
+    A row is called with all arguments by position, the outputs last. One RegistrationError reports all rows that name no operator
+    or cannot be called so, before anything is registered.
     """
-    groups = STRUCTURED if structured is None else structured
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
     unknown = [name for name in rows if not REGISTRY.knows(name)]
     if len(unknown) == len(rows) and rows:
@@ -49,25 +48,21 @@ def register_kernels(
     if unknown:
         raise RegistrationError(f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}")
     made = {name: value if isinstance(value, Row) else Row(value) for name, value in rows.items()}
-    problems = [
-        (name, fn, takes, given)
-        for name, row in made.items()
-        for fn, takes, given in _misfits(name, row, groups[name][1] if name in groups else {})
-    ]
+    problems = [(name, fn, takes, given) for name, row in made.items() for fn, takes, given in _misfits(name, row)]
     if problems:
         raise RegistrationError(errors.not_callable_so(library.origin, backend.name, problems))
     for name, row in made.items():
-        if name in groups:
-            served, precomputed = groups[name]
+        if name in STRUCTURED:
+            served, precomputed, *_ = STRUCTURED[name]
             for variant, kind in served.items():
                 _register(library, backend, variant, row, _structured_binder(backend, row, kind, name, precomputed))
         else:
             _register(library, backend, name, row, _plain_binder(backend, row))
 
 
-def _misfits(name: str, row: Row, precomputed: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Call, str, list[str]]]:
+def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
     """The functions of a row that cannot be called, with what they take and what they are called with."""
-    given, outputs, required = argument_names(name, precomputed)
+    given, outputs, required = STRUCTURED[name][2] if name in STRUCTURED else row_signature(REGISTRY.find(name).schema, {})
     inputs = len(given) - outputs
     takes = misfit(row.fn, [len(given), inputs] if row.allocates else [len(given)])
     if takes:
@@ -96,9 +91,8 @@ def _plain_binder(backend: TensorBackend, row: Row) -> Any:
 
 def shape_function(group: str) -> Call:
     """The shape function of a standard structured operator, by its out variant's name."""
-    from turnout_aten.shapes import SHAPES
-
-    function: Call = SHAPES[group.removeprefix("aten::")]
+    family = import_module(f"turnout_aten.shapes.{STRUCTURED[group][3]}")
+    function: Call = family.SHAPES[group.removeprefix("aten::")]
     return function
 
 
