@@ -43,10 +43,6 @@ ROWS_NOTE = """
 # what runs. `module:function` is imported when the kernel is first needed; `autogen:KIND:OPERATOR` calls another variant.
 OPERATORS = {"""
 
-GROUPS_NOTE = """
-# The variants of each operator: functional, in-place, mutable, out; None where there is none.
-GROUPS = ("""
-
 STRUCTURED_NOTE = """
 # Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed arguments
 # replace, added ones under ""; what its row is called with, how many of them are outputs, how many inputs have no default; the
@@ -96,20 +92,15 @@ def kernel_rows(functions: NativeFunctions, f: NativeFunction, resolve: Resolve)
 
 
 def groups_text(functions: NativeFunctions, source: str, families: Mapping[str, str]) -> str:
-    """The tables GROUPS and STRUCTURED. `families` is structured operator -> the module of its shape function, if it has one."""
-    lines = [header("How operators belong together: variants, and who shares a shape function.", source), GROUPS_NOTE]
-    for group in functions.groups:
-        variants = (group.functional, group.inplace, group.mutable, group.out)
-        row = tuple(None if f is None else f.qualified_name for f in variants)
-        lines.append(f"    {row!r},")
-    lines += [")", STRUCTURED_NOTE]
+    """The table STRUCTURED. `families` is structured operator -> the module of its shape function, if it has one."""
+    lines = [header("Which operators share a shape function and the kernels of a backend.", source), STRUCTURED_NOTE]
     for f in functions:
         if not f.structured:
             continue
         served = {v.qualified_name: v.schema.kind for v in functions if functions.delegate_of(v) is f}
         precomputed = f.precomputed.names if f.precomputed is not None else {}
-        facts = (served, precomputed, row_signature(f.schema, precomputed), families.get(f.name, ""))
-        lines.append(f"    {f.qualified_name!r}: {facts!r},")
+        row = (served, precomputed, row_signature(f.schema, precomputed), families.get(f.name, ""))
+        lines.append(f"    {f.qualified_name!r}: {row!r},")
     lines.append("}")
     return "\n".join(lines) + "\n"
 

@@ -123,7 +123,6 @@ RETURN_TYPES: tuple[str, ...]
 """,
         "groups.pyi": _TABLE_HEADER.format(title="Groups.", source=source)
         + """
-GROUPS: tuple[tuple[str | None, str | None, str | None, str | None], ...]
 STRUCTURED: dict[str, tuple[dict[str, str], dict[str, tuple[str, ...]], tuple[tuple[str, ...], int, int], str]]
 """,
     }
