@@ -219,12 +219,15 @@ class ArrayBackend(TensorBackend):
 
     def adopt(self, value: Any) -> Any:
         """The array if a tensor can have its dtype, byte order and strides, else None."""
+        exact = value.__class__ is self.array_type
+        if exact and value.flags.c_contiguous and value.dtype in self._dtypes:
+            return value
         if not isinstance(value, self.xp.ndarray) or value.dtype not in self._dtypes or not value.dtype.isnative:
             return None
         itemsize = value.dtype.itemsize
         if any(s < 0 or s % itemsize for n, s in zip(value.shape, value.strides, strict=True) if n > 1):
             return None
-        return value if value.__class__ is self.array_type else value.view(self.array_type)
+        return value if exact else value.view(self.array_type)
 
     def as_array(self, value: Any) -> Any:
         return self.xp.asarray(value)
