@@ -158,6 +158,28 @@ def ported(through: str) -> Callable[[], AbstractContextManager[Pair]]:
     return custom(through, takes_tensors=True)
 
 
+@contextmanager
+def gradient(*, takes_tensors: bool) -> Iterator[Pair]:
+    """A custom operator with a rule for its gradient, forward and backward."""
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * ctx.saved_tensors[0].cos()
+
+    with ExitStack() as stack:
+        theirs = torch_operator(stack, through=CUSTOM_OP)
+        ours = turnout_operator(stack, through=CUSTOM_OP, ported=takes_tensors)
+        sides = []
+        pairs: list[tuple[Any, Any]] = [(ours, turnout), (theirs, torch_on_one_thread())]
+        for op, m in pairs:
+            op.register_autograd(backward, setup_context=setup_context)
+            x = m.tensor(VALUES, requires_grad=True)
+            sides.append(Side("op(x).backward(g); x.grad = None", op=op, x=x, g=m.tensor(VALUES)))
+        yield Pair(*sides)
+
+
 # ---- size of the system
 
 
@@ -229,10 +251,12 @@ ROWS = [
     Row("add",           "x + y, 4 floats",                        "torch",            0.65, 0.50, add),
     Row("recorded",      "the same, gradient recorded",            "torch",            0.85, 0.60, recorded),
     Row("backward",      "leaf, mul, sum, backward",               "torch",            0.55, 0.40, backward),
-    Row("custom_op",     "numpy.sin through custom_op",            "torch",            0.10, 0.06, custom(CUSTOM_OP)),
-    Row("impl",          "numpy.sin through Library.impl",         "torch",            0.50, 0.30, custom(IMPL)),
-    Row("custom_ported", "custom_op, kernel written for torch",    "torch",            None, None, ported(CUSTOM_OP)),
-    Row("impl_ported",   "Library.impl, kernel written for torch", "torch",            None, None, ported(IMPL)),
+    Row("custom_op",     "numpy.sin through custom_op",            "torch",            0.08, 0.06, custom(CUSTOM_OP)),
+    Row("impl",          "numpy.sin through Library.impl",         "torch",            0.25, 0.20, custom(IMPL)),
+    Row("custom_ported", "custom_op, kernel written for torch",    "torch",            0.30, None, ported(CUSTOM_OP)),
+    Row("impl_ported",   "Library.impl, kernel written for torch", "torch",            0.90, None, ported(IMPL)),
+    Row("custom_grad",   "custom_op with a gradient, backward",    "torch",            0.30, None, lambda: gradient(takes_tensors=False)),
+    Row("custom_grad_ported", "the same, kernel written for torch", "torch",           0.30, None, lambda: gradient(takes_tensors=True)),
     Row("large",         "x + y, 10 million floats",               "NumPy",            1.05, 0.60, large, repeats=60),
     Row("operators",     f"a call with {MANY:,} operators",        f"{FEW} operators", 1.05, 1.00, operators, repeats=15),
     Row("backends",      f"a call with {BACKENDS} backends",       "1 backend",        1.05, 1.00, backends, repeats=15),

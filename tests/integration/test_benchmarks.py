@@ -11,9 +11,9 @@ import pytest
 from workspace import ROOT
 
 ROWS = [
-    "add", "recorded", "backward", "custom_op", "impl", "custom_ported", "impl_ported", "large", "operators", "backends",
-    "mlp", "matmul_np", "matmul", "chain_np", "chain", "softmax", "layer_norm", "conv2d", "sort", "sum0", "sum1", "sum2",
-    "import",
+    "add", "recorded", "backward", "custom_op", "impl", "custom_ported", "impl_ported", "custom_grad",
+    "custom_grad_ported", "large", "operators", "backends", "mlp", "matmul_np", "matmul", "chain_np", "chain",
+    "softmax", "layer_norm", "conv2d", "sort", "sum0", "sum1", "sum2", "import",
 ]  # fmt: skip
 
 

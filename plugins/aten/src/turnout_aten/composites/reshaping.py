@@ -33,7 +33,7 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     own = self.shape
     wanted = inferred_shape(shape, numel(own), "reshape")
     made: Tensor
-    if self.is_contiguous() or viewed_strides(own, self.stride(), wanted) is not None:
+    if viewed_strides(own, self.stride(), wanted) is not None:
         made = aten.view(self, wanted)
     else:
         made = aten._unsafe_view(aten.clone(self, memory_format="contiguous_format"), wanted)

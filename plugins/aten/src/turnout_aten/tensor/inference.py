@@ -74,7 +74,7 @@ def mark(tensor: Tensor) -> Tensor:
 
 def made(tensor: Tensor) -> Tensor:
     """A tensor that was made without dispatch; inside the mode it becomes an inference tensor."""
-    return mark(tensor) if _inside() else tensor
+    return mark(tensor) if DISPATCH.get()[0] & INFERENCE and _inside() else tensor
 
 
 def at_inference(op: Operator) -> Any:

@@ -19,6 +19,8 @@ from turnout_aten.tensor.tensor import wrap
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
+_HOST = device("cpu")
+
 # DLPack's device type numbers, and the device types here that have the same memory.
 DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
 
@@ -100,7 +102,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         made = tensor.device.backend.numpy(tensor.array)
         return made if made is not None else numpy(tensor.to(device="cpu"))
     # Kernels that run below Autograd may read the array: nothing that they compute is recorded.
-    if tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
+    if tensor.gmask and tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
         raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
     if made is None:
@@ -131,8 +133,8 @@ def from_numpy(array: Any) -> Tensor:
         >>> turnout.from_numpy(numpy.array([1, 2]))
         tensor([1, 2])
     """
-    place = device("cpu")
-    adopted = place.backend.adopt(array)
+    backend = _HOST.backend
+    adopted = backend.adopt(array)
     if adopted is None:
         if not hasattr(array, "__array_interface__") or not hasattr(array, "strides"):
             raise CallError(f"from_numpy: argument 'array' must be a NumPy array, got {type(array).__name__}")
@@ -141,10 +143,11 @@ def from_numpy(array: Any) -> Tensor:
         raise DTypeError(
             f"from_numpy: strides {array.strides} are negative or not multiples of the element size; copy the array first"
         )
-    if not getattr(array, "flags", adopted.flags).writeable:
+    flags = adopted.flags
+    if not flags.writeable:
         warnings.warn("from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2)
-    made = wrap(adopted, place.backend.current_device())
-    if any(length > 1 and stride == 0 for length, stride in zip(made.shape, made.stride(), strict=True)):
+    made = wrap(adopted, backend.current_device() if backend.indexed else _HOST)
+    if not flags.c_contiguous and any(n > 1 and stride == 0 for n, stride in zip(made.shape, made.stride(), strict=True)):
         made.shared_storage()  # its elements share memory: writes must take the path that checks for overlap
     return inference_made(made)
 

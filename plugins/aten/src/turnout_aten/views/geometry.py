@@ -295,12 +295,13 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
     """One index of a dim; the dim is removed."""
     if not shape:
         raise DimError("select: a 0-dim tensor has no dimension to select from")
-    d = wrap_dim(dim, len(shape))
+    d = dim if 0 <= dim < len(shape) else wrap_dim(dim, len(shape))
     n = shape[d]
     if not -n <= index < n:
         raise DimError(f"select: index {index} is out of range for dim {d} of length {n}")
-    step = strides[d]
-    at = offset + (index + n if index < 0 else index) * step
+    at = offset + (index + n if index < 0 else index) * strides[d]
+    if not d:
+        return shape[1:], strides[1:], at
     return shape[:d] + shape[d + 1 :], strides[:d] + strides[d + 1 :], at
 
 

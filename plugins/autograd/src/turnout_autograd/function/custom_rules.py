@@ -1,6 +1,7 @@
 """Gradient rules of custom operators: `backward` and `setup_context` of a user as an `autograd.Function`.
 
 `Function.apply` takes tensors and other values side by side: lists of tensors are laid out flat for it and put back for the rule.
+An operator without lists in its schema skips both.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from turnout.errors.library import KernelResultError
 from turnout.operators import Operator
 from turnout.operators.kernels import Kernel
-from turnout.schema import FunctionSchema
+from turnout.schema import FunctionSchema, ListType, OptionalType
 from turnout.state import BELOW_AUTOGRAD
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -38,12 +39,18 @@ def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Cal
     """The kernel of an operator's gradient rule: `turnout.library.register_autograd` asks for it at the first tracked call."""
     function = _function(op, Rule(backward, setup_context))
     split = len(op.schema.positional)
+    types = [a.type for a in op.schema.positional] + [r.type for r in op.schema.returns]
+    with_lists = any(isinstance(t.elem if isinstance(t, OptionalType) else t, ListType) for t in types)
 
     def call_with_gradient(ks: int, *args: Any) -> Any:
         ks &= BELOW_AUTOGRAD
         if not GRAD.get()[0]:
             return op.lookup(ks)(ks, *args)
-        call = _Call(ks, args[:split], args[split:])
+        call = _Call(ks, args[split:])
+        if not with_lists:
+            return function.apply(*args[:split], call)
+        call.inputs = _Layout(args[:split])
+        call.outputs = _Layout(())
         made = function.apply(*call.inputs.taken(), call)
         return call.outputs.put_back(made)
 
@@ -51,15 +58,16 @@ def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Cal
 
 
 class _Call:
-    """One recorded call: where it goes on, and how its inputs and outputs were laid out flat."""
+    """One recorded call: where it goes on, and how its inputs and outputs were laid out flat; None for those without lists."""
 
     __slots__ = ("inputs", "keywords", "ks", "outputs")
+    inputs: _Layout | None
+    outputs: _Layout | None
 
-    def __init__(self, ks: int, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
+    def __init__(self, ks: int, keywords: tuple[Any, ...]) -> None:
         self.ks = ks
-        self.inputs = _Layout(positional)
         self.keywords = keywords
-        self.outputs = _Layout(())
+        self.inputs = self.outputs = None
 
 
 class _Layout:
@@ -108,9 +116,10 @@ def _function(op: Operator, rule: Rule) -> Any:
 
     def forward(ctx: Any, *flat: Any) -> Any:
         *values, call = flat
-        inputs = call.inputs.put_back(values)
+        inputs = tuple(values) if call.inputs is None else call.inputs.put_back(values)
         output = op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
-        call.outputs = _Layout(output if several else (output,), single=not several)
+        if call.outputs is not None:
+            call.outputs = _Layout(output if several else (output,), single=not several)
         ctx.operator_call = call
         if rule.setup_context is not None:
             if keyword_only:
@@ -118,24 +127,29 @@ def _function(op: Operator, rule: Rule) -> Any:
                 rule.setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=output)
             else:
                 rule.setup_context(ctx=ctx, inputs=inputs, output=output)
+        if call.outputs is None:
+            return output
         made = tuple(call.outputs.taken())
         return made[0] if len(made) == 1 else made
 
     def backward(ctx: Any, *grads: Any) -> Any:
         call = ctx.operator_call
-        outputs = call.outputs.put_back(grads)
         needed = ctx.needs_input_grad
-        ctx.needs_input_grad = call.inputs.put_back(needed[:-1])
+        ctx.needs_input_grad = needed[:-1] if call.inputs is None else call.inputs.put_back(needed[:-1])
+        if call.outputs is not None:
+            outputs = call.outputs.put_back(grads)
+            grads = (outputs,) if call.outputs.single else outputs
         try:
-            found = rule.backward(ctx, *((outputs,) if call.outputs.single else outputs))
+            found = rule.backward(ctx, *grads)
         finally:
             ctx.needs_input_grad = needed
-        return (*_flat_gradients(op, schema, rule, call, found), None)
+        return (*_flat_gradients(op, schema, rule, names, call.inputs, found), None)
 
     names = [a.name for a in schema.positional]
 
     def shown_input(ctx: Any, index: int) -> str:
-        return str(ctx.operator_call.inputs.place(names, index))
+        layout = ctx.operator_call.inputs
+        return f"'{names[index]}'" if layout is None else str(layout.place(names, index))
 
     name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
     members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
@@ -143,17 +157,20 @@ def _function(op: Operator, rule: Rule) -> Any:
     return type(name, (Function,), members)
 
 
-def _flat_gradients(op: Operator, schema: FunctionSchema, rule: Rule, call: _Call, found: Any) -> list[Any]:
+def _flat_gradients(
+    op: Operator, schema: FunctionSchema, rule: Rule, names: list[str], layout: _Layout | None, found: Any
+) -> Sequence[Any]:
     """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
-    grads = list(found) if isinstance(found, tuple) else [found]
-    names = [a.name for a in schema.positional]
-    lengths = call.inputs.lengths
-    if any(g is not None for g in grads[len(names) :]) or not _only_values(schema, len(grads)):
-        raise KernelResultError(errors.recording.wrong_gradients(op, rule.shown, names, len(grads)))
-    # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
-    grads = (grads + [None] * len(names))[: len(names)]
+    grads = found if isinstance(found, tuple) else (found,)
+    if len(grads) != len(names):
+        if any(g is not None for g in grads[len(names) :]) or not _only_values(schema, len(grads)):
+            raise KernelResultError(errors.recording.wrong_gradients(op, rule.shown, names, len(grads)))
+        # Missing at the end for arguments that are not tensors, or None too many: both are common in rules written for PyTorch.
+        grads = (*grads, *[None] * len(names))[: len(names)]
+    if layout is None:
+        return grads
     flat: list[Any] = []
-    for name, length, grad in zip(names, lengths, grads, strict=True):
+    for name, length, grad in zip(names, layout.lengths, grads, strict=True):
         if length is None:
             flat.append(grad)
         elif grad is None:

@@ -99,16 +99,25 @@ class Function:
         if LEVELS.get() and _has_batched(args if cls.vmap is Function.vmap else trees.flatten(args)[0]):
             return apply_to_elements(Function, cls, args, kwargs)
         tracked = 0
-        for value in args:
-            if isinstance(value, Tensor):
-                if value.view_of is not None:
-                    refresh(value)
-                tracked |= value.gmask & enabled
-        ctx = FunctionCtx()
         allowed |= 1
-        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and bool(a.gmask & allowed) for a in args])
-        edges = tuple([(a.node or a) if isinstance(a, Tensor) and a.gmask & enabled else None for a in args])
-        metas = [(a.shape, a.dtype, a.device) if isinstance(a, Tensor) else None for a in args]
+        needed: list[bool] = []
+        edges: list[Any] = []
+        metas: list[Any] = []
+        for value in args:
+            if not isinstance(value, Tensor):
+                needed.append(False)
+                edges.append(None)
+                metas.append(None)
+                continue
+            if value.view_of is not None:
+                refresh(value)
+            mask = value.gmask
+            tracked |= mask & enabled
+            needed.append(mask & allowed != 0)
+            edges.append((value.node or value) if mask & enabled else None)
+            metas.append((value.shape, value.dtype, value.device))
+        ctx = FunctionCtx()
+        ctx.needs_input_grad = tuple(needed)
         output = recording(0, _run_forward, cls, ctx, args, kwargs)
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for tensor in ctx._dirty:
@@ -117,7 +126,7 @@ class Function:
         if not tracked:
             return as_returned(output, [unrecorded(cls, value, args, ctx._dirty) for value in outputs])
         node = FunctionNode()
-        start(node, edges)
+        start(node, tuple(edges))
         node.function = cls
         node.ctx = ctx
         node.inputs = metas

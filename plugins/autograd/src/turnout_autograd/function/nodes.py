@@ -9,7 +9,7 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.engine.fitting import fit
+from turnout_autograd.engine.fitting import Meta, fit
 from turnout_autograd.engine.nested_passes import run_nested
 from turnout_autograd.engine.nodes import Node
 from turnout_autograd.engine.saved_tensors import FREED
@@ -60,10 +60,15 @@ class FunctionNode(Node):
             results.pop()
         if len(results) != len(self.inputs):
             raise errors.GradientError(errors.functions.function_count(self.op_name, len(results), len(self.inputs)))
-        return [None if g is None else self._fitted(i, g) for i, g in enumerate(results)]
+        for i, grad in enumerate(results):
+            if grad is None:
+                continue
+            meta = self.inputs[i]
+            if grad.__class__ is not Tensor or meta is None or (grad.shape, grad.dtype, grad.device) != meta:
+                results[i] = self._fitted(i, grad, meta)
+        return results
 
-    def _fitted(self, i: int, grad: Any) -> Tensor:
-        meta = self.inputs[i]
+    def _fitted(self, i: int, grad: Any, meta: Meta | None) -> Tensor:
         if meta is None:
             raise errors.GradientError(errors.functions.function_extra(self.op_name, self._input(i)))
         if not isinstance(grad, Tensor):

@@ -18,6 +18,8 @@ from turnout_autograd.hooks.packing import HOOKS, packed
 from turnout_autograd.recording.inplace_writes import admit, rebase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from turnout_autograd.function.context import FunctionCtx
     from turnout_autograd.function.function import Function
     from turnout_autograd.function.nodes import FunctionNode
@@ -34,21 +36,20 @@ def as_returned(output: Any, made: list[Any]) -> Any:
 
 def unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tuple[Tensor, ...]) -> Any:
     """An output of a call that is not recorded: without history, and no input itself but one that forward wrote into."""
-    if not isinstance(value, Tensor) or any(value is t for t in dirty):
+    if not isinstance(value, Tensor) or _place(dirty, value) >= 0:
         return value
     if value.gmask:
         return value.detach()
-    if any(value is a for a in args):
+    if _place(args, value) >= 0:
         value = recording(0, _alias, value)
-        _hide_from_writes(cls, value)
+        if value.view_of is not None:
+            _hide_from_writes(cls, value, value.view_of)
     return value
 
 
-def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
+def _hide_from_writes(cls: type[Function], value: Tensor, old: View) -> None:
     """Mark a view as one that the function made."""
-    old = value.view_of
-    if old is not None:
-        value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
+    value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
 
 
 def attach_outputs(
@@ -62,19 +63,28 @@ def attach_outputs(
             made.append(value)
             metas.append(None)
             continue
-        metas.append((value.shape, value.dtype, value.device))
-        dirty = any(value is t for t in ctx._dirty)
-        if any(value is t for t in ctx._constant) or value.dtype.category < FLOAT:
+        dtype = value.dtype
+        metas.append((value.shape, dtype, value.device))
+        dirty = _place(ctx._dirty, value) >= 0
+        if _place(ctx._constant, value) >= 0 or dtype.category < FLOAT:
             made.append(value.detach() if value.gmask and not dirty else value)
         elif dirty:
             admit(cls.__name__, value, tracked)
             _rewritten(value, node, i, len(outputs), args, tracked)
             made.append(value)
         else:
-            made.append(_fresh(cls, value, any(value is a for a in args), Output(node, i), tracked))
+            made.append(_fresh(cls, value, _place(args, value) >= 0, Output(node, i), tracked))
     node.outputs = metas
     node.count = len(outputs)
     return made
+
+
+def _place(values: Sequence[Any], value: Any) -> int:
+    """Which of them it is, or -1; `in` would compare tensors by their elements."""
+    for i, each in enumerate(values):
+        if each is value:
+            return i
+    return -1
 
 
 def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, tracked: int) -> Tensor:
@@ -82,7 +92,8 @@ def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, t
         # An input returned as it came, or something that has a history already: another tensor over the same memory.
         source, value = value, value.new_alias(value.array, value.storage_offset())
         value.view_of = source.view_of or View(source, (), source.version(), False, False)
-    _hide_from_writes(cls, value)
+    if value.view_of is not None:
+        _hide_from_writes(cls, value, value.view_of)
     attach(value, output, tracked)
     return value
 
@@ -109,8 +120,8 @@ def save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], tr
         if tensor is None:
             saved.append(None)
             continue
-        at = next((i for i, t in enumerate(made) if t is tensor), -1)
-        saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
+        at = _place(made, tensor) if tensor.gmask else -1
+        saved.append(Kept(tensor, tracked, at) if at >= 0 else (tensor, tensor.version()))
     hooks = HOOKS.get()
     if hooks:
         saved = [each and packed(node, each, *hooks[-1]) for each in saved]
