@@ -225,9 +225,9 @@ WRONG = {
     "notes.txt:f": "notes.txt is not a Python file",
     "wrong.py:f": "wrong.py raised SyntaxError: invalid syntax (wrong.py, line 1)",
     "zero.py:f": "zero.py raised ZeroDivisionError: division by zero\n  at  {folder}/zero.py:4  f(1 / 0)",
-    "program.py:los": "program.py has no function los: did you mean loss?",
+    "program.py:los": "program.py has no function los; did you mean loss?",
     "program.py:number": (
-        "program.py has no function number: it has loss, written, several, decorated, within, chain, untracked, nothing, "
+        "program.py has no function number; it has loss, written, several, decorated, within, chain, untracked, nothing, "
         "needs, fails, leaves"
     ),
     "program.py:needs": (
