@@ -88,5 +88,5 @@ def _provider(key: str, row: Functionality) -> tuple[str, str]:
         return ", ".join(f"{r.name} ({r.distribution} {r.version})" for r in records), ", ".join(r.state for r in records)
     if name in REGISTRY.fallbacks:
         return f"core ({REGISTRY.fallbacks[name].origin})", ""
-    package = plugins.provider_of(kind, name)
-    return (f"none: pip install {package}", "") if package else ("none", "")
+    remedy = plugins.remedy_for(kind, name, activate=False)
+    return (f"none: {remedy}", "") if remedy else ("none", "")

@@ -88,8 +88,9 @@ class Problem(click.ClickException):
 
 
 def _folded(text: str) -> str:
-    """A message that fits a terminal, where click would let words break."""
-    return "\n".join(line.plain for line in folded(Text(text), columns(stderr=True), 2))
+    """A message that fits a terminal, where click would let words break; click puts "Error: " before it."""
+    head = "Error: "
+    return "\n".join(line.plain for line in folded(Text(head + text), columns(stderr=True), 2)).removeprefix(head)
 
 
 def _remembered(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
