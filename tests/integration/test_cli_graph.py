@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from click.testing import CliRunner
 from installed import Without
+from workspace import ROOT
 
 import turnout
 from turnout_cli.main import turnout as command
@@ -302,5 +303,5 @@ def test_without_autograd_it_says_what_to_install_before_the_program_runs(folder
     )
     assert done.returncode == 1
     assert done.stderr.startswith("turnout: ")
-    assert "pip install turnout-autograd" in done.stderr
+    assert f"pip install -e {ROOT / 'plugins' / 'autograd'}" in done.stderr
     assert "zero" not in done.stderr
