@@ -19,7 +19,13 @@ from turnout_cli.output import coloured, note, print_json, print_lines, print_ta
 if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
-NO_PLUGIN = "no plugin is installed"
+
+def no_plugin() -> str:
+    """That nothing is installed, and what to install first: the backend of lowest rank."""
+    from turnout import plugins
+
+    remedy = plugins.remedy_for("device", plugins.default_device_type(), activate=False)
+    return "no plugin is installed" + (f"\n  to fix  {remedy}" if remedy else "")
 
 
 def plugin_facts(record: PluginRecord) -> dict[str, Any]:
@@ -62,7 +68,7 @@ def plugins(ctx: click.Context, name: str | None, as_json: bool) -> None:
         ]
         print_table(("plugin", "state", "distribution", "kind", "provides", "reason"), rows)
     else:
-        print_lines(NO_PLUGIN)
+        print_lines(no_plugin())
     problem = config.problem()
     if problem is not None:
         note(f"the configuration cannot be read, so this is what holds without one:\n{problem}")
@@ -146,7 +152,7 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
     for text in found["settings"]:
         print_lines(Text.assemble("setting: ", coloured("broken")), _indented(text))
     if not found["plugins"]:
-        print_lines(NO_PLUGIN)
+        print_lines(no_plugin())
     for each in found["plugins"]:
         _print_plugin(each, _ROWS if each["state"] not in ("active", "discovered") else ())
         if with_traceback and each["traceback"]:

@@ -47,12 +47,10 @@ def operators_named(name: str) -> list[Operator]:
 @click.argument("operator", shell_complete=operator_names)
 @click.option("--all", "everything", is_flag=True, help="List keys without a kernel and fallthroughs too.")
 @facts
-@click.pass_context
-def table(ctx: click.Context, operator: str, everything: bool, as_json: bool) -> None:
+def table(operator: str, everything: bool, as_json: bool) -> None:
     """Print which kernel serves each key of OPERATOR.
 
     This is its computed table, the highest key first. OPERATOR is written like add, add.Tensor or mylib::scale.
-    Exit code 1 if no key has a kernel.
     """
     activate_with_note()
     tables = {op: op.table() for op in operators_named(operator)}
@@ -61,18 +59,7 @@ def table(ctx: click.Context, operator: str, everything: bool, as_json: bool) ->
     else:
         for i, (op, entries) in enumerate(tables.items()):
             print_lines(*([""] if i else []), str(op.schema), f"defined by {op.defined_by.origin if op.defined_by else 'nobody'}")
-            rows = list(_rows(op, entries, everything))
-            if rows:
-                print_table(("key", "kernel", "reason", "from", "source"), rows)
-            else:
-                print_lines("no key has a kernel")
-    if not any(map(_serves, (entry for entries in tables.values() for entry in entries.values()))):
-        ctx.exit(1)
-
-
-def _serves(entry: Entry) -> bool:
-    """Whether a call at this entry runs something, or is an error that the table explains."""
-    return entry.kernel is None or not entry.kernel.is_fallthrough
+            print_table(("key", "kernel", "reason", "from", "source"), _rows(op, entries, everything))
 
 
 def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator[tuple[str | Text, ...]]:
@@ -82,7 +69,7 @@ def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator
         if entry is None:
             if everything:
                 yield (key, "-", "missing", "", "")
-        elif everything or _serves(entry):
+        elif everything or entry.kernel is None or not entry.kernel.is_fallthrough:
             found = entry_facts(key, entry)
             at = f" at {entry.key}" if entry.key != key else ""
             reason = coloured(found["reason"] + at, found["reason"])
