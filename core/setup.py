@@ -6,6 +6,7 @@ An sdist carries the file, so that building from it needs nothing else.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
         names += [name for file in files if file.exists() for name in file.read_text(encoding="utf-8").split()]
         found[manifest["name"]] = {
             "distribution": manifest["distribution"],
+            "folders": folders(workspace, manifest["distribution"]),
             "devices": sorted(backend["device"] for backend in backends),
             "backends": sorted(backend["name"] for backend in backends),
             "functionalities": sorted(key["name"] for key in provides.get("key", [])),
@@ -40,6 +42,18 @@ def known_packages(workspace: Path) -> dict[str, dict[str, Any]]:
             "names_unread": any(not file.exists() for file in files),
             "lowest_device": next((b["device"] for b in backends if b.get("rank") == "lowest"), ""),
         }
+    return found
+
+
+def folders(workspace: Path, distribution: str) -> dict[str, str]:
+    """What a distribution needs of the workspace, core apart, each with its folder: requirements before what needs them."""
+    found: dict[str, str] = {}
+    folder = workspace / "plugins" / distribution.removeprefix("turnout-")
+    if (folder / "pyproject.toml").is_file():
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for requirement in project.get("dependencies", []):
+            found |= folders(workspace, re.split(r"[^\w-]", requirement)[0])
+        found[distribution] = folder.relative_to(workspace).as_posix()
     return found
 
 

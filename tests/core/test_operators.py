@@ -11,6 +11,7 @@ from turnout.devices import Backend
 from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
 from turnout.keys import KEYS, TRACKED, BackendRow, KeySpace
 from turnout.operators.kernels import FALLTHROUGH
+from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations, Registry
 from turnout.state import DISPATCH
 
@@ -74,7 +75,7 @@ def test_an_untracked_call_passes_over_a_missing_autograd_kernel_and_a_tracked_o
     with pytest.raises(NoKernelError) as caught:
         op.redispatch(x.keys, x)
     assert str(caught.value).startswith("lib::f: no kernel for AutogradCPU\n")
-    assert "pip install turnout-autograd" in str(caught.value)
+    assert providers.install("turnout-autograd") in str(caught.value)
 
 
 def test_a_missing_kernel_names_the_operator_the_key_the_argument_and_the_kernels_there_are(registry, library, no_plugin_active):
@@ -90,7 +91,7 @@ def test_a_missing_kernel_names_the_operator_the_key_the_argument_and_the_kernel
         "lib::f: no kernel for CPU\n"
         f"  asked for by  x: Handle {str(repr(x))[:37]}...\n"
         f"  kernels       XPU (lib, {__file__}:{xpu_kernel.__code__.co_firstlineno})\n"
-        "  to fix        pip install turnout-cpu; `turnout table lib::f` prints the whole table"
+        f"  to fix        {providers.install('turnout-cpu')}; `turnout table lib::f` prints the whole table"
     )
     assert isinstance(caught.value, NotImplementedError)
 

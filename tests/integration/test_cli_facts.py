@@ -6,10 +6,11 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from workspace import ROOT
 
 import turnout
 from turnout.registry import Registrations
-from turnout_cli.main import COMMANDS
+from turnout_cli.main import COMMANDS, EXIT_CODES
 from turnout_cli.main import turnout as command
 
 
@@ -17,9 +18,9 @@ def run(*args):
     return CliRunner().invoke(command, list(args))
 
 
-def facts(*args):
+def facts(*args, code=0):
     done = run(*args, "--json")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == code, done.output
     return json.loads(done.stdout)
 
 
@@ -31,7 +32,8 @@ def test_every_command_has_help_and_a_short_description():
         done = run(name, "--help")
         assert done.exit_code == 0
         assert "--traceback" in done.stdout
-        assert ("--json" in done.stdout) == (name != "graph")  # a drawing is for programs already
+        assert "--json" in done.stdout
+        assert "..." not in next(line for line in listed.stdout.splitlines() if line.startswith(f"  {name} "))
 
 
 def test_plugins_lists_what_is_installed():
@@ -184,7 +186,7 @@ def test_coverage_lists_what_is_missing_at_a_key():
         library.define("covered::half(Tensor x) -> Tensor")
         library.impl("half", "Meta", lambda x: x)
         assert list(facts("coverage", "covered::*", "--key", "CPU", "--missing")["operators"]) == ["covered::half"]
-        assert facts("coverage", "covered::*", "--key", "Meta", "--missing")["operators"] == {}
+        assert facts("coverage", "covered::*", "--key", "Meta", "--missing", code=1)["operators"] == {}
     done = run("coverage", "--key", "CPUU")
     assert done.exit_code == 1
     assert done.stderr == "turnout: unknown dispatch key 'CPUU'; did you mean CPU?\n"
@@ -239,3 +241,125 @@ def test_keys_prints_a_table_of_all_keys_highest_first():
     assert lines[0].split() == ["key", "state", "why", "provided", "by", "plugin"]
     names = [line.split()[0] for line in lines[1:]]
     assert names.index("AutogradCPU") < names.index("ADInplaceOrView") < names.index("CPU")
+
+
+# ---- what scripts rely on
+
+README = (ROOT / "tools/cli/README.md").read_text("utf-8")
+SHAPES = json.loads(README.partition("```json\n")[2].partition("```")[0])
+KINDS = {"text": str, "number": (int, float), "flag": bool, "any": object}
+
+
+def misfits(shape, value, place="it"):
+    """Where a value is not of the shape that the README gives."""
+    if isinstance(shape, str):
+        return [] if isinstance(value, KINDS[shape]) else [f"{place} is {value!r} and not {shape}"]
+    if isinstance(shape, list):
+        listed = isinstance(value, list)
+        return [m for each in value for m in misfits(shape[0], each, f"{place}[]")] if listed else [f"{place} is no list"]
+    if not isinstance(value, dict):
+        return [f"{place} is no table"]
+    (first, inside), *_ = shape.items()
+    if first.isupper():
+        return [m for name, each in value.items() for m in misfits(inside, each, f"{place}.{name}")]
+    if shape.keys() != value.keys():
+        return [f"{place} has {sorted(value)} and not {sorted(shape)}"]
+    return [m for name in shape for m in misfits(shape[name], value[name], f"{place}.{name}")]
+
+
+def test_json_has_the_shapes_of_the_readme(tmp_path):
+    program, lock, other = tmp_path / "model.py", tmp_path / "a.lock", tmp_path / "b.lock"
+    program.write_text("import turnout\n\ndef loss():\n    return turnout.ones(2, requires_grad=True).sum()\n")
+    lines = {
+        "plugins": ["plugins"],
+        "doctor": ["doctor"],
+        "config": ["config"],
+        "keys": ["keys"],
+        "table": ["table", "exp"],
+        "explain": ["explain", "add", "float32[2]:grad", "2"],
+        "coverage": ["coverage", "exp"],
+        "graph": ["graph", f"{program}:loss"],
+        "lock": ["lock"],
+        "lock -o FILE": ["lock", "-o", str(lock)],
+        "demo": ["demo", "--epochs", "1"],
+        "completion": ["completion", "bash"],
+    }
+    for name, line in lines.items():
+        found = facts(*line)
+        assert found, name
+        assert misfits(SHAPES[name], found) == [], name
+    other.write_text(lock.read_text().replace("turnout-cpu 0.1.0", "turnout-cpu 0.0.9"))
+    found = facts("diff", str(lock), str(other), code=1)
+    assert found
+    assert misfits(SHAPES["diff"], found) == []
+    assert SHAPES.keys() == lines.keys() | {"diff"}
+    assert {name.split()[0] for name in SHAPES} == COMMANDS.keys()
+
+
+def test_a_value_of_another_shape_is_noticed():
+    row = {"name": "strict", "value": False, "origin": "default", "help": ""}
+    assert misfits(SHAPES["config"], [row]) == []
+    assert misfits(SHAPES["config"], [{**row, "origin": 3}]) == ["it[].origin is 3 and not text"]
+    assert misfits(SHAPES["config"], [{**row, "more": 3}]) != []
+    assert misfits(SHAPES["config"], row) == ["it is no list"]
+
+
+def test_exit_codes_are_said_in_the_same_words_by_the_help_and_the_readme():
+    assert " ".join(EXIT_CODES.split()) in " ".join(README.split())
+    assert " ".join(EXIT_CODES.split()) in " ".join(run("--help").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["plugins"], 0),
+        (["plugins", "nosuch"], 1),
+        (["config", "nosuch"], 1),
+        (["table", "nosuch"], 1),
+        (["explain", "nosuch"], 1),
+        (["coverage", "nosuch*"], 1),
+        (["coverage", "add.Tensor", "--key", "CPU", "--missing"], 1),
+        (["graph", "nosuch.py:loss"], 1),
+        (["diff", "nosuch.lock"], 2),
+        (["demo", "--device", "nosuch", "--epochs", "1"], 1),
+        (["graph", "nosuch.py"], 2),
+        (["plugins", "--nosuch"], 2),
+        (["nosuch"], 2),
+        ([], 2),
+    ],
+)
+def test_nothing_found_is_exit_code_1_with_a_sentence_and_a_wrong_line_is_2(args, code):
+    done = run(*args)
+    assert done.exit_code == code
+    assert done.output.strip()
+
+
+def test_no_plugin_is_said_and_is_exit_code_1(monkeypatch):
+    monkeypatch.setattr("turnout.plugins.all_plugins", list)
+    done = run("plugins")
+    assert (done.exit_code, done.stdout) == (1, "no plugin is installed\n  to fix  pip install turnout-cpu\n")
+    assert facts("plugins", code=1) == []
+
+
+def test_plugins_shows_one_plugin_by_its_name():
+    done = run("plugins", "cpu")
+    first, *rows = done.stdout.splitlines()
+    assert first.startswith("plugin cpu (turnout-cpu ")
+    assert rows[0] == "  is        Tensors on the host, held by NumPy arrays"
+    assert rows[1] == "  provides  backend:CPU, device:cpu"
+    assert [record["name"] for record in facts("plugins", "cpu")] == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["plugins", "cpuu"], "turnout: no plugin cpuu is installed; did you mean cpu?"),
+        (["explain", "exp", "floot32[2]"], "'floot32[2]': 'floot32' is not a dtype; did you mean float32?"),
+        (["explain", "exp", "float32[2]@cpuu"], "device 'cpuu': there is no such device; did you mean 'cpu'?"),
+        (["config", "strikt"], "turnout: strikt: there is no such setting; did you mean strict?"),
+        (["table", "atn::exp"], "did you mean"),
+        (["demo", "--modell", "cnn"], "No such option '--modell'. Did you mean '--model'?"),
+    ],
+)
+def test_names_that_are_nearly_right_are_answered_with_the_right_one(args, said):
+    assert said in run(*args).stderr

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from click.testing import CliRunner
 from installed import Without
+from workspace import ROOT
 
 import turnout
 from turnout_cli.main import turnout as command
@@ -225,9 +226,9 @@ WRONG = {
     "notes.txt:f": "notes.txt is not a Python file",
     "wrong.py:f": "wrong.py raised SyntaxError: invalid syntax (wrong.py, line 1)",
     "zero.py:f": "zero.py raised ZeroDivisionError: division by zero\n  at  {folder}/zero.py:4  f(1 / 0)",
-    "program.py:los": "program.py has no function los: did you mean loss?",
+    "program.py:los": "program.py has no function los; did you mean loss?",
     "program.py:number": (
-        "program.py has no function number: it has loss, written, several, decorated, within, chain, untracked, nothing, "
+        "program.py has no function number; it has loss, written, several, decorated, within, chain, untracked, nothing, "
         "needs, fails, leaves"
     ),
     "program.py:needs": (
@@ -302,5 +303,5 @@ def test_without_autograd_it_says_what_to_install_before_the_program_runs(folder
     )
     assert done.returncode == 1
     assert done.stderr.startswith("turnout: ")
-    assert "pip install turnout-autograd" in done.stderr
+    assert f"pip install -e {ROOT / 'plugins' / 'autograd'}" in done.stderr
     assert "zero" not in done.stderr

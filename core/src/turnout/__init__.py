@@ -13,7 +13,7 @@ up an operator.
 
 from __future__ import annotations
 
-import sys
+import sys as _sys
 
 from turnout import config as config
 from turnout import errors as errors
@@ -30,13 +30,14 @@ from turnout.dtypes import (  # isort: skip
 )  # fmt: skip
 from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
-from turnout.plugins.module_finder import ModuleFinder
+from turnout.plugins.module_finder import ModuleFinder as _ModuleFinder
 from turnout.registry.namespaces import ops as ops
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout import explanation as explanation
     from turnout import library as library
     from turnout import schema as schema
     from turnout.explanation import explain as explain
@@ -46,12 +47,13 @@ if TYPE_CHECKING:
 dtype = DType
 __version__ = "0.1.0"
 
-sys.meta_path.insert(0, ModuleFinder(sys.modules[__name__], lambda name: plugins.facade().module_of(name)))
+_sys.meta_path.insert(0, _ModuleFinder(_sys.modules[__name__], lambda name: plugins.facade().module_of(name)))
 
 # Core's own names that are loaded when they are first used: "module" or "module:attribute".
 _LATE = {
     "DispatchMode": "turnout.registry.modes:DispatchMode",
     "explain": "turnout.explanation:explain",
+    "explanation": "turnout.explanation",
     "library": "turnout.library",
     "schema": "turnout.schema",
     "trace_dispatch": "turnout.explanation.tracing:trace_dispatch",
@@ -76,4 +78,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE, *plugins.facade().names()})
+    return sorted({*globals(), *_LATE, *plugins.facade().names()} - {"TYPE_CHECKING", "annotations"})
+
+
+for _room in ("config", "devices", "dtypes", "errors", "guards", "keys", "operators", "plugins", "registry", "state", "table"):
+    globals()[_room].__dir__ = globals()[_room].__all__.copy  # what an interpreter completes is what is public

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from turnout.operators.kernels import Kernel
     from turnout.registry import Registrations
 
+__all__ = ["Backend", "Device", "active_device_types", "default_device", "device", "forget_default_device",
+    "register_device_type", "unregister_device_type"]  # fmt: skip
+
 _BACKENDS: dict[str, Backend] = {}
 _INTERNED: dict[tuple[str, int | None], Device] = {}
 

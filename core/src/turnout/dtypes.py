@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from turnout.errors import DTypeError
 
+__all__ = ["ALIASES", "BOOL", "COMPLEX", "DTYPES", "DType", "FLOAT", "INT", "bfloat16", "bool_", "complex128", "complex64",
+    "dtype_named", "float16", "float32", "float64", "get_default_dtype", "int16", "int32", "int64", "int8", "set_default_dtype",
+    "uint16", "uint32", "uint64", "uint8"]  # fmt: skip
+
 # In this order: a result is never written into a dtype of a lower category.
 BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3
 

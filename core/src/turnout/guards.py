@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from contextvars import Token
     from typing import Any, Self
 
+__all__ = ["Block", "Changes", "Guard"]
+
 # Variables, and the lists that they hold inside a block.
 Changes = Sequence[tuple[ContextVar["Any"], list["Any"]]]
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Keys = str | Iterable[str] | int
 
+__all__ = ["BELOW_ADINPLACEORVIEW", "BELOW_AUTOGRAD", "DISPATCH", "DispatchGuard", "FRESH", "STUB_BUILTINS",
+    "below_adinplaceorview", "current", "exclude", "include", "settle", "unsettle"]  # fmt: skip
+
 _BIT = KEYS.bit
 BELOW_AUTOGRAD = ~(_BIT("Autograd") | _BIT("AutogradOther"))
 BELOW_ADINPLACEORVIEW = BELOW_AUTOGRAD & ~_BIT("ADInplaceOrView")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from turnout.keys import Functionality
 
+__all__ = ["AMBIGUOUS", "AUTOGRAD_KERNEL", "BATCHED", "CHOSEN", "DEFAULT_BACKEND", "DISABLED", "Entry", "FALLBACK",
+    "FALLS_THROUGH", "KERNEL", "MATH", "MISSING", "NESTED", "ONLY_TRACKED", "ONLY_UNTRACKED", "PASSED_OVER", "Plan", "Step",
+    "compute", "compute_entry"]  # fmt: skip
+
 KERNEL = "kernel"
 DEFAULT_BACKEND = "default backend kernel"
 NESTED = "nested kernel"

@@ -39,6 +39,9 @@ class Catalog:
     def distributions_of(self, plugin):
         return {"alpha": ["one-alpha", "two-alpha"], "omega": ["turnout-omega"]}.get(plugin, [])
 
+    def remedy_of(self, plugin):
+        return f"pip install turnout-{plugin}"
+
     def options_of(self, plugin):
         return self.options.get(plugin)
 

@@ -153,8 +153,8 @@ def test_what_a_known_package_provides_names_the_package(site, monkeypatch):
             ask()
         assert str(error.value) == f"{what}: no installed plugin provides it\n  to fix  pip install turnout-omega"
     for kind, name in (("device", "omega"), ("functionality", "Ending"), ("namespace", "endings"), ("plugin", "omega")):
-        assert plugins.provider_of(kind, name) == "turnout-omega"
-    assert plugins.provider_of("device", "nowhere") is None
+        assert plugins.remedy_for(kind, name, activate=False) == "pip install turnout-omega"
+    assert plugins.remedy_for("device", "nowhere", activate=False) == ""
 
 
 def test_packages_installed_later_are_found_after_a_reset(site):

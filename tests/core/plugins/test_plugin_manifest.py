@@ -218,10 +218,14 @@ def test_the_build_makes_the_file_of_known_packages_from_the_manifests_of_the_wo
     folder.mkdir(parents=True)
     public = '[provides.names]\n"fake_alpha.tools" = ["hammer", "anvil"]\n\n[[provides.backend]]'
     text = FULL.replace("[[provides.backend]]", public).replace('device = "alpha"', 'device = "alpha"\nrank = "lowest"')
-    (folder / "plugin.toml").write_text(text)
+    (folder / "plugin.toml").write_text(text.replace("Dist_Alpha", "turnout-alpha"))
+    for name, needs in (("alpha", ["turnout-beta[fast]>=0.1", "numpy>=2"]), ("beta", ["turnout-core>=0.1"])):
+        (tmp_path / "plugins" / name).mkdir(exist_ok=True)
+        (tmp_path / "plugins" / name / "pyproject.toml").write_text(f"[project]\ndependencies = {needs}\n")
     assert _setup()["known_packages"](tmp_path) == {
         "alpha": {
-            "distribution": "Dist_Alpha",
+            "distribution": "turnout-alpha",
+            "folders": {"turnout-beta": "plugins/beta", "turnout-alpha": "plugins/alpha"},
             "devices": ["alpha"],
             "backends": ["Alpha"],
             "functionalities": ["Autograd", "Profiler"],

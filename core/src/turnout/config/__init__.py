@@ -11,8 +11,7 @@ Start in `settings` (the settings), then `store` (how they are merged and checke
 from __future__ import annotations
 
 from turnout.config.installed import installed
-from turnout.config.lock import LOCK as LOCK
-from turnout.config.lock import OVERRIDES as OVERRIDES
+from turnout.config.lock import LOCK, OVERRIDES
 from turnout.errors import ConfigError
 from turnout.guards import Guard
 from turnout.keys.rows import STANDARD
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from turnout.config.sources import Origin
     from turnout.config.store import Callback, Store, Value
     from turnout.guards import Changes
+
+__all__ = ["LOCK", "OVERRIDES", "choices", "current_store", "describe", "get", "key_disabled", "on_change", "origin", "override",
+    "problem", "reload", "set", "unset"]  # fmt: skip
 
 ENABLED_KEYS = "keys.enable"
 _store: Store | None = None

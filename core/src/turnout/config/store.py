@@ -255,7 +255,7 @@ class _Checker:
         if plugin in elsewhere:
             if known_is_enough:
                 return False
-            text = f"{name}: the plugin {plugin} is not installed (pip install {catalog.distributions_of(plugin)[0]})"
+            text = f"{name}: the plugin {plugin} is not installed ({catalog.remedy_of(plugin)})"
         else:
             text = f"{name}: there is no plugin {plugin!r}{near(plugin, [*catalog.plugin_names(), *elsewhere])}"
         (self._foreign if shared else self._problems).append((str(raw.origin), text))

@@ -125,3 +125,6 @@ class KernelWarning(RuntimeWarning):
 
 class PluginWarning(UserWarning):
     """A plugin that is not needed now is broken, or a shared file names a plugin that is not installed."""
+
+
+__all__ = [name for name, value in list(vars().items()) if isinstance(value, type)]

@@ -31,10 +31,10 @@ def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: s
     return DisabledError(text) if state == "disabled" else PluginError(text)
 
 
-def not_installed(asked: str, package: str, broken: Sequence[str]) -> PluginError:
+def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
     head = f"{asked}: no installed plugin provides it"
-    return PluginError(report(head, ("to fix", f"pip install {package}"), *_broken(broken)))
+    return PluginError(report(head, ("to fix", remedy), *_broken(broken)))
 
 
 def unknown_device(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
@@ -113,12 +113,12 @@ def warn(text: str) -> None:
     warnings.warn(text, PluginWarning, stacklevel=level)
 
 
-def no_public_name(package: str, name: str, provider: str | None, known: Iterable[str]) -> str:
+def no_public_name(package: str, name: str, remedy: str | None, known: Iterable[str]) -> str:
     """A name of the facade that no installed plugin provides."""
     head = f"module {package!r} has no attribute {name!r}"
-    if provider is None:
+    if remedy is None:
         return head + near(name, known, cutoff=0.75)
-    return report(head, ("why", "no installed package provides it"), ("to fix", f"pip install {provider}"))
+    return report(head, ("why", "no installed package provides it"), ("to fix", remedy))
 
 
 def two_providers(public: str, name: str, owners: Sequence[str], first: str) -> str:

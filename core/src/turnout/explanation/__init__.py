@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
-from turnout.explanation.explanation import (  # isort: skip
-    Explanation as Explanation, explain as explain, find as find, source_of as source_of,
-)  # fmt: skip
+from turnout.explanation.explanation import Explanation, explain, find, source_of
+
+__all__ = ["Explanation", "explain", "find", "source_of"]
+__dir__ = __all__.copy

@@ -12,16 +12,14 @@ Key sets are ints of bits. Ranks are read only when a key set is resolved for th
 
 from __future__ import annotations
 
-from turnout.keys.rows import (  # isort: skip
-    ALWAYS as ALWAYS, NEVER as NEVER, STANDARD as STANDARD, UNTRACKED as UNTRACKED, BackendRow as BackendRow,
-    Functionality as Functionality,
-)  # fmt: skip
-from turnout.keys.space import KEYS as KEYS
-from turnout.keys.space import DispatchKeySet as DispatchKeySet
-from turnout.keys.space import KeySpace as KeySpace
+from turnout.keys.rows import ALWAYS, NEVER, STANDARD, UNTRACKED, BackendRow, Functionality
+from turnout.keys.space import KEYS, DispatchKeySet, KeySpace
 
 from turnout.keys.universe import (  # isort: skip
-    AUTOCAST as AUTOCAST, AUTOGRAD as AUTOGRAD, EXPLICIT as EXPLICIT, IMPLICIT as IMPLICIT,
-    IMPLICIT_NESTED as IMPLICIT_NESTED, NON_FUNCTIONAL as NON_FUNCTIONAL, OLD_NAMES as OLD_NAMES,
-    TABLE_ALIASES as TABLE_ALIASES, TRACKED as TRACKED, UNDEFINED as UNDEFINED, Universe as Universe,
+    AUTOCAST, AUTOGRAD, EXPLICIT, IMPLICIT, IMPLICIT_NESTED, NON_FUNCTIONAL, OLD_NAMES, TABLE_ALIASES,
+    TRACKED, UNDEFINED, Universe,
 )  # fmt: skip
+
+__all__ = ["ALWAYS", "AUTOCAST", "AUTOGRAD", "BackendRow", "DispatchKeySet", "EXPLICIT", "Functionality", "IMPLICIT",
+    "IMPLICIT_NESTED", "KEYS", "KeySpace", "NEVER", "NON_FUNCTIONAL", "OLD_NAMES", "STANDARD", "TABLE_ALIASES", "TRACKED",
+    "UNDEFINED", "UNTRACKED", "Universe"]  # fmt: skip

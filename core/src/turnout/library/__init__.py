@@ -23,7 +23,6 @@ from turnout.library.functions import (  # isort: skip
     define, impl, register_autocast, register_autograd, register_fake, register_kernel, register_vmap,
 )  # fmt: skip
 
-__all__ = [
-    "CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "infer_schema",
-    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
-]  # fmt: skip
+__all__ = ["CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl",
+    "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap"]  # fmt: skip
+__dir__ = __all__.copy

@@ -14,11 +14,9 @@
 
 from __future__ import annotations
 
-from turnout.operators.operator import Operator as Operator
-from turnout.operators.packet import Packet as Packet
+from turnout.operators.operator import Operator
+from turnout.operators.packet import Packet
+from turnout.table import CHOSEN, DISABLED, FALLS_THROUGH, MISSING, ONLY_TRACKED, ONLY_UNTRACKED, PASSED_OVER, Plan, Step
 
-from turnout.table import (  # isort: skip
-    CHOSEN as CHOSEN, DISABLED as DISABLED, FALLS_THROUGH as FALLS_THROUGH, MISSING as MISSING,
-    ONLY_TRACKED as ONLY_TRACKED, ONLY_UNTRACKED as ONLY_UNTRACKED, PASSED_OVER as PASSED_OVER, Plan as Plan,
-    Step as Step,
-)  # fmt: skip
+__all__ = ["CHOSEN", "DISABLED", "FALLS_THROUGH", "MISSING", "ONLY_TRACKED", "ONLY_UNTRACKED", "Operator", "PASSED_OVER",
+    "Packet", "Plan", "Step"]  # fmt: skip

@@ -14,10 +14,7 @@ from turnout import config
 from turnout.config import LOCK
 from turnout.config.installed import connect
 from turnout.keys import KEYS
-from turnout.plugins.environment import ACTIVE as ACTIVE
-from turnout.plugins.environment import PLUGIN_API as PLUGIN_API
-from turnout.plugins.environment import catalog as catalog
-from turnout.plugins.environment import forget_catalog
+from turnout.plugins.environment import ACTIVE, PLUGIN_API, catalog, forget_catalog
 from turnout.registry import REGISTRY
 
 TYPE_CHECKING = False
@@ -29,6 +26,10 @@ if TYPE_CHECKING:
     from turnout.plugins.manager import Manager
     from turnout.plugins.public_names import Facade
     from turnout.plugins.records import PluginRecord
+
+__all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "current_manager",
+    "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "require_device",
+    "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
 
 _manager: Manager | None = None
 _facade: Facade | None = None
@@ -107,18 +108,6 @@ def all_plugins() -> list[PluginRecord]:
     return current_manager().records()
 
 
-def provider_of(kind: str, name: str) -> str | None:
-    """The package that provides a "device", "backend", "functionality", "namespace" or "plugin"; None if none is known.
-
-    Installed packages come before those of the file `known_packages.json`.
-    """
-    from turnout.plugins import providers
-
-    for found in catalog().claiming(kind, name):
-        return found.distribution
-    return providers.provider_of(kind, name)
-
-
 def reset_discovery() -> None:
     """Read the environment again, to find packages installed since and to retry failed plugins. Active plugins stay."""
     with LOCK:
@@ -144,16 +133,18 @@ def service(functionality: str) -> Any:
 
 
 def remedy_for(kind: str, name: str, *, activate: bool) -> str:
-    """How to get a "device", "backend" or "functionality": activate its plugin, or install its package.
+    """How to get a "device", "backend", "functionality" or "plugin": activate its plugin, or install its package.
 
     "" if it is active already, or nobody is known to provide it.
     """
+    from turnout.plugins import providers
+
     if (kind, name) in ACTIVE:
         return ""
-    for found in catalog().claiming(kind, name) if activate else ():
-        return f'turnout.plugins.activate("{found.name}")'
-    package = provider_of(kind, name)
-    return f"pip install {package}" if package else ""
+    for found in catalog().claiming(kind, name):
+        return f'turnout.plugins.activate("{found.name}")' if activate else providers.install(found.distribution)
+    package = providers.provider_of(kind, name)
+    return providers.install(package) if package else ""
 
 
 def enabled_keys() -> EnabledKeys:

@@ -8,13 +8,11 @@ that cannot be read is a `Found` with an error.
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import importlib_metadata
 from importlib_metadata import Distribution
@@ -187,16 +185,10 @@ def _mapping(source: str) -> dict[str, str]:
 
 
 def _direct(distribution: Distribution, relative: tuple[str, ...]) -> Iterator[Path]:
-    try:
-        direct = json.loads(distribution.read_text("direct_url.json") or "{}")
-        url = urlsplit(direct.get("url", ""))
-        editable = direct.get("dir_info", {}).get("editable") is True
-    except (ValueError, AttributeError):
-        return
-    if editable and url.scheme == "file":
-        project = unquote(url.path)
-        yield Path(project, "src", *relative)
-        yield Path(project, *relative)
+    project, editable = providers.project_of(distribution)
+    if project is not None and editable:
+        yield project.joinpath("src", *relative)
+        yield project.joinpath(*relative)
 
 
 def _text(path: Path) -> str:
@@ -270,6 +262,10 @@ class Catalog:
         """The distributions that provide a plugin: the installed ones, else the known package."""
         installed = [f.distribution for f in self.found if f.name == plugin]
         return installed or [row["distribution"] for name, row in providers.data().items() if name == plugin]
+
+    def remedy_of(self, plugin: str) -> str:
+        """The command that installs the package of a plugin."""
+        return providers.install(self.distributions_of(plugin)[0])
 
     def options_of(self, plugin: str) -> Mapping[str, Option] | None:
         """A plugin's options; None when its manifest cannot be read."""

@@ -132,7 +132,7 @@ class Manager:
     def _nobody(self, kind: str, name: str, asked: str) -> Exception:
         package = providers.provider_of(kind, name)
         if package is not None:
-            return errors.not_installed(asked, package, self._broken())
+            return errors.not_installed(asked, providers.install(package), self._broken())
         asked = f"{kind} {asked}" if asked == name else asked
         error = errors.unknown_device if kind == "device" else errors.unknown
         return error(asked, name, catalog().provided(kind), providers.known(kind), self._broken())

@@ -9,7 +9,11 @@ import json
 from collections.abc import Container
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import importlib_metadata
 
 FILE = Path(__file__).with_name("known_packages.json")
 _ROWS = {
@@ -20,7 +24,7 @@ _ROWS = {
 
 @cache
 def data() -> dict[str, dict[str, Any]]:
-    """Plugin name -> its distribution, devices, backends, functionalities, namespaces and public names."""
+    """Plugin name -> its distribution, the folders of a clone that have it, and what it provides."""
     try:
         found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
     except FileNotFoundError:  # a build outside of the workspace knows no packages
@@ -41,6 +45,26 @@ def provider_of(kind: str, name: str, installed: Container[str] = ()) -> str | N
         unread = (row for plugin, row in data().items() if row.get("names_unread") and plugin not in installed)
         return next((str(row["distribution"]) for row in unread), None)
     return None
+
+
+def install(package: str) -> str:
+    """The command that installs a package: from the clone that core was installed from, if that has it."""
+    needed: dict[str, str] = next((row.get("folders", {}) for row in data().values() if row["distribution"] == package), {})
+    missing = [folder for name, folder in needed.items() if not any(importlib_metadata.distributions(name=name))]
+    core, editable = project_of(next(iter(importlib_metadata.distributions(name="turnout-core")), None))
+    folders = [core.parent / folder for folder in missing] if core is not None else []
+    if not folders or not all((folder / "pyproject.toml").is_file() for folder in folders):
+        return f"pip install {package}"
+    return "pip install" + "".join(f"{' -e' if editable else ''} {quote(str(folder))}" for folder in folders)
+
+
+def project_of(distribution: importlib_metadata.Distribution | None) -> tuple[Path | None, bool]:
+    """The folder that a distribution was installed from, None if from elsewhere; and whether it is an editable install."""
+    try:
+        direct = json.loads(distribution.read_text("direct_url.json"))  # type: ignore[union-attr, arg-type]
+        return Path(unquote(urlsplit(direct["url"]).path)), direct["dir_info"].get("editable") is True
+    except (AttributeError, KeyError, TypeError, ValueError):  # of an index, of a version control system, or damaged
+        return None, False
 
 
 def known(kind: str) -> list[str]:

@@ -80,7 +80,7 @@ class Facade:
             package = providers.provider_of("public", name, {found.name for found in catalog().found})
             known = [*vars(sys.modules[self._package]), *catalog().public_names()]
             shown = [each for each in known if not each.startswith("_")]
-            raise PublicNameError(errors.no_public_name(self._package, name, package, shown))
+            raise PublicNameError(errors.no_public_name(self._package, name, package and providers.install(package), shown))
         found = (usable or offering)[0]
         return found, _public(found)[name]
 

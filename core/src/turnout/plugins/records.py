@@ -21,7 +21,7 @@ STATES = {
 BROKEN = ("failed", "incompatible", "conflict")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PluginRecord:
     """One installed plugin of one distribution.
 
@@ -52,3 +52,6 @@ class PluginRecord:
         """Name, distribution, state and the first line of the reason."""
         reason = self.reason.partition("\n")[0]
         return f"{self.name} ({self.distribution} {self.version}): {self.state}" + (f", {reason}" if reason else "")
+
+    def __repr__(self) -> str:
+        return f"<plugin {self.line()}>"

@@ -117,7 +117,7 @@ class Judge:
             required = [f for f in self._found if f.name == name]
             if not required:
                 package = providers.provider_of("plugin", name)
-                remedy = f"pip install {package}" if package else f"install the package that has the plugin {name}"
+                remedy = providers.install(package) if package else f"install the package that has the plugin {name}"
                 return "blocked", f"it requires the plugin {name}, which is not installed", remedy, None
             verdicts = [self.verdict(f) for f in required]
             if not any(verdict[0] == "discovered" for verdict in verdicts):

@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 from turnout.registry import core_kernels
-from turnout.registry.registrations import Registrations as Registrations
-from turnout.registry.store import REGISTRY as REGISTRY
-from turnout.registry.store import Registry as Registry
-from turnout.registry.store import find_operator as find_operator
+from turnout.registry.registrations import Registrations
+from turnout.registry.store import REGISTRY, Registry, find_operator
+
+__all__ = ["REGISTRY", "Registrations", "Registry", "find_operator"]
 
 core_kernels.install()

@@ -57,5 +57,8 @@ class Ops:
     def __reduce__(self) -> str:
         return "ops"
 
+    def __repr__(self) -> str:
+        return f"<operators by namespace: {', '.join(dir(self))}>"
+
 
 ops = Ops()

@@ -11,3 +11,4 @@ from turnout_arrays.backend import ArrayBackend
 from turnout_arrays.table import kernels
 
 __all__ = ["ArrayBackend", "kernels"]
+__dir__ = __all__.copy

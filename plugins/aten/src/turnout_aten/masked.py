@@ -483,3 +483,4 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
     "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+__dir__ = __all__.copy

@@ -12,6 +12,9 @@ from typing import Any
 
 from turnout.errors import ArgumentError
 
+__all__ = ["LEAF", "Structure", "flatten", "map_leaves", "paths", "register", "spread", "unflatten"]
+__dir__ = __all__.copy
+
 LEAF = None  # the structure of a leaf
 _DICTS = (dict, OrderedDict, defaultdict)
 # Kind of node -> (the function that flattens it, the function that makes it).

@@ -18,6 +18,7 @@ __all__ = [
     "GradScaler", "autocast", "cached_cast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype",
     "is_autocast_cache_enabled", "is_autocast_enabled", "promote_type",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> NoReturn:

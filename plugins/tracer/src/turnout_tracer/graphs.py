@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from turnout import plugins
-from turnout_tracer.errors import TraceError as TraceError
-from turnout_tracer.errors import TraceWarning as TraceWarning
-from turnout_tracer.graph import Graph as Graph
-from turnout_tracer.nodes import Node as Node
-from turnout_tracer.recording import is_tracing as is_tracing
-from turnout_tracer.recording import trace as trace
+from turnout_tracer.errors import TraceError, TraceWarning
+from turnout_tracer.graph import Graph
+from turnout_tracer.nodes import Node
+from turnout_tracer.recording import is_tracing, trace
+
+__all__ = ["Graph", "Node", "TraceError", "TraceWarning", "is_tracing", "load", "trace"]
+__dir__ = __all__.copy
 
 
 def load(path: Any, device: Any = None) -> Graph:

@@ -86,12 +86,15 @@ def _dtype(name: str) -> Any:
 
 def _tensor(dtype_name: str | None, shape: str, rest: str, text: str) -> Any:
     import turnout
+    from turnout.dtypes import DTYPES
+    from turnout.errors.layout import near
     from turnout_aten.tensor.devices import default_device, device
     from turnout_aten.tensor.tensor import wrap
 
     dtype = turnout.get_default_dtype() if dtype_name is None else _dtype(dtype_name)
     if dtype is None:
-        raise click.BadParameter(f"{text!r}: {dtype_name!r} is not a dtype; turnout has float32, int64, bool and others")
+        hint = near(dtype_name or "", DTYPES) or "; turnout has float32, int64, bool and others"
+        raise click.BadParameter(f"{text!r}: {dtype_name!r} is not a dtype{hint}")
     options = _REST.findall(rest)
     places = [option[1:] for option in options if option.startswith("@")]
     place = device(places[-1]) if places else default_device()

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from turnout_cli.activation import activate_with_note
 from turnout_cli.main import Problem, facts
+from turnout_cli.names import key_names, operator_names
 from turnout_cli.operators import entry_facts
-from turnout_cli.output import note, print_json, print_lines, print_table
+from turnout_cli.output import coloured, note, print_json, print_lines, print_matrix
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -38,18 +40,19 @@ Matrix = dict[str, dict[str, "Entry"]]
 
 
 @click.command
-@click.argument("pattern", default="*")
-@click.option("--key", "wanted", multiple=True, help="Show only this key; may be repeated.")
+@click.argument("pattern", default="*", shell_complete=operator_names)
+@click.option("--key", "wanted", multiple=True, shell_complete=key_names, help="Show only this key; may be repeated.")
 @click.option("--missing", is_flag=True, help="Only operators that lack a kernel for one of the keys shown.")
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page that can be filtered in a browser."
 )
 @facts
-def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
+@click.pass_context
+def coverage(ctx: click.Context, pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
     """Print what serves each operator at each key.
 
-    PATTERN selects operators by name, such as '*_backward', or all overloads of one name, such as add. Exit code 1 if it
-    matches none.
+    PATTERN selects operators by name, such as '*_backward', or all overloads of one name, such as add. Exit code 1 if
+    there is no such operator, or with --missing none that lacks a kernel.
     """
     from turnout.errors.layout import near
     from turnout.registry import REGISTRY
@@ -63,9 +66,6 @@ def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | 
     keys = [REGISTRY.keys.canonical(key) for key in wanted] or _used(matrix)
     if missing:
         matrix = {name: row for name, row in matrix.items() if any(key not in row for key in keys)}
-        if not matrix and page is None and not as_json:
-            print_lines(f"no operator of {len(names)} lacks a kernel for {', '.join(keys)}")
-            return
     if page is not None:
         from turnout_aten.files import write_text
 
@@ -74,8 +74,12 @@ def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | 
     if as_json:
         rows = {n: {k: entry_facts(k, e) for k, e in row.items() if k in keys} for n, row in matrix.items()}
         print_json({"keys": keys, "operators": rows})
+    elif not matrix:
+        print_lines(f"no operator of {len(names)} lacks a kernel for {', '.join(keys)}")
     elif page is None:
         _print_matrix(matrix, keys)
+    if not matrix:
+        ctx.exit(1)
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -110,16 +114,18 @@ def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
     origins = sorted({e.kernel.origin for e in shown if e.kernel is not None})
     number = {origin: str(i + 1) for i, origin in enumerate(origins)}
 
-    def cell(entry: Entry | None) -> str:
+    def cell(entry: Entry | None) -> Text:
         if entry is None:
-            return "."
-        return REASONS[entry.reason][0] + (number[entry.kernel.origin] if entry.kernel is not None else "")
+            return coloured(".")
+        text = REASONS[entry.reason][0] + (number[entry.kernel.origin] if entry.kernel is not None else "")
+        return coloured(text, entry.reason)
 
     rows = [(name, *(cell(row.get(key)) for key in keys)) for name, row in matrix.items()]
     totals = ("operators served", *(sum(1 for row in matrix.values() if key in row) for key in keys))
-    print_table(("operator", *keys), [*rows, totals], styles={".": "dim"})
+    print_matrix("operator", keys, [*rows, totals])
     seen = {REASONS[e.reason][0]: e.reason for e in shown}
-    print_lines("", f"{len(matrix)} operators", ", ".join(f"{letter} {reason}" for letter, reason in sorted(seen.items())))
+    legend = [coloured(f"{letter} {reason}", reason) for letter, reason in sorted(seen.items())]
+    print_lines("", f"{len(matrix)} operators", Text(", ").join(legend))
     print_lines(*(f"{number[origin]} {origin}" for origin in origins))
 
 

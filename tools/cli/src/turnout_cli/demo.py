@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout_cli.main import Problem, facts
+from turnout_cli.names import device_names
 from turnout_cli.output import console, print_json, print_lines, print_table
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     show_default=True,
     help="One hidden layer, or two convolutions and a linear layer.",
 )
-@click.option("--device", default=None, help="Where to train, such as cpu or cuda:0; by default the configured device.")
+@click.option(
+    "--device",
+    default=None,
+    shell_complete=device_names,
+    help="Where to train, such as cpu or cuda:0; by default the configured device.",
+)
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches.")
 @click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
@@ -35,7 +41,7 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 def demo(
     model: str, device: str | None, epochs: int | None, seed: int, amp: str | None, plot: Path | None, as_json: bool
 ) -> None:
-    """Train a classifier for handwritten digits, then show what the dispatcher did."""
+    """Train a classifier for digits; show what the dispatcher did."""
     _need("sklearn", "scikit-learn", "demo")
     if plot is not None:
         _need("matplotlib", "matplotlib", "plot")

@@ -5,18 +5,27 @@ from __future__ import annotations
 import platform
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from turnout_cli.activation import BROKEN, activate_all
-from turnout_cli.main import facts
-from turnout_cli.output import note, print_json, print_lines, print_table
+from turnout_cli.main import Problem, facts
+from turnout_cli.names import plugin_names, setting_names
+from turnout_cli.output import coloured, note, print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
-STYLES = {"active": "green", "discovered": "green", "unavailable": "yellow", "disabled": "yellow", **dict.fromkeys(BROKEN, "red")}
+
+def no_plugin() -> str:
+    """That nothing is installed, and what to install first: the backend of lowest rank."""
+    from turnout import plugins
+
+    remedy = plugins.remedy_for("device", plugins.default_device_type(), activate=False)
+    return "no plugin is installed" + (f"\n  to fix  {remedy}" if remedy else "")
 
 
 def plugin_facts(record: PluginRecord) -> dict[str, Any]:
@@ -31,34 +40,50 @@ def plugin_facts(record: PluginRecord) -> dict[str, Any]:
 
 
 @click.command
+@click.argument("name", required=False, shell_complete=plugin_names)
 @facts
-def plugins(as_json: bool) -> None:
-    """List the installed plugins with their states; runs none of their code."""
+@click.pass_context
+def plugins(ctx: click.Context, name: str | None, as_json: bool) -> None:
+    """List the installed plugins, or show the one called NAME.
+
+    Runs none of their code. Exit code 1 if there is none.
+    """
     from turnout import config
     from turnout import plugins as installed
+    from turnout.errors.layout import near
 
-    records = installed.all_plugins()
+    every = installed.all_plugins()
+    records = [record for record in every if name in (None, record.name)]
+    if name is not None and not records:
+        raise Problem(f"no plugin {name} is installed{near(name, (record.name for record in every))}")
     if as_json:
         print_json([plugin_facts(record) for record in records])
-        return
-    rows = [
-        (r.name, r.state, f"{r.distribution} {r.version}", r.kind, ", ".join(r.provides), r.reason.partition("\n")[0])
-        for r in records
-    ]
-    if rows:
-        print_table(("plugin", "state", "distribution", "kind", "provides", "reason"), rows, styles=STYLES)
+    elif name is not None:
+        for record in records:
+            _print_plugin(plugin_facts(record), (("is", "summary"), ("provides", "provides"), ("requires", "requires"), *_ROWS))
+    elif records:
+        rows = [
+            (r.name, r.state, f"{r.distribution} {r.version}", r.kind, ", ".join(r.provides), r.reason.partition("\n")[0])
+            for r in records
+        ]
+        print_table(("plugin", "state", "distribution", "kind", "provides", "reason"), rows)
     else:
-        print_lines("no plugin is installed: pip install turnout-cpu")
+        print_lines(no_plugin())
     problem = config.problem()
     if problem is not None:
         note(f"the configuration cannot be read, so this is what holds without one:\n{problem}")
+    if not records:
+        ctx.exit(1)
 
 
 @click.command
 @facts
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Try every plugin and the configuration; say what is broken, why, and what to do. Exit code 1 if something is."""
+    """Try every plugin and the configuration; say what is broken.
+
+    It says why, and what to do. Exit code 1 if something is broken.
+    """
     found = _examined()
     broken = [p for p in found["plugins"] if p["state"] in BROKEN]
     found["healthy"] = not broken and not found["configuration"]["problem"] and not found["settings"]
@@ -119,23 +144,34 @@ def _print_examined(found: dict[str, Any], *, with_traceback: bool) -> None:
     problem = found["configuration"]["problem"]
     changed = found["configuration"]["changed"]
     if problem:
-        print_lines("configuration: broken", _indented(problem))
+        print_lines(Text.assemble("configuration: ", coloured("broken")), _indented(problem))
     else:
-        print_lines(f"configuration: fine, {len(changed)} setting{'' if len(changed) == 1 else 's'} not at the default")
+        count = f", {len(changed)} setting{'' if len(changed) == 1 else 's'} not at the default"
+        print_lines(Text.assemble("configuration: ", coloured("fine"), count))
         print_lines(*(f"  {c['name']} = {c['value']} ({c['origin']})" for c in changed))
     for text in found["settings"]:
-        print_lines("setting: broken", _indented(text))
+        print_lines(Text.assemble("setting: ", coloured("broken")), _indented(text))
     if not found["plugins"]:
-        print_lines("plugins: none is installed", "  to fix  pip install turnout-cpu")
+        print_lines(no_plugin())
     for each in found["plugins"]:
-        print_lines(f"plugin {each['name']} ({each['distribution']} {each['version']}): {each['state']}")
-        if each["state"] not in ("active", "discovered"):
-            print_lines(*(f"  {label:<6}  {_indented(each[key], 10).lstrip()}" for label, key in _ROWS if each[key]))
+        _print_plugin(each, _ROWS if each["state"] not in ("active", "discovered") else ())
         if with_traceback and each["traceback"]:
             print_lines(_indented("\n".join(each["traceback"])))
     for name in found["dangling"]:
         print_lines(f"operator {name}: has kernels, but no plugin defines it")
-    print_lines("", "healthy" if found["healthy"] else "something is broken: see above")
+    verdict = coloured("healthy") if found["healthy"] else Text.assemble(coloured("something is broken"), ": see above")
+    print_lines("", verdict)
+
+
+def _print_plugin(facts_of_one: dict[str, Any], rows: Sequence[tuple[str, str]]) -> None:
+    """A plugin with its state, and below it rows of (label, fact)."""
+    head = "plugin {name} ({distribution} {version}): ".format_map(facts_of_one)
+    print_lines(Text.assemble(head, coloured(facts_of_one["state"])))
+    width = max((len(label) for label, _ in rows), default=0)
+    for label, key in rows:
+        fact = facts_of_one[key] if isinstance(facts_of_one[key], str) else ", ".join(facts_of_one[key])
+        if fact:
+            print_lines(f"  {label:<{width}}  {_indented(fact, width + 4).lstrip()}")
 
 
 _ROWS = (("why", "reason"), ("from", "origin"), ("to fix", "remedy"))
@@ -152,10 +188,13 @@ def _shown(value: Any) -> str:
 
 
 @click.command
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=setting_names)
 @facts
 def config(name: str | None, as_json: bool) -> None:
-    """Show every setting, or the one called NAME, with its value and where that comes from."""
+    """Show every setting, or the one called NAME, and its origin.
+
+    The origin is the file and line, or the variable, that the value comes from.
+    """
     from turnout import config as configuration
 
     values = configuration.describe()

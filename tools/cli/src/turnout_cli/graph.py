@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout.errors import TurnoutError
-from turnout_cli.main import Problem, traceback_option
-from turnout_cli.output import note
+from turnout_cli.main import Problem, json_option
+from turnout_cli.output import note, print_json
 
 if TYPE_CHECKING:
     from turnout import Tensor
@@ -43,11 +43,12 @@ class ProgramError(TurnoutError, RuntimeError):
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Draw at most this many nodes and leaves, those nearest to the results."
 )
-@traceback_option
-def graph(target: str, format_: str | None, output: Path | None, limit: int | None) -> None:
-    """Draw the graph of gradients behind the tensors that FUNCTION of FILE.py returns, as DOT or SVG.
+@json_option
+def graph(target: str, format_: str | None, output: Path | None, limit: int | None, as_json: bool) -> None:
+    """Draw the graph of gradients behind what FUNCTION returns.
 
-    The function is called without arguments and returns a tensor or several, in tuples, lists or dicts.
+    The drawing is DOT or SVG, in UTF-8. FUNCTION of FILE.py is called without arguments and returns a tensor or several,
+    in tuples, lists or dicts.
     """
     path, name = _parts(target)
     # Asked for before the program runs: where it is missing or broken, that is what is wrong.
@@ -62,10 +63,12 @@ def graph(target: str, format_: str | None, output: Path | None, limit: int | No
         tensors = _tracked(result, target)
         names = _names(result, variables, vars(program))
         text = draw(tensors, names=names, format=format_, **({} if limit is None else {"limit": limit}))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
+    if output is not None:
         write_text(output, text)
+    if as_json:
+        print_json({"format": format_, "file": "" if output is None else str(output), "drawing": text})
+    elif output is None:
+        click.echo(text.encode(), nl=False)
 
 
 def _parts(target: str) -> tuple[Path, str]:
@@ -102,16 +105,15 @@ def _loaded(path: Path) -> Iterator[ModuleType]:
 
 
 def _function(program: ModuleType, path: Path, name: str) -> Callable[[], Any]:
-    import difflib
     import inspect
+
+    from turnout.errors.layout import near
 
     found: Any = getattr(program, name, None)
     if not callable(found):
         functions = ((key, value) for key, value in vars(program).items() if isinstance(value, FunctionType))
         there = [key for key, value in functions if value.__module__ == program.__name__]
-        near = difflib.get_close_matches(name, there, 1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(there) or 'none'}"
-        raise Problem(f"{path} has no function {name}: {hint}")
+        raise Problem(f"{path} has no function {name}{near(name, there) or '; it has ' + (', '.join(there) or 'none')}")
     try:
         inspect.signature(found).bind()
     except TypeError as error:

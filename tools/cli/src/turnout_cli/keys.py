@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 @facts
 @click.pass_context
 def keys(ctx: click.Context, as_json: bool) -> None:
-    """List all dispatch keys, highest first: who provides each, whether it is on in a new thread, and why.
+    """List all dispatch keys, who provides each, and which are on.
 
-    Exit code 1 if a key that the setting keys.enable names cannot be switched on.
+    The highest key is the first. A key is on or off in a new thread, and the table says why. Exit code 1 if a key that
+    the setting keys.enable names cannot be switched on.
     """
     from turnout import config, plugins
     from turnout.errors import TurnoutError
@@ -36,9 +37,7 @@ def keys(ctx: click.Context, as_json: bool) -> None:
         print_json({"keys": rows, "problem": problem})
     else:
         cells = [(r["key"], r["state"], r["why"], r["provider"], r["plugin_state"]) for r in rows]
-        print_table(
-            ("key", "state", "why", "provided by", "plugin"), cells, styles={"on": "green", "off": "dim", "disabled": "yellow"}
-        )
+        print_table(("key", "state", "why", "provided by", "plugin"), cells)
     if problem:
         if not as_json:
             note(problem)
@@ -89,5 +88,5 @@ def _provider(key: str, row: Functionality) -> tuple[str, str]:
         return ", ".join(f"{r.name} ({r.distribution} {r.version})" for r in records), ", ".join(r.state for r in records)
     if name in REGISTRY.fallbacks:
         return f"core ({REGISTRY.fallbacks[name].origin})", ""
-    package = plugins.provider_of(kind, name)
-    return (f"none: pip install {package}", "") if package else ("none", "")
+    remedy = plugins.remedy_for(kind, name, activate=False)
+    return (f"none: {remedy}", "") if remedy else ("none", "")

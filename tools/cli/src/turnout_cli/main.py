@@ -1,16 +1,24 @@
-"""The group of commands, and what they all share: short errors, exit codes, `--json` and `--traceback`.
-
-Exit codes: 0 fine; 1 an error, or `doctor` found something broken, or `diff` a difference; 2 a wrong command line.
-"""
+"""The group of commands, and what they all share: short errors, exit codes, `--json`, `--wide` and `--traceback`."""
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import click
+from rich.text import Text
+
+from turnout_cli.output import WIDE, columns, folded, note
+
+# What scripts can rely on; the end of `turnout --help` and the README of this package say it in these words.
+EXIT_CODES = (
+    "Exit codes: 0 fine; 1 an error, nothing found, something broken (doctor), a key that cannot be switched on (keys), a "
+    "difference (diff); 2 a wrong command line or lock file."
+)
 
 # Command -> the module that holds a click command of that name, imported when it is asked for.
 COMMANDS = {
@@ -25,6 +33,7 @@ COMMANDS = {
     "lock": "turnout_cli.slots",
     "diff": "turnout_cli.slots",
     "demo": "turnout_cli.demo",
+    "completion": "turnout_cli.completion",
 }
 
 
@@ -39,7 +48,7 @@ class Commands(click.Group):
         return None if module is None else getattr(import_module(module), cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not ctx.resilient_parsing and not args[0].startswith("-"):
             from turnout.errors.layout import near
 
             ctx.fail(f"there is no command {args[0]!r}{near(args[0], COMMANDS)}")
@@ -53,6 +62,8 @@ class Commands(click.Group):
                 # The commands say themselves what is broken.
                 warnings.simplefilter("ignore", PluginWarning)
                 return super().invoke(ctx)
+        except click.UsageError as error:
+            raise click.UsageError(_folded(error.format_message()), error.ctx) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:  # any error becomes one message
@@ -73,27 +84,47 @@ class Problem(click.ClickException):
     """What ends a command early: a message, with exit code 1."""
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"turnout: {self.message}", err=True)
+        note(f"turnout: {self.message}")
 
 
-def _remember_traceback(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.meta["turnout.traceback"] = True
+def _folded(text: str) -> str:
+    """A message that fits a terminal, where click would let words break; click puts "Error: " before it."""
+    head = "Error: "
+    return "\n".join(line.plain for line in folded(Text(head + text), columns(stderr=True), 2)).removeprefix(head)
+
+
+def _remembered(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """What puts a flag into the meta of the context, which all commands of the line share."""
+
+    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[name] = True
+
+    return remember
 
 
 def traceback_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--traceback`: let an error go through with its whole traceback."""
+    remember = _remembered("turnout.traceback")
     return click.option(
-        "--traceback", is_flag=True, expose_value=False, callback=_remember_traceback, help="Show errors with their traceback."
+        "--traceback", is_flag=True, expose_value=False, callback=remember, help="Show errors with their traceback."
     )(command)
 
 
-def facts(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that prints facts: `--json` (the parameter `as_json`) and `--traceback`."""
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every command: `--json` (the parameter `as_json`) and `--traceback`."""
     return click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")(traceback_option(command))
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def facts(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that prints facts for people: those of every command, and `--wide`."""
+    wide = click.option(
+        "--wide", is_flag=True, expose_value=False, callback=_remembered(WIDE), help="Do not fold tables and lines to fit."
+    )
+    return wide(json_option(command))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @traceback_option
 @click.version_option(package_name="turnout-cli", prog_name="turnout")
 def turnout() -> None:
@@ -102,4 +133,9 @@ def turnout() -> None:
 
 def main() -> None:
     """The entry point of the command."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:  # what the terminal's encoding lacks is shown as \u2026 instead of being an error
+        reconfigure(errors="backslashreplace")
+    if "_TURNOUT_COMPLETE" in os.environ:
+        import_module("turnout_cli.completion")  # which knows the shells
     turnout(prog_name="turnout")

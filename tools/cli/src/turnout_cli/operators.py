@@ -10,10 +10,13 @@ import click
 
 from turnout_cli.activation import activate_with_note
 from turnout_cli.main import facts
-from turnout_cli.output import print_json, print_lines, print_table
+from turnout_cli.names import operator_names
+from turnout_cli.output import coloured, print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.text import Text
 
     from turnout.operators import Operator
     from turnout.table import Entry
@@ -41,22 +44,25 @@ def operators_named(name: str) -> list[Operator]:
 
 
 @click.command
-@click.argument("operator")
+@click.argument("operator", shell_complete=operator_names)
 @click.option("--all", "everything", is_flag=True, help="List keys without a kernel and fallthroughs too.")
 @facts
 def table(operator: str, everything: bool, as_json: bool) -> None:
-    """Print the computed table of OPERATOR, such as add, add.Tensor or mylib::scale: which kernel serves each key."""
+    """Print which kernel serves each key of OPERATOR.
+
+    This is its computed table, the highest key first. OPERATOR is written like add, add.Tensor or mylib::scale.
+    """
     activate_with_note()
     tables = {op: op.table() for op in operators_named(operator)}
     if as_json:
         print_json({op.qualified_name: [entry_facts(k, e) for k, e in t.items()] for op, t in tables.items()})
-        return
-    for i, (op, entries) in enumerate(tables.items()):
-        print_lines(*([""] if i else []), str(op.schema), f"defined by {op.defined_by.origin if op.defined_by else 'nobody'}")
-        print_table(("key", "kernel", "reason", "from", "source"), list(_rows(op, entries, everything)))
+    else:
+        for i, (op, entries) in enumerate(tables.items()):
+            print_lines(*([""] if i else []), str(op.schema), f"defined by {op.defined_by.origin if op.defined_by else 'nobody'}")
+            print_table(("key", "kernel", "reason", "from", "source"), _rows(op, entries, everything))
 
 
-def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator[tuple[str, ...]]:
+def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator[tuple[str | Text, ...]]:
     """The rows of a table, highest key first, as a call looks at them."""
     for key in reversed(op.registry.keys.universe.runtime_keys):
         entry = entries.get(key)
@@ -66,7 +72,8 @@ def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator
         elif everything or entry.kernel is None or not entry.kernel.is_fallthrough:
             found = entry_facts(key, entry)
             at = f" at {entry.key}" if entry.key != key else ""
-            yield (key, found["kernel"] or "-", found["reason"] + at, found["distribution"], _short(found["source"]))
+            reason = coloured(found["reason"] + at, found["reason"])
+            yield (key, found["kernel"] or "-", reason, found["distribution"], _short(found["source"]))
 
 
 def _short(source: str) -> str:
@@ -76,7 +83,7 @@ def _short(source: str) -> str:
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("operator")
+@click.argument("operator", shell_complete=operator_names)
 @click.argument("arguments", nargs=-1)
 @facts
 def explain(operator: str, arguments: tuple[str, ...], as_json: bool) -> None:
@@ -93,4 +100,4 @@ def explain(operator: str, arguments: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
-        print_lines(str(found))
+        print_lines(*(coloured(line, "kernel" if line.startswith("-> ") else "") for line in str(found).splitlines()))

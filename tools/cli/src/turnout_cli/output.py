@@ -1,24 +1,64 @@
-"""How facts are printed: tables and lines through rich for people, JSON for programs."""
+"""How facts are printed: tables and lines for people, JSON for programs.
+
+Where the output is a terminal, what is wider than it is folded: a table into several lines for each row, a line at its blanks.
+No word and no path is ever broken. In a file or a pipe, and with `--wide`, nothing is folded.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
 
-WIDE = 200  # columns where the output is not a terminal: in a file or a pipe nothing is cut off
+WIDE = "turnout.wide"  # in the meta of click's context: nothing is folded
+GAP = 2  # blanks between columns
+INDENT = 4  # blanks before the second line of a row
+NARROWEST = 20  # columns; a terminal that says it has fewer is not believed
+
+# The word for a state -> its colour, in all commands.
+COLOURS = {
+    **dict.fromkeys(("active", "discovered", "on", "healthy", "fine"), "green"),
+    **dict.fromkeys(("unavailable", "disabled"), "yellow"),
+    **dict.fromkeys(("failed", "incompatible", "conflict", "blocked", "broken", "something is broken"), "red"),
+    **dict.fromkeys(("off", "missing", "."), "dim"),
+    **dict.fromkeys(("kernel", "autograd kernel"), "green"),
+    **dict.fromkeys(("default backend kernel", "nested kernel", "math kernel", "batched kernel"), "cyan"),
+    "backend fallback": "yellow",
+    "ambiguous autogradother": "red",
+}
 
 
-def console(*, stderr: bool = False) -> Any:
-    """A console that prints text as it is: no markup, no colours of its own choosing."""
-    from rich.console import Console
+def coloured(text: object, state: str | None = None) -> Text:
+    """The text in the colour of a state, by default the one that it is a word for."""
+    return Text(str(text), style=COLOURS.get(str(text) if state is None else state, ""))
 
-    made = Console(stderr=stderr, markup=False, highlight=False, soft_wrap=True)
-    if not made.is_terminal:
-        made.width = max(WIDE, made.width)
-    return made
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that prints text as it is. NO_COLOR wins over FORCE_COLOR, and both over what the output is."""
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(
+        stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True, color_system=None if plain else "auto"
+    )
+
+
+def columns(*, stderr: bool = False) -> int | None:
+    """The width to fold to, or None where nothing is folded. The variable COLUMNS stands above the terminal's own size."""
+    context = click.get_current_context(silent=True)
+    if (context is not None and context.meta.get(WIDE)) or not (sys.stderr if stderr else sys.stdout).isatty():
+        return None
+    return max(shutil.get_terminal_size().columns, NARROWEST)
+
+
+# ---- what commands print
 
 
 def print_json(facts: Any) -> None:
@@ -26,32 +66,144 @@ def print_json(facts: Any) -> None:
     click.echo(json.dumps(facts, indent=2, default=str))
 
 
-def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]], *, styles: dict[str, str] | None = None) -> None:
-    """Print a table without frames; a cell whose text is a key of `styles` is coloured."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in titles:
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(str(cell), style=(styles or {}).get(str(cell), "")) for cell in row))
-    screen = console()
-    screen.soft_wrap = False
-    if screen.is_terminal:
-        screen.print(table)
-        return
-    with screen.capture() as captured:
-        screen.print(table)
-    print_lines(*(line.rstrip() for line in captured.get().splitlines()))
+def print_lines(*lines: str | Text) -> None:
+    """Print lines; a long one goes on below its own text, beside its label."""
+    _print(part for line in lines for part in _folded_lines(line, columns()))
 
 
-def print_lines(*lines: str) -> None:
-    """Lines as they are."""
+def note(text: str | Text) -> None:
+    """Print lines about the facts to standard error."""
+    _print(_folded_lines(text, columns(stderr=True)), stderr=True)
+
+
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table without frames. Cells are texts, which have the colour of the state that they name."""
+    _print(table_lines(titles, rows, columns()))
+
+
+def print_matrix(corner: str, titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table with many narrow columns: where it is wider than the terminal, the titles stand above each other."""
+    _print(matrix_lines(corner, titles, rows, columns()))
+
+
+def _print(lines: Iterable[Text], *, stderr: bool = False) -> None:
+    screen = console(stderr=stderr)
     for line in lines:
-        click.echo(line)
+        line.rstrip()
+        if screen.color_system is None:
+            click.echo(line.plain, err=stderr)
+        else:
+            screen.print(line)
 
 
-def note(line: str) -> None:
-    """Print a line about the facts to standard error."""
-    click.echo(line, err=True)
+# ---- their layout
+
+
+def table_lines(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None) -> Iterator[Text]:
+    """The lines of a table. Columns that have no place beside the others stand below these, indented."""
+    cells = [[Text(title, style="bold") for title in titles], *([_cell(each) for each in row] for row in rows)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
+    groups = _groups(widths, width)
+    for row in cells:
+        for number, group in enumerate(groups):
+            if number == 0 or any(row[i].plain for i in group):
+                indent = INDENT if number else 0
+                yield from folded(_row([row[i] for i in group], [widths[i] for i in group], indent), width, indent)
+
+
+def matrix_lines(corner: str, titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None) -> Iterator[Text]:
+    """The lines of a table whose cells are narrow. In a narrow terminal a title is led to its column by a line of its own."""
+    cells = [[_cell(each) for each in row] for row in rows]
+    names = max((row[0].cell_len for row in cells), default=0)
+    widths = [max((row[i + 1].cell_len for row in cells), default=1) for i in range(len(titles))]
+    full = names + sum(GAP + max(each, cell_len(title)) for each, title in zip(widths, titles, strict=True))
+    if width is None or full <= width:
+        yield from table_lines((corner, *titles), cells, width)
+        return
+    for start, end in _blocks(widths, max(width // 2, width - names - 1)):
+        inside = sum(1 + each for each in widths[start:end])
+        longest = max(map(cell_len, titles[start:end])) + 1
+        left = max(longest, min(names, width - inside))
+        yield from _leaders(titles[start:end], widths[start:end], left)
+        for row in cells:
+            line = _row(row[start + 1 : end + 1], widths[start:end], gap=1)
+            if row[0].cell_len > left:
+                yield row[0].copy()
+                yield Text.assemble(" " * (left + 1), line)
+            else:
+                yield Text.assemble(row[0], " " * (left + 1 - row[0].cell_len), line)
+
+
+def folded(line: Text, width: int | None, hang: int) -> list[Text]:
+    """A line in parts of at most `width` columns, or of one word, split at blanks; those after the first begin at `hang`."""
+    if width is None or line.cell_len <= width:
+        return [line]
+    parts: list[Text] = []
+    start = end = indent = 0  # of the part that is being filled
+    for word in re.finditer(r"\S+", line.plain):
+        if end and indent + cell_len(line.plain[start : word.end()]) > width:
+            parts.append(Text.assemble(" " * indent, line[start:end]))
+            start = word.start()
+            indent = min(hang, max(width - cell_len(word[0]), 0))  # a long path begins further to the left
+        end = word.end()
+    return [*parts, Text.assemble(" " * indent, line[start:end])]
+
+
+def _folded_lines(text: str | Text, width: int | None) -> Iterator[Text]:
+    whole = text if isinstance(text, Text) else Text(text)
+    for line in whole.split("\n", allow_blank=True):
+        yield from folded(line, width, _hang(line.plain, width or 0))
+
+
+def _hang(line: str, width: int) -> int:
+    """Where the text of a line begins: after its label, if it has one ("  why     the module ..."), which two blanks end."""
+    label = re.match(r"\s*\S+(?: \S+)*?\s{2,}", line)
+    if label and label.end() <= width // 2:
+        return label.end()
+    return len(line) - len(line.lstrip()) + INDENT
+
+
+def _cell(value: object) -> Text:
+    return value if isinstance(value, Text) else coloured(value)
+
+
+def _row(cells: Sequence[Text], widths: Sequence[int], indent: int = 0, gap: int = GAP) -> Text:
+    line = Text(" " * indent)
+    for cell, width in zip(cells, widths, strict=True):
+        line.append_text(cell).append(" " * (width - cell.cell_len + gap))
+    line.rstrip()
+    return line
+
+
+def _groups(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """The columns that stand beside each other: all of them, or as many as there is room for."""
+    groups: list[list[int]] = [[]]
+    used = 0
+    for i, each in enumerate(widths):
+        if groups[-1] and width is not None and used + GAP + each > width:
+            groups.append([])
+            used = INDENT
+        used += each + (GAP if groups[-1] else 0)
+        groups[-1].append(i)
+    return groups
+
+
+def _blocks(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """The columns of a matrix in blocks of at most `room` columns of the terminal."""
+    start = used = 0
+    for i, each in enumerate(widths):
+        if used and used + each + 1 > room:
+            yield start, i
+            start, used = i, 0
+        used += each + 1
+    yield start, len(widths)
+
+
+def _leaders(titles: Sequence[str], widths: Sequence[int], left: int) -> Iterator[Text]:
+    """A line for each title, the last column's first, that leads to the column: `Meta -----.  |`."""
+    starts = [left + 1 + sum(1 + each for each in widths[:i]) for i in range(len(titles))]
+    for i in reversed(range(len(titles))):
+        line = f"{titles[i]} ".ljust(starts[i], "-") + "."
+        for later in starts[i + 1 :]:
+            line = line.ljust(later) + "|"
+        yield Text(line, style="bold")

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from turnout_cli.activation import activate_with_note
-from turnout_cli.main import Problem, facts
+from turnout_cli.main import Problem, facts, json_option
 from turnout_cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
@@ -69,16 +70,22 @@ def text_of(found: dict[str, Any]) -> str:
 
 @click.command
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
-@facts
+@json_option
 def lock(output: Path | None, as_json: bool) -> None:
-    """Write down which kernel of which version serves each slot. The output is JSON with and without --json."""
+    """Write down which kernel of which version serves each slot.
+
+    Without -o, the output is JSON with and without --json.
+    """
     text = text_of(locked())
     if output is None:
         click.echo(text, nl=False)
-    else:
-        from turnout_aten.files import write_text
+        return
+    from turnout_aten.files import write_text
 
-        write_text(output, text)
+    write_text(output, text)
+    if as_json:
+        print_json({"file": str(output)})
+    else:
         print_lines(f"wrote {output}")
 
 
@@ -131,7 +138,10 @@ def _different(label: str, old: dict[str, Any], new: dict[str, Any]) -> list[dic
 @facts
 @click.pass_context
 def diff(ctx: click.Context, old: Path, new: Path | None, as_json: bool) -> None:
-    """Show what changed from the lock file OLD to NEW, or to this environment. Exit code 1 if something did."""
+    """Show what changed from the lock file OLD to NEW.
+
+    Without NEW, it is compared with this environment. Exit code 1 if something has changed.
+    """
     found = changes(read(old), read(new) if new is not None else json.loads(text_of(locked())))
     if as_json:
         print_json(found)
@@ -143,19 +153,19 @@ def diff(ctx: click.Context, old: Path, new: Path | None, as_json: bool) -> None
         ctx.exit(1)
 
 
-def _summary(found: list[dict[str, Any]]) -> list[str]:
+def _summary(found: list[dict[str, Any]]) -> list[Text]:
     """A line for each change, but one with a count where a whole package came, went or was replaced."""
-    lines: list[str] = []
-    alike: dict[str, list[str]] = {}
+    lines: list[Text] = []
+    alike: dict[str, list[Text]] = {}
     for row in found:
-        line = f"{row['what']}: {_shown(row['old'])} -> {_shown(row['new'])}"
+        line = Text.assemble(f"{row['what']}: ", (_shown(row["old"]), "red"), " -> ", (_shown(row["new"]), "green"))
         group = _group(row)
         if group is None:
             lines.append(line)
         else:
             alike.setdefault(group, []).append(line)
     for group, members in sorted(alike.items()):
-        lines += members if len(members) <= LISTED else [f"{len(members)} {group}"]
+        lines += members if len(members) <= LISTED else [Text(f"{len(members)} {group}")]
     return lines
 
 

@@ -180,3 +180,4 @@ __all__ = [
     "trunc", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "unstack", "var", "vecdot", "where", "zeros", "zeros_like",
 ]  # fmt: skip
+__dir__ = __all__.copy

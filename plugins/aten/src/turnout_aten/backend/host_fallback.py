@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     Boxed = Callable[[Operator, int, tuple[Any, ...]], Any]
 
+__all__ = ["calls", "carried", "host", "on_host", "report", "reset_calls"]
+__dir__ = __all__.copy
+
 _LOCK = new_lock()
 _CALLS: Counter[tuple[str, str, str]] = Counter()
 

@@ -90,10 +90,12 @@ def is_standard(kind: type) -> bool:
     return issubclass(kind, ReturnType) and _MADE.get((HOME, kind.__name__, kind._fields)) is kind
 
 
-__getattr__ = standard
+def __getattr__(name: str) -> Any:
+    """The class of a standard operator's results, made when it is first used."""
+    return __dir__() if name == "__all__" else standard(name)
 
 
 def __dir__() -> list[str]:
     from turnout_aten.generated.names import RETURN_TYPES
 
-    return [*globals(), *RETURN_TYPES]
+    return list(RETURN_TYPES)

@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-from turnout_aten.nn import functional as functional
+from turnout_aten.nn import functional
+
+__all__ = ["functional"]
+__dir__ = __all__.copy

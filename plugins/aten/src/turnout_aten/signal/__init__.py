@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from turnout_aten import operators as _operators
-from turnout_aten.signal import windows as windows
+from turnout_aten.signal import windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
+
+__all__ = ["stft", "windows"]
+__dir__ = __all__.copy
 
 
 def stft(

@@ -259,3 +259,4 @@ __all__ = [
     "kaiser",
     "nuttall",
 ]
+__dir__ = __all__.copy

@@ -7,14 +7,9 @@ and `loop_counts` come from the plugin that provides the functionality Batched, 
 from __future__ import annotations
 
 from turnout import plugins
-from turnout_autograd.transforms.gradients import grad as grad
-from turnout_autograd.transforms.gradients import grad_and_value as grad_and_value
-from turnout_autograd.transforms.jacobians import hessian as hessian
-from turnout_autograd.transforms.jacobians import jacfwd as jacfwd
-from turnout_autograd.transforms.jacobians import jacrev as jacrev
-from turnout_autograd.transforms.vector_products import jvp as jvp
-from turnout_autograd.transforms.vector_products import linearize as linearize
-from turnout_autograd.transforms.vector_products import vjp as vjp
+from turnout_autograd.transforms.gradients import grad, grad_and_value
+from turnout_autograd.transforms.jacobians import hessian, jacfwd, jacrev
+from turnout_autograd.transforms.vector_products import jvp, linearize, vjp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +28,8 @@ if TYPE_CHECKING:
     def loop_counts() -> dict[str, int]: ...
 
 
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap"]
+__dir__ = __all__.copy
 _BATCHED = ("loop_counts", "vmap")
 
 
@@ -40,7 +37,3 @@ def __getattr__(name: str) -> Any:
     if name in _BATCHED:
         return getattr(plugins.service("Batched"), name)
     raise AttributeError(f"module 'turnout.func' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_BATCHED})

@@ -1,8 +1,7 @@
 """`turnout.autograd.functional`: Jacobians, Hessians and products with them, under PyTorch's older names."""
 
-from turnout_autograd.functional.derivatives import hessian as hessian
-from turnout_autograd.functional.derivatives import jacobian as jacobian
-from turnout_autograd.functional.products import hvp as hvp
-from turnout_autograd.functional.products import jvp as jvp
-from turnout_autograd.functional.products import vhp as vhp
-from turnout_autograd.functional.products import vjp as vjp
+from turnout_autograd.functional.derivatives import hessian, jacobian
+from turnout_autograd.functional.products import hvp, jvp, vhp, vjp
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = __all__.copy
