@@ -28,10 +28,12 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
+        """Whether it is a floating-point dtype."""
         return self.category == FLOAT
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is a complex dtype."""
         return self.category == COMPLEX
 
     def to_real(self) -> DType:

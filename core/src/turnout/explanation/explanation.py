@@ -143,7 +143,7 @@ def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
         kwargs: the keyword arguments of the call
 
     Example:
-        >>> turnout.explain("add", turnout.ones(2), 1).winner
+        >>> turnout.explain("add", turnout.ones(2), 1).chosen.key
         'CPU'
     """
     target = find(op)

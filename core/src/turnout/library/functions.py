@@ -30,8 +30,7 @@ def define(
     """Define an operator. Raises LibraryError for a bad name, SchemaError, ConflictError for a taken name.
 
     Arguments:
-        qualname: "namespace::name"; with a Library instead, this is a decorator that also registers the function as the
-            CompositeImplicitAutograd kernel: `@define(lib, "twice(Tensor x) -> Tensor")`
+        qualname: "namespace::name"; or a Library, for a decorator that also registers the CompositeImplicitAutograd kernel
         schema: "(Tensor x) -> Tensor"
         alias_analysis: accepted, and without effect
         lib: the library to which the definition belongs
@@ -89,6 +88,9 @@ def register_kernel(
         func: the kernel
         lib: the library to which the kernel belongs
         arrays: whether the function takes and returns the backend's arrays in place of tensors
+
+    Example:
+        >>> square = turnout.library.register_kernel("docs::square", "cpu", lambda x: x * x)
     """
     target, name = _target("register_kernel", op, lib)
     if isinstance(target, CustomOpDef):
@@ -104,8 +106,7 @@ def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None
 
     Arguments:
         op: the operator or its name
-        func: takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs; it can ask
-            `get_ctx()` for sizes that depend on data
+        func: returns empty tensors of the right shapes; `get_ctx()` has sizes that depend on data
         lib: the library to which the function belongs
         allow_override: whether another library's kernel is replaced, instead of raising
     """

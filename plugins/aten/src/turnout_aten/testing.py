@@ -200,8 +200,8 @@ def _of_numbers(pair: Pair, rules: Rules) -> str:
 def _close(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
     if a == e or (equal_nan and a != a and e != e):
         return True
-    distance = _distance(a, e)
-    return distance < float("inf") and distance <= atol + rtol * _distance(e, 0)
+    distance: float = _distance(a, e)
+    return bool(distance < float("inf") and distance <= atol + rtol * _distance(e, 0))
 
 
 def _distance(a: Any, e: Any) -> Any:

@@ -42,6 +42,7 @@ class Generator:
 
     @property
     def keys(self) -> int:
+        """The key set that the generator brings to a call: the bit of its device's backend."""
         keys = REGISTRY.keys
         return keys.backend_bit(self.device.backend.name) | keys.bit("Dense")
 

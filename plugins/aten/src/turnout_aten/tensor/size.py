@@ -51,7 +51,7 @@ class Size(tuple[int, ...]):
 
     if TYPE_CHECKING:
 
-        @overload  # type: ignore[override]
+        @overload
         def __getitem__(self, key: SupportsIndex) -> int: ...
 
         @overload
@@ -61,7 +61,7 @@ class Size(tuple[int, ...]):
         found = _get(self, key)
         return _new(Size, found) if found.__class__ is tuple else found
 
-    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+    def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented
         return _new(Size, tuple.__add__(self, Size(other)))
@@ -71,10 +71,10 @@ class Size(tuple[int, ...]):
             return NotImplemented
         return _new(Size, tuple.__add__(Size(other), self))
 
-    def __mul__(self, times: SupportsIndex) -> Size:  # type: ignore[override]
+    def __mul__(self, times: SupportsIndex) -> Size:
         return _new(Size, tuple.__mul__(self, times))
 
-    __rmul__ = __mul__  # type: ignore[assignment]
+    __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"turnout.Size({list(self)})"

@@ -76,10 +76,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.array.shape)
 
     @property
     def dtype(self) -> DType:
+        """The type of the elements."""
         return self.device.backend.dtype_of(self.array)
 
     def dim(self) -> int:
@@ -132,10 +134,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     @property
     def itemsize(self) -> int:
+        """Bytes per element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements together."""
         return self.numel() * self.dtype.itemsize
 
     def element_size(self) -> int:
