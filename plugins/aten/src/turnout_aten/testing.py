@@ -107,9 +107,14 @@ def assert_close(
         given, other = ("rtol", "atol") if atol is None else ("atol", "rtol")
         raise ArgumentError(f"assert_close: {given} was given without {other}; give both or neither")
     rules = Rules(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_stride)
+    pairs: list[Pair] = []
     problem = ""
-    for pair in list(_pairs(actual, expected, "", rules)):  # what cannot be compared is an error before any value differs
-        problem = problem or (pair if isinstance(pair, str) else _difference(pair, rules))
+    for pair in _pairs(actual, expected, "", rules):  # structures that differ, and what cannot be compared, come before values
+        if isinstance(pair, str):
+            problem = pair
+            break
+        pairs.append(pair)
+    problem = problem or next(filter(None, (_difference(pair, rules) for pair in pairs)), "")
     if problem:
         raise AssertionError(problem if msg is None else msg(problem) if callable(msg) else msg)
 
@@ -129,7 +134,7 @@ def _pairs(actual: Any, expected: Any, where: str, rules: Rules) -> Iterator[Pai
             rows = [(name, ", ".join(map(repr, keys))) for name, keys in zip(("only actual", "only expected"), only, strict=True)]
             yield pair.differ("have different keys", *rows)
             return
-        for key in actual:
+        for key in sorted(actual, key=repr):
             yield from _pairs(actual[key], expected[key], f"{where}[{key!r}]", rules)
     else:
         yield _comparable(pair, rules)
@@ -145,16 +150,18 @@ def _comparable(pair: Pair, rules: Rules) -> Pair:
     if a is None or e is None:
         return pair
     numbers = _number(a), _number(e)
-    if None not in numbers:
+    if None not in numbers and isinstance(numbers[0], bool) == isinstance(numbers[1], bool):
         return Pair(*numbers, pair.where)
     related = isinstance(a, type(e)) or isinstance(e, type(a)) if rules.allow_subclasses else type(a) is type(e)
-    if related:
+    if related and numbers == (None, None):
         try:
             return Pair(as_tensor(a), as_tensor(e), pair.where)
         except (TurnoutError, TypeError, ValueError):
             pass
     text = f"assert_close: cannot compare actual{pair.where}, {_named(a)}, with expected{pair.where}, {_named(e)}"
-    raise CallError(report(text, ("to fix", "compare tensors with tensors, arrays with arrays and numbers with numbers")))
+    raise CallError(
+        report(text, ("to fix", "compare tensors with tensors, arrays with arrays, numbers with numbers and bools with bools"))
+    )
 
 
 def _number(value: Any) -> Any:
