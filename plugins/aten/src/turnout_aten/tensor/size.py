@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Self, SupportsIndex, overload
 
-_new = tuple.__new__
+new = tuple.__new__  # `new(Size, shape)` takes an array's shape as it is: 100 ns less than a call of `Size`, which checks it
 _get = tuple.__getitem__
 
 
@@ -38,7 +38,7 @@ class Size(tuple[int, ...]):
                 made.append(index(length))
             except TypeError:
                 raise TypeError(f"Size: expected ints, got {type(length).__name__} at position {i}") from None
-        return _new(cls, made)
+        return new(cls, made)
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape.
@@ -59,27 +59,22 @@ class Size(tuple[int, ...]):
 
     def __getitem__(self, key: Any) -> Any:
         found = _get(self, key)
-        return _new(Size, found) if found.__class__ is tuple else found
+        return new(Size, found) if found.__class__ is tuple else found
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented
-        return _new(Size, tuple.__add__(self, Size(other)))
+        return new(Size, tuple.__add__(self, Size(other)))
 
     def __radd__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented
-        return _new(Size, tuple.__add__(Size(other), self))
+        return new(Size, tuple.__add__(Size(other), self))
 
     def __mul__(self, times: SupportsIndex) -> Size:
-        return _new(Size, tuple.__mul__(self, times))
+        return new(Size, tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"turnout.Size({list(self)})"
-
-
-def size_of(shape: Iterable[int]) -> Size:
-    """The `Size` of an array's shape, whose elements are ints already."""
-    return _new(Size, shape)

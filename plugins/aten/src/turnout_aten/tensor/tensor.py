@@ -17,7 +17,8 @@ from turnout_aten.tensor.conversions import Conversions
 from turnout_aten.tensor.gradients import GradientMethods
 from turnout_aten.tensor.late_methods import Late
 from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
-from turnout_aten.tensor.size import Size, size_of
+from turnout_aten.tensor.size import Size
+from turnout_aten.tensor.size import new as new_size
 from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.type_names import cuda_device, named_type, type_name
 
@@ -72,7 +73,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     @property
     def shape(self) -> Size:
         """The length of each dimension."""
-        return size_of(self.array.shape)
+        return new_size(Size, self.array.shape)
 
     @property
     def ndim(self) -> int:
@@ -113,7 +114,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """
         shape = self.array.shape
         try:
-            return size_of(shape) if dim is None else shape[dim]
+            return new_size(Size, shape) if dim is None else shape[dim]
         except IndexError:
             raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
 
