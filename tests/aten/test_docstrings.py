@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
+from pathlib import Path
 
 import pytest
 
@@ -382,17 +383,15 @@ def run(code):
 NAMESPACES = (
     "turnout", "turnout.Tensor", "turnout.amp", "turnout.array_api", "turnout.array_api.fft", "turnout.array_api.linalg",
     "turnout.autograd", "turnout.func", "turnout.graphs", "turnout.library", "turnout.masked", "turnout.nn.functional",
-    "turnout.signal", "turnout.signal.windows",
+    "turnout.autograd.graph", "turnout.cuda", "turnout.host_fallback", "turnout.signal", "turnout.signal.windows",
+    "turnout.testing", "turnout.trees",
 )  # fmt: skip
 
-# What is described in prose only, without a line for each argument or without an example. This list may only become shorter.
-NOT_YET = {
-    "turnout.device", "turnout.explain", "turnout.get_default_dtype", "turnout.library.custom_op", "turnout.library.define",
-    "turnout.library.fallthrough_kernel", "turnout.library.get_ctx", "turnout.library.impl", "turnout.library.infer_schema",
-    "turnout.library.register_autocast", "turnout.library.register_autograd", "turnout.library.register_fake",
-    "turnout.library.register_kernel", "turnout.library.register_vmap", "turnout.load", "turnout.save",
-    "turnout.set_default_dtype",
+# Functions that register something and return nothing to show: their examples are the programs of a page, which are run as well.
+ON_PAGE = {
+    "define", "register_autocast", "register_autograd", "register_fake", "register_vmap",
 }  # fmt: skip
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "custom-operators.md"
 
 
 @cache
@@ -434,29 +433,125 @@ def problems_by_hand(name, function):
         yield f"{name}: {each} is not described"
     for each in sorted(described - names):
         yield f"{name}: {each} is described, but it is not an argument"
-    if ">>> " not in text:
+    if ">>> " not in text and name.removeprefix("turnout.library.") not in ON_PAGE:
         yield f"{name}: it has no example"
 
 
-def test_every_function_that_is_written_by_hand_is_documented(capsys):
-    wrong = {name: list(problems_by_hand(name, made)) for name, made in hand_written().items()}
-    found = {name for name, each in wrong.items() if each}
-    with capsys.disabled():
-        sys.stdout.write(f"\n{len(NOT_YET)} functions are described in prose only: {', '.join(sorted(NOT_YET))}\n")
-    different = sorted(found ^ NOT_YET)
-    assert not different, "\n".join(problem for name in different for problem in wrong[name] or [f"{name} is done"])
-
-
-def test_what_is_described_in_prose_only_names_every_argument():
-    wrong = [
-        f"{name}: {each}"
-        for name in sorted(NOT_YET)
-        for each in inspect.signature(hand_written()[name]).parameters
-        if not re.search(rf"\b{each}\b", inspect.getdoc(hand_written()[name]) or "")
-    ]
+def test_every_function_that_is_written_by_hand_is_documented():
+    wrong = [problem for name, made in hand_written().items() for problem in problems_by_hand(name, made)]
     assert not wrong, "\n".join(wrong)
 
 
+def test_functions_without_an_example_have_one_on_their_page():
+    programs = "".join(re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    assert sorted(ON_PAGE) == sorted(name for name in ON_PAGE if re.search(rf"\b{name}\b", programs))
+    assert all(f"turnout.library.{name}" in hand_written() for name in ON_PAGE)
+
+
 def test_the_examples_of_functions_that_are_written_by_hand_print_what_they_show():
-    failed = run_examples((name, inspect.getdoc(made)) for name, made in hand_written().items())
+    texts = {name: inspect.getdoc(made) or "" for name, made in hand_written().items()}
+    failed = run_examples(item for item in texts.items() if not item[0].startswith("turnout.library."))
+    assert not failed, failed
+
+
+def test_the_examples_of_turnout_library_print_what_they_show():
+    """In a process of its own, as what they register is kept for the life of the process."""
+    texts = [(name, inspect.getdoc(made)) for name, made in hand_written().items() if name.startswith("turnout.library.")]
+    assert len(texts) > 10
+    code = inspect.getsource(run_examples) + f"import doctest, turnout\nprint(run_examples({texts!r}))"
+    assert run(code) == ""
+
+
+def test_an_example_of_turnout_library_that_prints_something_else_is_reported():
+    code = inspect.getsource(run_examples) + "import doctest, turnout\nprint(run_examples([('f', '>>> 1 + 1\\n3')]))"
+    assert "Expected:\n    3\nGot:\n    2" in run(code)
+
+
+# ---- classes and modules
+
+MODULES = (
+    *NAMESPACES, "turnout.config", "turnout.errors", "turnout.fft", "turnout.linalg", "turnout.nn", "turnout.plugins",
+    "turnout.return_types", "turnout.schema", "turnout.special",
+)  # fmt: skip
+
+# Functions make them; users do not call these classes.
+MADE = {
+    "turnout.ModuleFinder", "turnout.autograd.Handle", "turnout.graphs.Graph", "turnout.library.CustomOpDef",
+    "turnout.library.FakeContext", "turnout.return_types.Packet", "turnout.return_types.ReturnType", "turnout.trees.Structure",
+}  # fmt: skip
+
+
+@cache
+def classes():
+    """Full name -> public class of these packages."""
+    found = {}
+    for module in MODULES:
+        holder = import_path(module)
+        for name in getattr(holder, "__all__", None) or dir(holder):
+            value = None if name.startswith("_") else getattr(holder, name)
+            if inspect.isclass(value) and owner(value) in PROVIDERS:
+                found.setdefault(value, f"{module}.{name}")
+    return {name: value for value, name in found.items()}
+
+
+def parameters_of(made):
+    """The arguments of a class that is called; none for errors and for parts of schemas, which are made of text."""
+    init = vars(made).get("__init__") or vars(made).get("__new__")
+    function = getattr(init, "__func__", init)
+    if not inspect.isfunction(function) or issubclass(made, BaseException) or owner(made) + ".schema" in made.__module__:
+        return []
+    return [name for name in list(inspect.signature(function).parameters)[1:] if not name.startswith("_")]
+
+
+def problems_of_class(name, made):
+    text = inspect.cleandoc(vars(made).get("__doc__") or "")
+    if not text.split("\n\n")[0].rstrip().endswith((".", ":")):
+        yield f"{name}: no sentence says what it is"
+    for each in parameters_of(made) if name not in MADE else ():
+        if not re.search(rf"`{each}`|^ *{each}(, \w+)*(: |  +)\S", text, re.MULTILINE):
+            yield f"{name}: {each} is not described"
+    for each, value in vars(made).items():
+        value = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        if each.startswith("_") or (not isinstance(value, (property, cached_property)) and not inspect.isfunction(value)):
+            continue
+        if not (inspect.getdoc(value) or inspect.getdoc(getattr(made, each)) or "").strip():
+            yield f"{name}.{each}: no docstring"
+
+
+def test_every_public_class_says_what_it_is_and_describes_its_arguments_methods_and_properties():
+    wrong = [problem for name, made in classes().items() for problem in problems_of_class(name, made)]
+    assert not wrong, "\n".join(wrong)
+    assert len(classes()) > 100
+    assert set(classes()) >= MADE
+
+
+def test_a_class_that_misses_something_is_reported():
+    class Undocumented:
+        def __init__(self, size):
+            self.size = size
+
+        @property
+        def half(self):
+            return self.size / 2
+
+        def twice(self):
+            return 2 * self.size
+
+    assert list(problems_of_class("C", Undocumented)) == [
+        "C: no sentence says what it is", "C: size is not described", "C.half: no docstring", "C.twice: no docstring",
+    ]  # fmt: skip
+
+
+def test_every_public_module_says_what_it_holds():
+    texts = {name: inspect.getdoc(import_path(name)) or "" for name in MODULES}
+    assert [name for name, text in texts.items() if not text.split("\n\n")[0].rstrip().endswith(".")] == []
+
+
+def test_the_examples_of_classes_print_what_they_show():
+    texts = []
+    for name, made in classes().items():
+        members = {each: value for each, value in vars(made).items() if not each.startswith("_") and inspect.isfunction(value)}
+        texts += [(name, inspect.cleandoc(vars(made).get("__doc__") or ""))]
+        texts += [(f"{name}.{each}", inspect.getdoc(value)) for each, value in members.items() if made is not turnout.Tensor]
+    failed = run_examples(texts)
     assert not failed, failed

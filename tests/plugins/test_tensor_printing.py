@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -101,3 +104,101 @@ def test_a_tensor_that_requires_a_gradient_says_so() -> None:
     x = turnout.tensor([1.0]).requires_grad_()
     assert repr(x) == "tensor([1.], requires_grad=True)"
     assert repr(x * 2).startswith("tensor([2.], grad_fn=<Mul")
+
+
+# ---- set_printoptions
+
+
+@pytest.fixture(autouse=True)
+def usual_options() -> Iterator[None]:
+    yield
+    turnout.set_printoptions(profile="default")
+
+
+@pytest.mark.parametrize(
+    ("options", "data", "text"),
+    [
+        ({"precision": 2}, [3.14159, 2.0], "tensor([3.14, 2.00])"),
+        ({"precision": 0}, [1.5], "tensor([2])"),
+        ({"sci_mode": True}, [3.14159, 2.0], "tensor([3.1416e+00, 2.0000e+00])"),
+        ({"sci_mode": False}, [1e-9, 1e9], "tensor([         0.0000, 1000000000.0000])"),
+        ({"threshold": 5, "edgeitems": 1}, list(range(30)), "tensor([ 0,  ..., 29])"),
+        ({"threshold": 5, "edgeitems": 0}, list(range(30)), "tensor([...], size=(30,))"),
+        ({"linewidth": 30}, list(range(10)), "tensor([0, 1, 2, 3, 4, 5, 6,\n        7, 8, 9])"),
+        ({"profile": "short"}, [1.23456, 2.0], "tensor([1.23, 2.00])"),
+        ({"profile": "short", "precision": 3}, [1.23456, 2.0], "tensor([1.235, 2.000])"),
+    ],
+)
+def test_options_change_how_tensors_print(options: dict[str, Any], data: object, text: str) -> None:
+    turnout.set_printoptions(**options)
+    assert repr(turnout.tensor(data)) == text
+
+
+def test_the_full_profile_shows_all_elements_and_the_default_one_resets_everything() -> None:
+    before = repr(turnout.arange(2000))
+    turnout.set_printoptions(profile="full")
+    assert "..." not in repr(turnout.arange(2000))
+    turnout.set_printoptions(precision=1, edgeitems=1, linewidth=20, sci_mode=True, threshold=2)
+    turnout.set_printoptions(profile="default")
+    assert repr(turnout.arange(2000)) == before
+
+
+def test_what_is_not_given_stays_except_the_notation() -> None:
+    turnout.set_printoptions(precision=2, sci_mode=True)
+    turnout.set_printoptions(linewidth=70)
+    assert repr(turnout.tensor([1.5])) == "tensor([1.50])"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"precision": -1}, "precision must be an int of at least 0, got -1"),
+        ({"precision": 2.5}, "precision must be an int of at least 0, got 2.5"),
+        ({"edgeitems": True}, "edgeitems must be an int of at least 0, got True"),
+        ({"threshold": "many"}, "threshold must be a number of at least 0, got 'many'"),
+        ({"threshold": NAN}, "threshold must be a number of at least 0, got nan"),
+        ({"linewidth": 1, "sci_mode": 3}, "sci_mode must be True, False or None, got 3"),
+        ({"profile": "long", "precision": 1}, "'long' is not a profile; use one of 'default', 'short', 'full'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_and_change_nothing(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(TurnoutError) as raised:
+        turnout.set_printoptions(**options)
+    assert str(raised.value) == f"set_printoptions: {text}"
+    assert repr(turnout.tensor([1.5])) == "tensor([1.5000])"
+
+
+def test_threads_that_set_options_never_mix_them_in_one_text() -> None:
+    x = turnout.tensor([1.5] * 40)
+    wanted = {}
+    for profile in ("default", "short"):
+        turnout.set_printoptions(profile=profile, linewidth=40 if profile == "short" else 80)
+        wanted[repr(x)] = profile
+    found: set[str] = set()
+    stop = threading.Event()
+
+    def switch() -> None:
+        while not stop.is_set():
+            turnout.set_printoptions(profile="short", linewidth=40)
+            turnout.set_printoptions(profile="default")
+
+    thread = threading.Thread(target=switch)
+    thread.start()
+    try:
+        for _ in range(300):
+            found.add(repr(x))
+    finally:
+        stop.set()
+        thread.join()
+    assert found <= set(wanted)
+
+
+def test_options_set_by_several_threads_are_all_there_afterwards() -> None:
+    names = ("precision", "threshold", "edgeitems", "linewidth")
+    threads = [threading.Thread(target=lambda name=name: turnout.set_printoptions(**{name: 7})) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert repr(turnout.tensor([1.5])) == "tensor([1.5000000])"
+    assert repr(turnout.arange(40)).count("\n") > 10

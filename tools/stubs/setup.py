@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parent.parent
 CORE = WORKSPACE / "core" / "src" / "turnout" / "__init__.py"
 STUBS = HERE / "src" / "turnout-stubs"
+OPS = "turnout.registry.namespaces"
 HEADER = "# Made by the build from the manifests of the plugins.\n"
 
 
@@ -31,6 +32,7 @@ def write_stubs(folder: Path = STUBS) -> None:
         elif old.suffix == ".pyi":
             old.unlink()
     lines = [HEADER, *core_lines()]
+    namespaces: list[str] = []
     for path in sorted(WORKSPACE.glob("plugins/*/src/*/plugin.toml")):
         provides = tomllib.loads(path.read_text(encoding="utf-8")).get("provides", {})
         for module, listed in provides.get("names", {}).items():
@@ -38,6 +40,13 @@ def write_stubs(folder: Path = STUBS) -> None:
         for name, module in provides.get("modules", {}).items():
             lines.append(f"from . import {name} as {name}")
             write_module(folder / name, module)
+        if (path.parent / "generated" / "operators.pyi").exists():
+            for name in provides.get("namespaces", []):
+                lines.append(f"from {path.parent.name}.generated.operators import Namespace_{name} as _Namespace_{name}")
+                namespaces.append(f"    {name}: _Namespace_{name}")
+    if namespaces:  # in place of core's `ops`, which takes any name
+        lines.remove(f"from {OPS} import ops as ops")
+        lines += [f"from {OPS} import Ops as _Ops", "class _TypedOps(_Ops):", *namespaces, "ops: _TypedOps"]
     (folder / "__init__.pyi").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

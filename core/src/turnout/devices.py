@@ -71,6 +71,14 @@ def device(type: str | Device, index: int | None = None) -> Device:
     """The device named "cpu" or "cuda:1", or given by type and index. Only the text is checked; no plugin is activated.
 
     Raises DeviceError for a text other than TYPE or TYPE:INDEX.
+
+    Arguments:
+        type: "cpu", "cuda:1" or a device
+        index: the index, if the text does not have it
+
+    Example:
+        >>> turnout.device("cuda", 1)
+        device('cuda:1')
     """
     if isinstance(type, Device):
         return type

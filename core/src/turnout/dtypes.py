@@ -32,10 +32,12 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
+        """Whether it is a floating-point dtype."""
         return self.category == FLOAT
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is a complex dtype."""
         return self.category == COMPLEX
 
     def to_real(self) -> DType:
@@ -93,12 +95,24 @@ _DEFAULT: list[DType] = [float32]
 
 
 def get_default_dtype() -> DType:
-    """The dtype of new tensors made from Python floats, at first float32."""
+    """The dtype of new tensors made from Python floats, at first float32.
+
+    Example:
+        >>> turnout.get_default_dtype()
+        turnout.float32
+    """
     return _DEFAULT[0]
 
 
 def set_default_dtype(dtype: DType) -> None:
-    """Set the default dtype of the process. Raises DTypeError unless it is a floating-point dtype."""
+    """Set the default dtype of the process. Raises DTypeError unless it is a floating-point dtype.
+
+    Arguments:
+        dtype: the dtype of new tensors made from Python floats
+
+    Example:
+        >>> turnout.set_default_dtype(turnout.float32)
+    """
     if not (isinstance(dtype, DType) and dtype.category == FLOAT):
         raise DTypeError(f"the default dtype must be a floating-point dtype, got {dtype!r}")
     _DEFAULT[0] = dtype

@@ -93,7 +93,7 @@ def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Overri
 
 
 class Override(Guard):
-    """The context manager that `override` returns."""
+    """The context manager that `override` returns: inside, settings have these `values`."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values

@@ -135,10 +135,16 @@ class Explanation:
 
 def explain(op: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Say which kernel `op(*args, **kwargs)` would run in the present state, and why. Calls no kernel.
+    Raises UnknownOperatorError for an unknown name, CallError or OverloadError for arguments that the operator does not take.
 
-    `op` is an operator, a packet, a public function such as `turnout.add`, a Tensor method, or a name: "add",
-    "mylib::add.Tensor". Raises UnknownOperatorError for an unknown name, CallError or OverloadError for arguments that the
-    operator does not take.
+    Arguments:
+        op: an operator, a packet, a public function such as `turnout.add`, a Tensor method, or a name: "mylib::add.Tensor"
+        args: the positional arguments of the call
+        kwargs: the keyword arguments of the call
+
+    Example:
+        >>> turnout.explain("add", turnout.ones(2), 1).chosen.key
+        'CPU'
     """
     target = find(op)
     if isinstance(target, Packet):

@@ -126,8 +126,8 @@ class trace_dispatch(Guard):
     """Record every call made in this context: `with trace_dispatch() as log:`, then `print(log)`.
 
     Threads and tasks that start meanwhile are recorded if they run in a copy of the context. A trace inside another trace, or
-    inside a kernel, records its part as well. `arguments=True` records the arguments, each as `spelled` writes it. An object
-    can be entered once.
+    inside a kernel, records its part as well. With `arguments` it records these too, each as `spelled` writes it. `registry` has
+    the operators, by default all. An object can be entered once.
     """
 
     def __init__(self, *, arguments: bool = False, registry: Registry | None = None) -> None:

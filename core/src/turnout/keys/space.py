@@ -335,7 +335,10 @@ KEYS = KeySpace()
 
 
 class DispatchKeySet(int):
-    """A key set as users see it: an int of bits with methods to query, combine and print it. Dispatch itself uses plain ints."""
+    """A key set as users see it: an int of bits with methods to query, combine and print it.
+
+    `keys` are bits, or names of keys. Dispatch itself uses plain ints.
+    """
 
     def __new__(cls, keys: int | str | Iterable[str] = 0) -> DispatchKeySet:
         return int.__new__(cls, KEYS.mask(keys))

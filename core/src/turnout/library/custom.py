@@ -45,15 +45,22 @@ def custom_op(
 ) -> Any:  # fmt: skip
     """Make an operator from a function on tensors; a decorator if `fn` is omitted. Returns its CustomOpDef.
 
-    name          "namespace::name"; a second definition by the same package replaces the first
-    mutates_args  the arguments that the function writes, or "unknown" for all tensors
-    device_types  the devices for which it is the kernel, None for all
-    schema        "(Tensor x) -> Tensor", by default inferred from the annotations
-    tags          words that describe the operator, such as "pointwise"
-    arrays        the function takes and returns the backend's arrays in place of tensors
-
     The function must not return its inputs or views of them. Raises LibraryError for a bad name or schema, SchemaError when
     none can be inferred, ConflictError when another package has defined the name. Then nothing is changed.
+
+    Arguments:
+        name: "namespace::name"; a second definition by the same package replaces the first
+        fn: the function
+        mutates_args: the arguments that the function writes, or "unknown" for all tensors
+        device_types: the devices for which it is the kernel, None for all
+        schema: "(Tensor x) -> Tensor", by default inferred from the annotations
+        tags: words that describe the operator, such as "pointwise"
+        arrays: whether the function takes and returns the backend's arrays in place of tensors
+
+    Example:
+        >>> twice = turnout.library.custom_op("docs::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+        >>> twice(turnout.ones(2))
+        tensor([2., 2.])
     """
     package = calling_package()
     tags = (tags,) if isinstance(tags, str) else tuple(tags or ())

@@ -47,7 +47,12 @@ class FakeContext:
 
 
 def get_ctx() -> FakeContext:
-    """The context of the running fake kernel. Raises RegistrationError outside of one."""
+    """The context of the running fake kernel. Raises RegistrationError outside of one.
+
+    Example:
+        >>> fake = lambda x: x.new_empty(turnout.library.get_ctx().new_dynamic_size())
+        >>> fake = turnout.library.register_fake("docs::nonzero", fake)
+    """
     running = _RUNNING.get()
     if running is None:
         # differs from torch: there the result is None, and its use fails.

@@ -27,11 +27,14 @@ Words = str | Iterable[str]
 def define(
     qualname: str | Library, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: Words = ()
 ) -> Any:
-    """Define the operator `qualname`, "namespace::name", from its `schema`, "(Tensor x) -> Tensor", with `tags`, in `lib`.
+    """Define an operator. Raises LibraryError for a bad name, SchemaError, ConflictError for a taken name.
 
-    With a Library as its first argument it is a decorator that also registers the CompositeImplicitAutograd kernel:
-    `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a taken
-    name. `alias_analysis` has no effect.
+    Arguments:
+        qualname: "namespace::name"; or a Library, for a decorator that also registers the CompositeImplicitAutograd kernel
+        schema: "(Tensor x) -> Tensor"
+        alias_analysis: accepted, and without effect
+        lib: the library to which the definition belongs
+        tags: words that describe the operator
     """
     if isinstance(qualname, Library):
         owner = qualname
@@ -46,13 +49,21 @@ def define(
 def impl(
     qualname: str | Library, types: Words, func: Call | str | None = None, *, lib: Library | None = None, arrays: bool = False
 ) -> Any:
-    """Register a kernel for `qualname`, "namespace::name", in `lib`; a decorator if `func` is omitted.
+    """Register a kernel of an operator, which may be defined later; a decorator if `func` is omitted.
+    Raises DeviceError for an unknown word, KernelSignatureError, ConflictError. Then nothing is registered.
 
-    types   device types such as "cpu", "default" for all of them, or names of dispatch keys
-    arrays  the function takes and returns the backend's arrays in place of tensors
+    Arguments:
+        qualname: "namespace::name"; with a Library instead, this is `lib.impl` as a decorator: `@impl(lib, "sin", "CPU")`
+        types: device types such as "cpu", "default" for all of them, or names of dispatch keys
+        func: the kernel
+        lib: the library to which the kernel belongs
+        arrays: whether the function takes and returns the backend's arrays in place of tensors
 
-    With a Library as its first argument it is `lib.impl` as a decorator: `@impl(lib, "sin", "CPU")`. The operator may be
-    defined later. Raises DeviceError for an unknown word, KernelSignatureError, ConflictError. Then nothing is registered.
+    Example:
+        >>> turnout.library.define("docs::double", "(Tensor x) -> Tensor")
+        >>> double = turnout.library.impl("docs::double", "default", lambda x: x * 2)
+        >>> turnout.ops.docs.double(turnout.ones(2))
+        tensor([2., 2.])
     """
     if isinstance(qualname, Library):
         owner, key = qualname, func if isinstance(func, str) else ""
@@ -68,10 +79,18 @@ def impl(
 def register_kernel(
     op: Named, device_types: Words | None, func: Call | None = None, /, *, lib: Library | None = None, arrays: bool = False
 ) -> Any:
-    """Register `func` in `lib` as the kernel of `op` for `device_types`, None for all; a decorator if `func` is omitted.
+    """Register a kernel for device types; a decorator if `func` is omitted.
+    Raises the errors of `CustomOpDef.register_kernel` for custom operators, those of `impl` for others.
 
-    With `arrays` it takes and returns the backend's arrays in place of tensors. Raises the errors of
-    `CustomOpDef.register_kernel` for custom operators, those of `impl` for others.
+    Arguments:
+        op: the operator or its name
+        device_types: the device types, None for all
+        func: the kernel
+        lib: the library to which the kernel belongs
+        arrays: whether the function takes and returns the backend's arrays in place of tensors
+
+    Example:
+        >>> square = turnout.library.register_kernel("docs::square", "cpu", lambda x: x * x)
     """
     target, name = _target("register_kernel", op, lib)
     if isinstance(target, CustomOpDef):
@@ -82,11 +101,14 @@ def register_kernel(
 
 
 def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False) -> Any:
-    """Register in `lib` the function that computes shapes of `op` for tensors without data; a decorator without `func`.
+    """Register what an operator does for tensors without data, which is to compute shapes; a decorator without `func`.
+    It serves every backend without data, and the key Fake. Raises as `impl` does.
 
-    `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the
-    keys every backend without data and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`;
-    `allow_override` replaces another library's kernel, instead of raising.
+    Arguments:
+        op: the operator or its name
+        func: returns empty tensors of the right shapes; `get_ctx()` has sizes that depend on data
+        lib: the library to which the function belongs
+        allow_override: whether another library's kernel is replaced, instead of raising
     """
     target, name = _target("register_fake", op, lib)
     how: dict[str, Any] = {"binder": fake.in_context, "allow_override": allow_override}
@@ -94,28 +116,41 @@ def register_fake(op: Named, func: Call | None = None, /, *, lib: Library | None
 
 
 def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None) -> None:
-    """Register in `lib` the gradient of `op`, which must be defined already: see `CustomOpDef.register_autograd`.
+    """Register the gradient of an operator that is defined already: see `CustomOpDef.register_autograd`.
 
-    `backward(ctx, *grads)` returns a gradient or None for each input; `setup_context(ctx, inputs, output)` saves what it needs.
+    Arguments:
+        op: the operator or its name
+        backward: `backward(ctx, *grads)` returns a gradient or None for each input
+        setup_context: `setup_context(ctx, inputs, output)` saves in `ctx` what `backward` needs
+        lib: the library to which the gradient belongs
     """
     target, name = _target("register_autograd", op, lib)
     rules.add_gradient(target, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
-    """Inside `turnout.autocast(device_type)`, run `op`, without autocast, on floating tensors cast to `cast_inputs`.
+    """Inside `turnout.autocast(device_type)`, cast the floating-point arguments of an operator, and run it without autocast.
+    See `CustomOpDef.register_autocast`. Raises ConflictError when another package has a rule.
 
-    The rule belongs to `lib`. See `CustomOpDef.register_autocast`. Raises ConflictError when another package has a rule.
+    Arguments:
+        op: the operator or its name
+        device_type: the device type of the tensors
+        cast_inputs: the dtype to which they are cast
+        lib: the library to which the rule belongs
     """
     target, name = _target("register_autocast", op, lib)
     rules.add_cast(target, name, device_type, cast_inputs)
 
 
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
-    """Register in `lib` how `op` computes a batch inside `turnout.vmap`; a decorator if `func` is omitted.
-
-    `opaque` says that `func` calls no operators: see `CustomOpDef.register_vmap`.
+    """Register how an operator computes a batch inside `turnout.vmap`; a decorator if `func` is omitted.
     Raises CallError for a value that is not a function, ConflictError when another package has a rule.
+
+    Arguments:
+        op: the operator or its name
+        func: `func(info, in_dims, *args)` returns (result, out_dims): see `CustomOpDef.register_vmap`
+        lib: the library to which the rule belongs
+        opaque: whether `func` calls an array library, and no operators
     """
     target, name = _target("register_vmap", op, lib)
     return registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))

@@ -34,7 +34,11 @@ _DEFINERS: dict[str, Registrations] = {}
 
 
 def fallthrough_kernel() -> NoReturn:
-    """A kernel or fallback that lets calls fall through to the next key. It is never called."""
+    """A kernel or fallback that lets calls fall through to the next key. It is never called.
+
+    Example:
+        >>> turnout.library.Library("docs", "IMPL").impl("half", turnout.library.fallthrough_kernel, "AutogradCPU")
+    """
     raise NotImplementedError("fallthrough_kernel stands for no kernel and is never called")
 
 

@@ -117,7 +117,7 @@ def as_str(op_name: str, argument: str, value: Any) -> str:
 
 def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int, ...]:
     """int[] or int[N]: a sequence of ints. For int[N], a bare number is repeated N times."""
-    if value.__class__ is tuple or value.__class__ is list:
+    if value.__class__ is tuple or value.__class__ is list or isinstance(value, tuple):
         for v in value:
             if v.__class__ is not int:
                 break

@@ -103,14 +103,11 @@ class Packet:
 
 def type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The cache key of a choice: the types of the arguments, and for sequences those of their elements."""
-    key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
+    key = tuple([_sequence_key(a) if a.__class__ is list or isinstance(a, tuple) else a.__class__ for a in args])
     if kwargs:
-        words = tuple([(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()])
-        return (key, words)
+        words = [(n, _sequence_key(v) if v.__class__ is list or isinstance(v, tuple) else v.__class__) for n, v in kwargs.items()]
+        return (key, tuple(words))
     return key
-
-
-_SEQUENCES = frozenset({tuple, list})
 
 
 def _sequence_key(value: Any) -> Any:

@@ -42,12 +42,19 @@ _SUPPORTED_RETURNS = "Tensor, list[Tensor], int, float, bool, int | float | bool
 def infer_schema(
     function: Call, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, classes: Mapping[Any, str] | None = None
 ) -> str:
-    """The schema text of `function`, "(Tensor x) -> Tensor", after `op_name` if it is given.
-
-    `mutates_args` names the tensors that it writes; "unknown" means all. No return is taken to share memory with an argument.
-    A class stands for the schema type in its attribute `schema_type`, or in `classes`.
-
+    """The schema text of a function, by its annotations. No return is taken to share memory with an argument.
     Raises SchemaError, which names the parameter and what is supported.
+
+    Arguments:
+        function: the function
+        mutates_args: the names of the tensors that it writes; "unknown" means all
+        op_name: what stands before the schema
+        classes: the schema types for which classes stand; otherwise that in their attribute `schema_type`
+
+    Example:
+        >>> def scaled(x: turnout.Tensor, by: float = 2.0) -> turnout.Tensor: ...
+        >>> turnout.library.infer_schema(scaled, mutates_args=())
+        '(Tensor x, float by=2.0) -> Tensor'
     """
     reader = _Reader(function, classes or {})
     written = reader.written(mutates_args)

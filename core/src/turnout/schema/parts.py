@@ -99,6 +99,7 @@ class Argument:
 
     @property
     def has_default(self) -> bool:
+        """Whether a call may leave it out."""
         return self.default_text is not None
 
     @property
@@ -113,6 +114,7 @@ class Argument:
 
     @property
     def is_write(self) -> bool:
+        """Whether it is written, as its annotation says."""
         return self.annotation is not None and self.annotation.is_write
 
     @property
@@ -135,6 +137,7 @@ class Return:
 
     @property
     def is_write(self) -> bool:
+        """Whether it is written, as its annotation says."""
         return self.annotation is not None and self.annotation.is_write
 
     def __str__(self) -> str:

@@ -31,6 +31,7 @@ class Type:
 
     @property
     def canonical(self) -> str:
+        """The spelling by which rules compare."""
         raise NotImplementedError
 
     @property
@@ -62,6 +63,7 @@ class Type:
 
     @property
     def is_optional(self) -> bool:
+        """Whether it takes None."""
         return isinstance(self, OptionalType)
 
 
@@ -81,6 +83,7 @@ class BaseType(Type):
 
     @property
     def is_custom_class(self) -> bool:
+        """Whether it is a class of TorchScript."""
         return self.name.startswith(CUSTOM_CLASS_PREFIX)
 
     def __str__(self) -> str:

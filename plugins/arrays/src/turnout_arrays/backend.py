@@ -179,6 +179,10 @@ class ArrayBackend(TensorBackend):
         except self.xp.exceptions.TooHardError:
             return False
 
+    def data_ptr(self, array: Any) -> int:
+        address: int = array.__array_interface__["data"][0]
+        return address
+
     def is_read_only(self, array: Any) -> bool:
         return not getattr(array.flags, "writeable", True)
 

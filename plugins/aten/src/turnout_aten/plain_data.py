@@ -1,7 +1,7 @@
 """Plain values in JSON: numbers, strings, None, dtypes and devices, as files of tensors and of graphs hold them.
 
 A value that JSON cannot express is an object with one key that says what it is: {"float": "inf"}, {"complex": ["0.0", "1.0"]},
-{"int": "0x1f"} for a long int, {"dtype": "float32"}, {"device": "cpu"}.
+{"int": "0x1f"} for a long int, {"dtype": "float32"}, {"device": "cpu"}, {"size": [2, 3]}.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from turnout.dtypes import DTYPES, DType
 from turnout.errors import DeviceError
 from turnout_aten.files import Damaged, need
 from turnout_aten.tensor.devices import device
+from turnout_aten.tensor.size import Size
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
@@ -40,6 +41,8 @@ def encode(value: Any) -> Any:
         return {"dtype": value.name}
     if isinstance(value, Device):
         return {"device": str(value)}
+    if kind is Size:
+        return {"size": list(value)}
     return NOT_PLAIN
 
 
@@ -62,6 +65,9 @@ def decode(kind: str, inner: Any) -> Any:
     if kind == "complex":
         parts = fields(inner, 2, "a complex number")
         return complex(*[_read(float, part, "a complex number") for part in parts])
+    if kind == "size":
+        need(isinstance(inner, list) and all(type(n) is int for n in inner), f"{shown(inner)} is not a size of ints")
+        return Size(inner)
     return NOT_PLAIN
 
 

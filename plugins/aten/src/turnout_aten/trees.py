@@ -26,10 +26,18 @@ def register(
 ) -> Callable[[], None]:
     """Treat instances of exactly this class as nodes from now on; returns the undo.
 
-    flatten    value -> (branches, the rest of its state, which is compared by ==)
-    unflatten  (branches, the rest of the state) -> value
-
     Raises ArgumentError for a class that already is a kind of node.
+
+    Arguments:
+        kind: the class
+        flatten: takes a value, and returns its branches and the rest of its state, which is compared by ==
+        unflatten: takes branches and the rest of the state, and returns a value
+
+    Example:
+        >>> undo = turnout.trees.register(set, lambda value: (sorted(value), None), lambda branches, state: set(branches))
+        >>> turnout.trees.flatten({3, 1})[0]
+        [1, 3]
+        >>> undo()
     """
     if kind in _REGISTERED or kind in (*_DICTS, tuple, list) or _is_named(kind):
         raise ArgumentError(f"trees.register: {kind.__qualname__} already is a kind of node")
@@ -79,7 +87,16 @@ def _node(value: Any) -> tuple[Sequence[Any], Sequence[Any], Any] | None:
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves in order, and the structure that `unflatten` needs to rebuild the tree."""
+    """The leaves in order, and the structure that `unflatten` needs to rebuild the tree.
+
+    Arguments:
+        tree: a leaf, or nested lists, tuples, dicts and other nodes
+
+    Example:
+        >>> leaves, structure = turnout.trees.flatten({"w": 1, "b": [2, 3]})
+        >>> leaves
+        [1, 2, 3]
+    """
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves)
 
@@ -93,7 +110,17 @@ def _flatten(tree: Any, leaves: list[Any]) -> Any:
 
 
 def unflatten(structure: Any, leaves: list[Any]) -> Any:
-    """A tree with this structure and these leaves."""
+    """A tree with this structure and these leaves.
+
+    Arguments:
+        structure: what `flatten` returned
+        leaves: as many leaves as the structure has
+
+    Example:
+        >>> leaves, structure = turnout.trees.flatten({"w": 1, "b": [2, 3]})
+        >>> turnout.trees.unflatten(structure, ["x", "y", "z"])
+        {'w': 'x', 'b': ['y', 'z']}
+    """
     rest = iter(leaves)
     return _build(structure, lambda: next(rest))
 
@@ -113,13 +140,32 @@ def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
 
 
 def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
-    """The tree with `function(leaf)` in place of each leaf."""
+    """The tree with `function(leaf)` in place of each leaf.
+
+    Arguments:
+        function: takes a leaf
+        tree: the tree
+
+    Example:
+        >>> turnout.trees.map_leaves(lambda leaf: leaf + 1, {"w": 1, "b": [2, 3]})
+        {'w': 2, 'b': [3, 4]}
+    """
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
 
 
 def spread(prefix: Any, structure: Any) -> list[Any] | None:
-    """The leaves of a prefix, each repeated for the leaves of its branch; None if it is not a prefix of the structure."""
+    """The leaves of a prefix, each repeated for the leaves of its branch; None if it is not a prefix of the structure.
+
+    Arguments:
+        prefix: a tree that ends where the structure ends, or before
+        structure: what `flatten` returned
+
+    Example:
+        >>> leaves, structure = turnout.trees.flatten([1, [2, 3]])
+        >>> turnout.trees.spread(["a", "b"], structure)
+        ['a', 'b', 'b']
+    """
     node = _node(prefix)
     if node is None:
         return [prefix] * _count(structure)
@@ -146,7 +192,17 @@ def _count(structure: Any) -> int:
 
 
 def paths(structure: Any, place: str = "") -> list[str]:
-    """The name of each leaf, starting with `place`: "[0]['w']"."""
+    """The name of each leaf: "[0]['w']".
+
+    Arguments:
+        structure: what `flatten` returned
+        place: what all names start with
+
+    Example:
+        >>> leaves, structure = turnout.trees.flatten({"w": 1, "b": [2, 3]})
+        >>> turnout.trees.paths(structure, "args")
+        ["args['w']", "args['b'][0]", "args['b'][1]"]
+    """
     if structure is LEAF:
         return [place]
     names = []

@@ -44,6 +44,7 @@ class GradScaler:
     device           accepted for programs written for PyTorch; the scale goes to where the outputs are
     init_scale       the first scale
     growth_factor    what it is multiplied by after `growth_interval` steps without overflow; greater than 1
+    growth_interval  how many steps these are
     backoff_factor   what it is multiplied by after a step with one; less than 1
     enabled          False: `scale` returns its argument, `step` only steps, `update` does nothing
 

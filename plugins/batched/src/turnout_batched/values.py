@@ -117,6 +117,9 @@ class BatchedTensor(Tensor):
     def item(self) -> NoReturn:
         raise errors.VmapError(errors.no_value("item()"))
 
+    def data_ptr(self) -> NoReturn:
+        raise errors.VmapError(errors.no_memory("data_ptr()"))
+
     def tolist(self) -> NoReturn:
         raise errors.VmapError(errors.no_value("tolist()"))
 

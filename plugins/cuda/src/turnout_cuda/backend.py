@@ -63,6 +63,9 @@ class CUDABackend(ArrayBackend):
         itemsize = root.dtype.itemsize
         return self.xp.ndarray(shape, root.dtype, root.data + offset * itemsize, tuple([s * itemsize for s in strides]))
 
+    def data_ptr(self, array: Any) -> int:
+        return int(array.data.ptr)
+
     def partly_overlap(self, a: Any, b: Any) -> bool:
         if not a.size or not b.size or (a.data.ptr == b.data.ptr and _layout(a) == _layout(b)):
             return False

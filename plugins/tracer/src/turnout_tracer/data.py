@@ -16,6 +16,7 @@ from turnout_aten.files import write_text
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN
 from turnout_aten.tensor.random import Generator
+from turnout_aten.tensor.size import Size
 from turnout_aten.trees import LEAF
 from turnout_tracer import errors
 from turnout_tracer.nodes import Constant, Ref
@@ -63,7 +64,7 @@ def _encode(value: Any, generators: list[Generator]) -> Any:
         return {"ref": value.index}
     if isinstance(value, list):
         return [_encode(each, generators) for each in value]
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and type(value) is not Size:
         return {"tuple": [_encode(each, generators) for each in value]}
     if isinstance(value, Generator):
         if not any(each is value for each in generators):

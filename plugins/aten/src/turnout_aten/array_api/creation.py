@@ -163,7 +163,7 @@ def empty(shape: Shape, *, dtype: DType | None = None, device: Place = None) -> 
 
     Example:
         >>> turnout.array_api.empty((2, 3)).shape
-        (2, 3)
+        turnout.Size([2, 3])
     """
     return fn.empty(_sizes(shape), dtype=dtype, device=device)
 
@@ -224,7 +224,7 @@ def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Place = None
 
     Example:
         >>> turnout.array_api.empty_like(turnout.tensor([1, 2])).shape
-        (2,)
+        turnout.Size([2])
     """
     return fn.empty_like(x, dtype=dtype, device=device)
 

@@ -153,7 +153,7 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
 
     Example:
         >>> turnout.array_api.moveaxis(turnout.zeros(2, 3, 4), 0, 2).shape
-        (3, 4, 2)
+        turnout.Size([3, 4, 2])
     """
     return fn.movedim(x, axes_of("moveaxis", x, source), axes_of("moveaxis", x, destination))
 

@@ -37,12 +37,19 @@ _CALLS: Counter[tuple[str, str, str]] = Counter()
 
 
 def host(device_type: str = "cpu") -> Boxed:
-    """A boxed fallback for a backend's key: `library.fallback("Acme", host("cpu"))`.
+    """A boxed fallback for a backend's key.
 
     The call's tensors are copied to the device, the operator's kernel runs there, and the results are copied back. Mutated
     arguments are written (and resized) back into the original tensors. Devices and generators among the arguments are replaced
     too. A view operator raises NoKernelError, because a copy would not be a view. If the other device has no kernel either, the
     usual NoKernelError names that device.
+
+    Arguments:
+        device_type: the device that runs the operators
+
+    Example:
+        >>> def turnout_activate(library, options):
+        ...     library.fallback("Acme", turnout.host_fallback.host("cpu"))
     """
 
     def run_on_host(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
@@ -54,8 +61,19 @@ def host(device_type: str = "cpu") -> Boxed:
 def on_host(name: str, backend: TensorBackend, place: Callable[[Any], Device], device_type: str = "cpu") -> Callable[..., None]:
     """An array kernel for the row `name` of a backend's table: the structured out operator, run on another device.
 
-    `place(array)` is the device of one of the backend's arrays. The kernel takes the row's arguments and outputs, like any row.
-    Another row may delegate to it for cases that it does not implement, such as certain dtypes.
+    The kernel takes the row's arguments and outputs, like any row. Another row may delegate to it for cases that it does not
+    implement, such as certain dtypes.
+
+    Arguments:
+        name: the row: "exp.out"
+        backend: the backend whose table it is for
+        place: takes one of the backend's arrays, and returns its device
+        device_type: the device that runs the operator
+
+    Example:
+        >>> cpu = turnout.device("cpu")
+        >>> turnout.host_fallback.on_host("exp.out", cpu.backend, lambda array: cpu, "meta").__name__
+        'exp.out on meta'
     """
     qualified = name if "::" in name else f"aten::{name}"
 
@@ -76,25 +94,50 @@ def on_host(name: str, backend: TensorBackend, place: Callable[[Any], Device], d
 
 
 def calls() -> dict[tuple[str, str, str], int]:
-    """The number of fallback calls since `reset_calls` for each (operator, device of the call, device that ran it)."""
+    """The number of fallback calls since `reset_calls` for each (operator, device of the call, device that ran it).
+
+    Example:
+        >>> turnout.host_fallback.reset_calls()
+        >>> turnout.host_fallback.calls()
+        {}
+    """
     with _LOCK:
         return dict(_CALLS)
 
 
 def reset_calls() -> None:
-    """Reset all counts to 0."""
+    """Reset all counts to 0.
+
+    Example:
+        >>> turnout.host_fallback.reset_calls()
+    """
     with _LOCK:
         _CALLS.clear()
 
 
 def report() -> str:
-    """The counts as lines, most frequent first; empty if there were no fallback calls."""
+    """The counts as lines, most frequent first; empty if there were no fallback calls.
+
+    Example:
+        >>> turnout.host_fallback.reset_calls()
+        >>> turnout.host_fallback.report()
+        ''
+    """
     counted = sorted(calls().items(), key=lambda item: (-item[1], item[0]))
     return "\n".join(f"{n:>8}  {op}  {called} -> {ran}" for (op, called, ran), n in counted)
 
 
 def carried(tensor: Tensor, where: TensorDevice) -> Tensor:
-    """A copy of a tensor on another device, with the same layout if that is dense. Calls no operators."""
+    """A copy of a tensor on another device, with the same layout if that is dense. Calls no operators.
+
+    Arguments:
+        tensor: the tensor
+        where: the device
+
+    Example:
+        >>> turnout.host_fallback.carried(turnout.tensor([1, 2]), turnout.device("cpu"))
+        tensor([1, 2])
+    """
     data = tensor.device.backend.to_host(tensor.array)
     backend = where.backend
     made = backend.from_host(data, tensor.array.shape, tensor.dtype, where)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout.devices import Backend, Device
 from turnout.dtypes import uint64
+from turnout.errors import NoDataError
 from turnout.errors.layout import report
 from turnout_aten.errors.backends import MissingMethodError
 from turnout_aten.tensor.devices import device as device_named
@@ -98,6 +99,10 @@ class TensorBackend(Backend):
     def partly_overlap(self, a: Any, b: Any) -> bool:
         """Whether two arrays share some but not all of their elements, or share all in another order."""
         return False
+
+    def data_ptr(self, array: Any) -> int:
+        """The address of the first element of an array that has elements; 0 for a backend without memory."""
+        raise NoDataError(f"data_ptr: the backend of device {self.device_type!r} does not have addresses")
 
     def is_read_only(self, array: Any) -> bool:
         """Whether the array's memory must not be written. It is asked after a write has failed."""

@@ -6,6 +6,7 @@ Their operators take a list. `broadcast_shapes` takes shapes in the same two way
 from __future__ import annotations
 
 from turnout_aten.generated import functions
+from turnout_aten.tensor.size import Size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
     Example:
         >>> turnout.atleast_3d(turnout.tensor([1, 2])).shape
-        (1, 2, 1)
+        turnout.Size([1, 2, 1])
     """
     given = _listed(tensors)
     return listed.atleast_3d(given[0]) if given is tensors and len(given) == 1 else tuple(listed.atleast_3d(given))
@@ -77,7 +78,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(listed.broadcast_tensors(_listed(tensors)))
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all given shapes broadcast to; an int is a shape of 1 dimension. Raises ShapeError if there is none.
 
     Arguments:
@@ -85,7 +86,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
     Example:
         >>> turnout.broadcast_shapes((2, 1), (3,))
-        (2, 3)
+        turnout.Size([2, 3])
     """
     from turnout.errors import ShapeError
     from turnout_aten.shapes.extents import broadcast_all
@@ -94,7 +95,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     for shape in found:
         if any(n < 0 for n in shape):
             raise ShapeError(f"broadcast_shapes: {list(shape)} has a negative length")
-    return broadcast_all(found)
+    return Size(broadcast_all(found))
 
 
 def block_diag(*tensors: Any) -> Tensor:

@@ -45,6 +45,7 @@ class finfo:
 
     @property
     def tiny(self) -> float:
+        """The older name of `smallest_normal`."""
         return self.smallest_normal
 
     def __repr__(self) -> str:
@@ -53,7 +54,7 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype: `bits`, `min`, `max`, `dtype`. Raises DTypeError for any other."""
+    """The limits of an integer dtype: `bits`, `min`, `max` and the `dtype` itself. Raises DTypeError for any other."""
 
     __slots__ = ("bits", "dtype", "max", "min")
 

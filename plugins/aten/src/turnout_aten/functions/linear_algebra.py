@@ -152,7 +152,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
     Example:
         >>> turnout.svd_lowrank(turnout.eye(3), 2)[1].shape
-        (2,)
+        turnout.Size([2])
     """
     count = 6 if q is None else q
     rows, columns = A.shape[-2:]
@@ -178,7 +178,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
     Example:
         >>> turnout.pca_lowrank(turnout.eye(3), 2)[1].shape
-        (2,)
+        turnout.Size([2])
     """
     rows, columns = A.shape[-2:]
     count = min(6, rows, columns) if q is None else q

@@ -5,7 +5,7 @@
 | `packets`, `source` | both | what texts depend on: the overloads of one name, a stub's text with changes |
 | `functions`, `methods` | first use | the text of one public function or method |
 | `catalogue` | build | which operators of a yaml are public |
-| `tables`, `typestubs`, `files` | build | `turnout_aten/generated` |
+| `tables`, `typestubs`, `operatorstubs`, `files` | build | `turnout_aten/generated` |
 | `thirdparty` | build of others | one file for a third party's yaml |
 
 `python -m turnout_aten.generation` is the command; nothing here needs PyYAML but reading a yaml.

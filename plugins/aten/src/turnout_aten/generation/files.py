@@ -15,6 +15,7 @@ from turnout_aten.errors.declarations import Problem, near
 from turnout_aten.functions.public_modules import HOMES
 from turnout_aten.generation.catalogue import function_packets
 from turnout_aten.generation.docstrings import Docstrings
+from turnout_aten.generation.operatorstubs import operators_stub
 from turnout_aten.generation.tables import (
     docstrings_text,
     functions_text,
@@ -56,6 +57,7 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     texts |= tables_stub(source)
     texts["return_types.pyi"] = return_types_stub(functions, source)
     texts["methods.pyi"] = methods_stub(functions, source, docstrings)
+    texts["operators.pyi"] = operators_stub(functions, source)
     for module, file in MODULES.items():
         texts[f"{file}.py"] = functions_text(module, source)
         hidden = hidden_names(HOMES[module])

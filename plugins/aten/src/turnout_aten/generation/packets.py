@@ -45,6 +45,7 @@ class Packet:
 
     @property
     def all(self) -> tuple[Declared, ...]:
+        """The functions of all overloads."""
         return self.bases + self.outs
 
 

@@ -172,7 +172,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
     Example:
         >>> turnout.nn.functional.upsample_bilinear(turnout.ones(1, 1, 2, 2), scale_factor=2).shape
-        (1, 1, 4, 4)
+        turnout.Size([1, 1, 4, 4])
     """
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 

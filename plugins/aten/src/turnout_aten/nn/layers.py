@@ -134,7 +134,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
     Example:
         >>> turnout.nn.functional.dropout2d(turnout.ones(1, 2, 2), training=False).shape
-        (1, 2, 2)
+        turnout.Size([1, 2, 2])
     """
     return _channels("dropout2d", 2, input, p, training, inplace, False)
 
@@ -150,7 +150,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
     Example:
         >>> turnout.nn.functional.dropout3d(turnout.ones(1, 1, 2, 2), training=False).shape
-        (1, 1, 2, 2)
+        turnout.Size([1, 1, 2, 2])
     """
     return _channels("dropout3d", 3, input, p, training, inplace, True)
 
@@ -326,7 +326,7 @@ def multi_head_attention_forward(
         >>> q, eye = turnout.ones(1, 1, 2), turnout.eye(2)
         >>> projections = turnout.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None
         >>> turnout.nn.functional.multi_head_attention_forward(q, q, q, 2, 1, *projections)[0].shape
-        (1, 1, 2)
+        turnout.Size([1, 1, 2])
     """
     single = query.ndim == 2
     if single:

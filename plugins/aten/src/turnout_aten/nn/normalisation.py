@@ -156,7 +156,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
     Example:
         >>> turnout.nn.functional.local_response_norm(turnout.tensor([[[1.0], [3.0]]]), 2).shape
-        (1, 2, 1)
+        turnout.Size([1, 2, 1])
     """
     if input.ndim < 3:
         raise ArgumentError(f"local_response_norm: 'input' must have at least 3 dimensions, got {input.ndim}")

@@ -161,7 +161,7 @@ def max_pool3d(
 
     Example:
         >>> turnout.nn.functional.max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -184,7 +184,7 @@ def max_pool3d_with_indices(
 
     Example:
         >>> turnout.nn.functional.max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     return _generated.max_pool3d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
@@ -219,7 +219,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
     Example:
         >>> turnout.nn.functional.adaptive_avg_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
 
@@ -298,7 +298,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     made = adaptive_max_pool3d_with_indices(input, output_size)
     return made if return_indices else made[0]
@@ -314,7 +314,7 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
 
     Example:
         >>> turnout.nn.functional.adaptive_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     return _generated.adaptive_max_pool3d(input, _filled(input, output_size, 3))
 
@@ -395,7 +395,7 @@ def fractional_max_pool3d(
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool3d(turnout.ones(1, 4, 4, 4), 2, output_size=2).shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]
@@ -416,7 +416,7 @@ def fractional_max_pool3d_with_indices(
 
     Example:
         >>> turnout.nn.functional.fractional_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2, output_size=2)[0].shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
@@ -503,7 +503,7 @@ def max_unpool3d(
 
     Example:
         >>> turnout.nn.functional.max_unpool3d(turnout.ones(1, 1, 1, 1), turnout.tensor([[[[7]]]]), 2).shape
-        (1, 2, 2, 2)
+        turnout.Size([1, 2, 2, 2])
     """
     size, steps, pads = _unpooled_size("max_unpool3d", 3, input, kernel_size, stride, padding, output_size)
     return _generated.max_unpool3d(input, indices, size, steps, pads)
@@ -569,6 +569,6 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Size, stride: Size |
 
     Example:
         >>> turnout.nn.functional.lp_pool3d(turnout.ones(1, 2, 2, 2), 2, 2).shape
-        (1, 1, 1, 1)
+        turnout.Size([1, 1, 1, 1])
     """
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

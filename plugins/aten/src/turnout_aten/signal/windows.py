@@ -211,7 +211,7 @@ def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 
     Example:
         >>> turnout.signal.windows.blackman(5).shape
-        (5,)
+        turnout.Size([5])
     """
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
@@ -226,7 +226,7 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 
     Example:
         >>> turnout.signal.windows.nuttall(5).shape
-        (5,)
+        turnout.Size([5])
     """
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 

@@ -122,7 +122,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """`enable_grad` or `no_grad`, chosen by a flag. Takes effect at once; a `with` statement undoes it on exit."""
+    """`enable_grad` or `no_grad`, as `mode` is true or false. Takes effect at once; a `with` statement undoes it on exit."""
 
     __slots__ = ("_before", "_mode")
     _before: Sequence[int] | None
@@ -161,7 +161,7 @@ class inference_mode(_Mode):
 
     An inference tensor has no version and cannot be saved for a backward pass: a recorded call that would save it raises
     AliasError, and so does a write into it outside the mode. A `clone()` made outside is a normal tensor. Normal tensors and
-    views of them stay normal inside the mode. `inference_mode(False)` switches the mode off inside it.
+    views of them stay normal inside the mode. With a `mode` of False it switches the mode off inside it.
     """
 
     __slots__ = ("_mode",)

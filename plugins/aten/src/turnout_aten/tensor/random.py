@@ -42,6 +42,7 @@ class Generator:
 
     @property
     def keys(self) -> int:
+        """The key set that the generator brings to a call: the bit of its device's backend."""
         keys = REGISTRY.keys
         return keys.backend_bit(self.device.backend.name) | keys.bit("Dense")
 
@@ -140,12 +141,56 @@ def manual_seed(seed: int) -> Generator:
 
 
 def initial_seed() -> int:
-    """The seed from which the default generators started."""
+    """The seed from which the default generators started.
+
+    Example:
+        >>> g = turnout.manual_seed(3)
+        >>> turnout.initial_seed()
+        3
+    """
     return _PROCESS_SEED[0]
 
 
 def seed() -> int:
-    """Restart the default generators from a seed taken from the operating system. Returns the seed."""
+    """Restart the default generators from a seed taken from the operating system. Returns the seed.
+
+    Example:
+        >>> turnout.seed() == turnout.initial_seed()
+        True
+    """
     fresh = int.from_bytes(os.urandom(8), "little")
     manual_seed(fresh)
     return fresh
+
+
+def get_rng_state() -> State:
+    """The state of the default generator of the default device, as `set_rng_state` accepts it.
+
+    # differs from torch: it is a seed and an offset, two ints, not a tensor of bytes.
+
+    Example:
+        >>> g = turnout.manual_seed(3)
+        >>> turnout.get_rng_state()
+        (3, 0)
+    """
+    from turnout.devices import default_device
+
+    return default_generator(default_device()).get_state()
+
+
+def set_rng_state(new_state: State) -> None:
+    """Continue with the default generator of the default device from a state. Raises CallError for anything else.
+
+    Arguments:
+        new_state: what `get_rng_state` returned
+
+    Example:
+        >>> state = turnout.get_rng_state()
+        >>> x = turnout.rand(2)
+        >>> turnout.set_rng_state(state)
+        >>> turnout.equal(x, turnout.rand(2))
+        True
+    """
+    from turnout.devices import default_device
+
+    default_generator(default_device()).set_state(new_state)

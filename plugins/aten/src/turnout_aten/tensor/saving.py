@@ -38,11 +38,20 @@ DOCUMENT = "data.json"
 def save(obj: Any, path: FilePath | IO[bytes]) -> None:
     """Write `obj`, tensors in dicts, lists and tuples, with numbers, strings and None, to the file `path`.
 
-    path  a str, bytes or path object, or a file object that is open for writing in binary mode
-
     A file that exists is replaced when everything has been written, and never seen half-written: docs/files.md has the details.
     Raises CallError, naming the place, for any other object, including instances of subclasses of Tensor, and OSError where
     the file cannot be written. Then what stood at the path is as it was, and no file is left behind.
+
+    Arguments:
+        obj: what is written
+        path: a str, bytes or path object, or a file object that is open for writing in binary mode
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> turnout.save({"weight": turnout.ones(2), "epoch": 3}, file)
+        >>> file.getbuffer().nbytes > 0
+        True
     """
     require_file("save", path, "write")
     writer = _Writer()
@@ -140,15 +149,25 @@ def _key(key: Any) -> str:
     return shown(key) if type(key) is int else repr(key)
 
 
-def load(path: FilePath | IO[bytes], *, map_location: MapLocation = None) -> Any:
+def load(path: FilePath | IO[bytes], map_location: MapLocation = None, *, weights_only: bool = True) -> Any:
     """Read an object that `save` wrote to `path`.
-
-    path          a str, bytes or path object, or a file object that is open for reading in binary mode
-    map_location  None: the saved devices. A device: that device for everything. A mapping or function: from a saved device
-                  string to a device; None keeps the saved one
 
     Raises FileFormatError for a file that `save` did not write or that is damaged, OSError for a file that cannot be read,
     DeviceError for a device that is not there. Reads no byte twice, and takes no more memory than the file says and holds.
+
+    Arguments:
+        path: a str, bytes or path object, or a file object that is open for reading in binary mode
+        map_location: the device for everything; or a mapping or function from a saved device string to a device, or to None
+            for the saved one; None for the saved devices
+        weights_only: accepted, and without effect: files hold data, and no code that could be run
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> turnout.save({"weight": turnout.ones(2), "epoch": 3}, file)
+        >>> position = file.seek(0)
+        >>> turnout.load(file)
+        {'weight': tensor([1., 1.]), 'epoch': 3}
     """
     require_file("load", path, "read")
     name = name_of(path)

@@ -17,7 +17,10 @@ from turnout_aten.tensor.conversions import Conversions
 from turnout_aten.tensor.gradients import GradientMethods
 from turnout_aten.tensor.late_methods import Late
 from turnout_aten.tensor.levels import CLOCK, VERSION_MASK
+from turnout_aten.tensor.size import Size
+from turnout_aten.tensor.size import new as new_size
 from turnout_aten.tensor.storage import Storage, View
+from turnout_aten.tensor.type_names import cuda_device, named_type, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,16 +71,18 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     # ---- properties
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self.array.shape
-        return shape if shape.__class__ is tuple else tuple(shape)  # a library may have a class of its own
+    def shape(self) -> Size:
+        """The length of each dimension."""
+        return new_size(Size, self.array.shape)
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.array.shape)
 
     @property
     def dtype(self) -> DType:
+        """The type of the elements."""
         return self.device.backend.dtype_of(self.array)
 
     def dim(self) -> int:
@@ -92,7 +97,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     if TYPE_CHECKING:
 
         @overload
-        def size(self, dim: None = None) -> tuple[int, ...]: ...
+        def size(self, dim: None = None) -> Size: ...
 
         @overload
         def size(self, dim: int) -> int: ...
@@ -109,7 +114,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         """
         shape = self.array.shape
         try:
-            return shape if dim is None else shape[dim]
+            return new_size(Size, shape) if dim is None else shape[dim]
         except IndexError:
             raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
 
@@ -130,10 +135,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     @property
     def itemsize(self) -> int:
+        """Bytes per element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements together."""
         return self.numel() * self.dtype.itemsize
 
     def element_size(self) -> int:
@@ -236,11 +243,51 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     @property
     def layout(self) -> str:
+        """How the elements are stored: `turnout.strided`, as no other layout exists."""
         return "strided"
 
     @property
+    def is_sparse(self) -> bool:
+        """False, as no sparse layout exists."""
+        return False
+
+    # ---- where it is
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the device type is "cpu"."""
+        return self.device.type == "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the device type is "cuda"."""
+        return self.device.type == "cuda"
+
+    @property
     def is_meta(self) -> bool:
+        """Whether the device type is "meta": the tensor has a shape and no data."""
         return self.device.type == "meta"
+
+    def get_device(self) -> int:
+        """The index of the device, or -1 for a device type without indices, such as "cpu".
+
+        Example:
+            >>> turnout.ones(2).get_device()
+            -1
+        """
+        return -1 if self.device.index is None else self.device.index
+
+    def data_ptr(self) -> int:
+        """The address of the first element in the memory of its device; 0 for a tensor without elements or data.
+
+        Raises NoDataError if the backend does not have addresses.
+
+        Example:
+            >>> x = turnout.tensor([1, 2])
+            >>> x[1].data_ptr() - x.data_ptr()
+            8
+        """
+        return self.device.backend.data_ptr(self.array) if self.numel() else 0
 
     # ---- versions and views
 
@@ -392,20 +439,68 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         made: Tensor = super().to(*args, **kwargs)
         return made
 
-    def cpu(self) -> Tensor:
+    def cpu(self, memory_format: str = "preserve_format") -> Tensor:
         """On the host: `to("cpu")`.
+
+        Arguments:
+            memory_format: how the result lies in memory, if it is a copy
 
         Example:
             >>> turnout.tensor([1]).cpu()
             tensor([1])
         """
-        return self.to("cpu")
+        return self.to("cpu", memory_format=memory_format)
+
+    def cuda(
+        self, device: str | Device | int | None = None, non_blocking: bool = False, memory_format: str = "preserve_format"
+    ) -> Tensor:
+        """On a device of type "cuda"; `self` if it is there already. Raises DeviceError for a device of another type.
+
+        Arguments:
+            device: the device or its index; None is the current device of type "cuda"
+            non_blocking: accepted, and without effect
+            memory_format: how the result lies in memory, if it is a copy
+
+        Example:
+            >>> weight = turnout.ones(2)
+            >>> weight = weight.cuda() if turnout.cuda.is_available() else weight
+        """
+        wanted = cuda_device(device)
+        return self.to(wanted, non_blocking=non_blocking, memory_format=memory_format)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def type(self, dtype: None = None, non_blocking: bool = False) -> str: ...
+
+        @overload
+        def type(self, dtype: DType | str, non_blocking: bool = False) -> Tensor: ...
+
+    def type(self, dtype: DType | str | None = None, non_blocking: bool = False) -> Any:
+        """The name of the tensor's type, such as "turnout.FloatTensor"; or, for a dtype, the tensor in that dtype.
+
+        Returns `self` if nothing changes. Raises ArgumentError for a name that is not one of a type.
+
+        Arguments:
+            dtype: a dtype, or the name of a type, which may name a device: "turnout.cuda.HalfTensor"; None asks for the name
+            non_blocking: accepted, and without effect
+
+        Example:
+            >>> turnout.tensor([1.0]).type()
+            'turnout.FloatTensor'
+            >>> turnout.tensor([1.0]).type("turnout.LongTensor")
+            tensor([1])
+        """
+        if dtype is None:
+            return type_name(self.dtype, self.device.type)
+        place, wanted = (self.device.type, dtype) if isinstance(dtype, DType) else named_type(dtype)
+        return self.to(self.device if place == self.device.type else place, wanted, non_blocking=non_blocking)
 
     # ---- in other modules
 
     if TYPE_CHECKING:
 
-        def item(self) -> Any:
+        def item(self) -> int | float | bool:  # and complex, which would make each comparison an error: as in PyTorch
             """The Python number in a tensor of one element, on any device. Raises CallError for any other number of elements."""
 
         def tolist(self) -> Any:

@@ -25,13 +25,21 @@ def draw(
 ) -> str:
     """Draw the graph that `outputs` were computed in: the text of a DOT or an SVG file.
 
-    names   names for tensors in the drawing: leaves, outputs, and the results between them
-    limit   how many nodes and leaves to draw, those nearest to the outputs; one box gives the number of the rest
-    format  "dot", or "svg", which needs pygraphviz
-
     A box shows the operator, what it saved for backward with shapes and dtypes, whether that was freed or changed in place since,
     its hooks, and the line of the program that called it if that ran under `detect_anomaly`. Raises GradientError for an output
     that requires no gradient, and DrawingError where an SVG cannot be made.
+
+    Arguments:
+        outputs: the tensor, or the tensors
+        names: names for tensors in the drawing: leaves, outputs, and the results between them
+        limit: how many nodes and leaves to draw, those nearest to the outputs; one box gives the number of the rest
+        format: "dot", or "svg", which needs pygraphviz
+
+    Example:
+        >>> weight = turnout.ones(2, requires_grad=True)
+        >>> text = turnout.autograd.graph.draw(weight.exp().sum(), names={"weight": weight})
+        >>> text.splitlines()[0].startswith("digraph")
+        True
     """
     if format not in FORMATS:
         raise ArgumentError(errors.drawing.graph_format(format, FORMATS))

@@ -60,7 +60,11 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Turn it on or off permanently, or with `with` until the end of the block. Inside `detect_anomaly` it stays on."""
+    """Turn it on or off permanently, or with `with` until the end of the block. Inside `detect_anomaly` it stays on.
+
+    mode       whether it is on
+    check_nan  whether a nan in a gradient is an error
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         with REGISTRY.lock:

@@ -51,6 +51,14 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge of the value that a tensor has now: a later write into it gives the tensor another.
 
     Raises GradientError for a tensor that requires no gradient, and for one inside of vmap, where it has none of its own.
+
+    Arguments:
+        tensor: the tensor
+
+    Example:
+        >>> edge = turnout.autograd.graph.get_gradient_edge(turnout.ones(2, requires_grad=True).exp())
+        >>> edge.output_nr
+        0
     """
     if tensor.keys & _BATCHED:
         raise errors.GradientError(errors.passes.edge_inside_vmap())

@@ -142,10 +142,19 @@ def _reached(stack: list[Any]) -> tuple[set[Node], set[int]]:
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: str = ALL) -> JointHook:
     """`fn(grads)` once in each backward pass that reaches any of the tensors, when it has computed all gradients that it will.
 
-    grads  a list, None where the pass does not reach a tensor; with mode="any" instead the first gradient, when it is there
-
     Returns a handle, also a context manager, that removes it. Raises ArgumentError for another mode, and GradientError for a
     tensor that requires no gradient.
+
+    Arguments:
+        tensors: the tensors
+        fn: takes a list of gradients, with None where the pass does not reach a tensor; for the mode "any" the first gradient
+        mode: "all", or "any", for a call as soon as one gradient is there
+
+    Example:
+        >>> x, y = turnout.ones(2, requires_grad=True), turnout.ones(1, requires_grad=True)
+        >>> with turnout.autograd.graph.register_multi_grad_hook([x, y], lambda grads: print(grads)):
+        ...     (x * 3).sum().backward()
+        [tensor([3., 3.]), None]
     """
     if mode not in (ALL, ANY):
         raise ArgumentError(errors.hooks.joint_mode(mode))

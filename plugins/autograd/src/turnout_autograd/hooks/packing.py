@@ -72,7 +72,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(Guard):
-    """While entered, entering `saved_tensors_hooks` raises GradientError with this message."""
+    """While entered, entering `saved_tensors_hooks` raises GradientError with the text `error_message`."""
 
     def __init__(self, error_message: str) -> None:
         self._message = error_message

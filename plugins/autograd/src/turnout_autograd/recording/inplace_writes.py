@@ -197,7 +197,18 @@ def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Tell autograd that something other than an operator wrote into tensors. Raises CallError for anything but tensors."""
+    """Tell autograd that something other than an operator wrote into tensors. Raises CallError for anything but tensors.
+
+    Arguments:
+        tensor: the tensor, or the tensors
+
+    Example:
+        >>> x = turnout.ones(2)
+        >>> before = x.version()
+        >>> turnout.autograd.graph.increment_version(x)
+        >>> x.version() > before
+        True
+    """
     written = tuple(tensor) if isinstance(tensor, (tuple, list)) else (tensor,)
     for each in written:
         if not isinstance(each, Tensor):
