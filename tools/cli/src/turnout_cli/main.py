@@ -25,6 +25,7 @@ COMMANDS = {
     "lock": "turnout_cli.slots",
     "diff": "turnout_cli.slots",
     "demo": "turnout_cli.demo",
+    "new-plugin": "turnout_cli.new_plugin",
 }
 
 
@@ -36,7 +37,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = COMMANDS.get(cmd_name)
-        return None if module is None else getattr(import_module(module), cmd_name)
+        return None if module is None else getattr(import_module(module), cmd_name.replace("-", "_"))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
