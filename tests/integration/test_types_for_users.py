@@ -26,7 +26,7 @@ PYTHON = Path(sys.executable)
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ONE_PROGRAM = {"custom-operators.md"}  # pages whose blocks go on from each other
 CHANGING = {"add-an-operator.md"}  # pages whose programs run after a change of the operators
-FILE = re.compile(r"# \w+/(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
+FILE = re.compile(r"# \w+/(?:src/)?(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
 
 Errors = dict[str, dict[int, list[str]]]  # file -> line -> messages
 
