@@ -117,4 +117,4 @@ freeze: .venv/.stamp-install
 
 clean:
 	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find core plugins tools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find core plugins tools examples tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

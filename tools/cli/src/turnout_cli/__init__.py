@@ -2,6 +2,6 @@
 
 `main` holds the group and what every command shares: short errors, `--json`, `--traceback`. One module per kind of
 question: `environment` (plugins, doctor, config), `operators` (table, explain), `coverage`, `graph`, `slots` (lock, diff),
-`demo` with `digits` (the models) and `plot`. Beside these: `activation` (every usable plugin registers its kernels),
-`arguments` (reads `float32[2,3]:grad`), `output`.
+`demo` with `digits` (the models) and `plot`, `new_plugin` with `templates`. Beside these: `activation`
+(every usable plugin registers its kernels), `arguments` (reads `float32[2,3]:grad`), `output`.
 """
