@@ -52,6 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("types")
     for file, text in programs():
         (made / file).parent.mkdir(exist_ok=True)
+        if "/" in file:  # a page need not show an empty __init__.py
+            (made / file).with_name("__init__.py").touch()
         (made / file).write_text(text, encoding="utf-8")
     for path in FIXTURES.glob("*.py"):
         (made / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
