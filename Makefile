@@ -116,5 +116,5 @@ freeze: .venv/.stamp-install
 	$(PIP) freeze --all --exclude-editable --exclude turnout
 
 clean:
-	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find core plugins tools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache examples/*/.ruff_cache
+	find core plugins tools examples tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

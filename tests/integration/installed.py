@@ -30,12 +30,12 @@ class Environment:
         [found] = (self.folder / "venv").glob("[Ll]ib/**/site-packages")
         return found
 
-    def install(self, *names: str, editable: bool = False) -> None:
-        """Install fixture packages from copies, so that building leaves nothing in the repository."""
+    def install(self, *names: str, folder: Path = FIXTURES, editable: bool = False) -> None:
+        """Install packages of a folder, the fixtures by default, from copies: building leaves nothing in the repository."""
         copies = []
         for name in names:
             copy = self.folder / "sources" / name
-            shutil.copytree(FIXTURES / name, copy)
+            shutil.copytree(folder / name, copy)
             copies += ["--editable", str(copy)] if editable else [str(copy)]
         command = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-index"]
         done = subprocess.run(

@@ -26,7 +26,7 @@ PYTHON = Path(sys.executable)
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ONE_PROGRAM = {"custom-operators.md"}  # pages whose blocks go on from each other
 CHANGING = {"add-an-operator.md"}  # pages whose programs run after a change of the operators
-FILE = re.compile(r"# \w+/(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
+FILE = re.compile(r"# \w+/(?:src/)?(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
 
 Errors = dict[str, dict[int, list[str]]]  # file -> line -> messages
 
@@ -52,6 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("types")
     for file, text in programs():
         (made / file).parent.mkdir(exist_ok=True)
+        if "/" in file:  # a page need not show an empty __init__.py
+            (made / file).with_name("__init__.py").touch()
         (made / file).write_text(text, encoding="utf-8")
     for path in FIXTURES.glob("*.py"):
         (made / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -191,3 +192,28 @@ def test_the_kit_alone_proves_a_backend(environment):
     run = kit.run("pytest", "-q", "--pyargs", "turnout_conformance", "--turnout-backend=cpu", "-k", "relu or plugin")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "turnout: kernels of cpu ran for" in run.stdout
+
+
+@pytest.mark.parametrize("kind", ["backend", "functionality", "operators"])
+def test_a_new_plugin_builds_installs_type_checks_and_passes_its_tests(kind, environment, tmp_path):
+    written = environment("turnout-cli").run(
+        "turnout", "new-plugin", "my_chip", "--kind", kind, "--folder", str(tmp_path / "my_chip")
+    )
+    assert written.returncode == 0, written.stderr
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "--no-build-isolation", "--no-deps", "-w", str(tmp_path)]
+    built = subprocess.run([*build, str(tmp_path / "my_chip")], env=BARE, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("turnout_my_chip-0.1.0-*.whl")
+    project = tomllib.loads((tmp_path / "my_chip" / "pyproject.toml").read_text("utf-8"))["project"]
+    # The checkers are those of this environment: no wheel of this repository needs them.
+    tests = [text for text in project["optional-dependencies"]["test"] if text not in ("mypy", "ruff")]
+    chip = Environment(tmp_path, [str(wheel), *tests])
+    proved = chip.run("pytest", "-q", "--rootdir", str(tmp_path / "my_chip"), "-c", str(tmp_path / "my_chip" / "pyproject.toml"))
+    assert proved.returncode == 0, proved.stdout + proved.stderr
+    for check in (
+        ("mypy", "--strict", "--python-executable", str(chip.bin / "python")),
+        ("ruff", "check"),
+        ("ruff", "format", "--check"),
+    ):
+        done = subprocess.run([sys.executable, "-m", *check], cwd=tmp_path / "my_chip", capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -181,7 +181,8 @@ def test_every_requirement_is_pinned():
 
 
 def test_mypy_reads_every_distribution_with_code():
-    code = [one for one in EVERY if not one.is_stubs]
+    examples = [read(path.parent) for path in sorted(ROOT.glob("examples/*/pyproject.toml"))]
+    code = [*(one for one in EVERY if not one.is_stubs), *examples]
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]
     assert set(settings["packages"]) == {one.module for one in code}
     paths = {f"$MYPY_CONFIG_FILE_DIR/{one.folder.relative_to(ROOT)}/src" for one in code}

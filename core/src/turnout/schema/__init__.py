@@ -25,5 +25,6 @@ from turnout.schema.overloads import check_no_tie, choose, decided_by_types
 from turnout.schema.types import BaseType, ListType, OptionalType, TupleType, Type
 
 __all__ = ["FunctionSchema", "OperatorName", "Argument", "Return", "Annotation", "Kind", "Type", "BaseType", "OptionalType",
-    "ListType", "TupleType", "SchemaSyntaxError", "check_no_tie", "choose", "decided_by_types", "check_kernel_signature"]  # fmt: skip
+    "ListType", "TupleType", "SchemaSyntaxError", "check_no_tie", "choose", "decided_by_types",
+    "check_kernel_signature"]  # fmt: skip
 __dir__ = __all__.copy

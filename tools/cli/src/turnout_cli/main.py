@@ -34,6 +34,7 @@ COMMANDS = {
     "diff": "turnout_cli.slots",
     "demo": "turnout_cli.demo",
     "completion": "turnout_cli.completion",
+    "new-plugin": "turnout_cli.new_plugin",
 }
 
 
@@ -45,7 +46,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = COMMANDS.get(cmd_name)
-        return None if module is None else getattr(import_module(module), cmd_name)
+        return None if module is None else getattr(import_module(module), cmd_name.replace("-", "_"))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing and not args[0].startswith("-"):

@@ -1,0 +1,1 @@
+"""The device `loopback` of Turnout. `plugin.toml` says what the package provides; `plugin.py` registers it."""

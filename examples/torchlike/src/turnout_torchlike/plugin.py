@@ -1,0 +1,24 @@
+"""Activation: the backend, its kernels, and cpu for operators without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnout.plugins import hookimpl
+from turnout.registry import Registrations
+from turnout_aten.backend.host_fallback import host
+from turnout_aten.kernels.tables import register_kernels
+
+from turnout_torchlike.backend import TorchlikeBackend
+from turnout_torchlike.kernels import KERNELS
+
+
+@hookimpl
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
+    """Register everything through `library`, which takes it back when the plugin is deactivated."""
+    backend = TorchlikeBackend()
+    library.backend(backend)
+    register_kernels(library, backend, KERNELS)
+    if options["host_fallback"]:
+        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")

@@ -1,0 +1,160 @@
+"""`turnout new-plugin`: the package of each kind lints, type-checks, installs and passes its tests; names that cannot be had."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from installed import Environment
+
+import turnout
+from turnout_cli.main import turnout as command
+from turnout_cli.new_plugin import KINDS, rendered
+
+NAMES = ("chip", "my_2nd_chip")
+
+
+def run(*args: str):
+    return CliRunner().invoke(command, ["new-plugin", *args])
+
+
+def checked(*program: str, folder: Path) -> str:
+    """What a program of the running environment prints in a folder, where it must end well."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("TURNOUT_", "PYTHON", "PYTEST_"))}
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / program[0]), *program[1:]], cwd=folder, env=clean, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_plugin_lints_and_type_checks_and_its_tests_pass(kind, tmp_path):
+    done = run("my_chip", "--kind", kind, "--folder", str(tmp_path / "my_chip"))
+    assert done.exit_code == 0, done.output
+    made = tmp_path / "my_chip"
+    checked("ruff", "check", ".", folder=made)
+    checked("ruff", "format", "--check", ".", folder=made)
+    environment = Environment(tmp_path / "environment")
+    environment.install("my_chip", folder=tmp_path)
+    checked("mypy", "--strict", "--python-executable", str(environment.python), folder=made)
+    passed = environment.run("import pytest; raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider']))", cwd=made)
+    assert passed.returncode == 0, passed.stdout
+    assert "skipped" not in passed.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_formatted_whatever_the_length_of_the_name(kind, name, tmp_path):
+    assert run(name, "--kind", kind, "--folder", str(tmp_path / name)).exit_code == 0
+    checked("ruff", "check", ".", folder=tmp_path / name)
+    checked("ruff", "format", "--check", ".", folder=tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_left_to_replace(kind):
+    for path, text in rendered("my_chip", kind).items():
+        assert "$" not in path + text, path
+        assert "template" not in path
+
+
+def test_it_says_what_it_wrote_and_what_comes_next(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("my_chip", "--kind", "backend")
+    assert done.output == (
+        "The device my_chip for Turnout: 10 files in my_chip\n"
+        "\n"
+        '  install  pip install --editable "my_chip[test]"\n'
+        "  use      turnout.ones(3, device='my_chip')\n"
+        "  prove    pytest --pyargs turnout_conformance --turnout-backend=my_chip\n"
+        "  fill in  my_chip/src/turnout_my_chip/backend.py, my_chip/src/turnout_my_chip/kernels.py\n"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my_chip"]
+
+
+WRONG = {
+    "My-Chip": (
+        "turnout: 'My-Chip' cannot be the name of a plugin\n"
+        "  expected  lower case letters, digits and single underscores, a letter first\n"
+        "  to fix    choose such a name, for example my_chip\n"
+    ),
+    "turnout-chip": (
+        "turnout: 'turnout-chip' cannot be the name of a plugin\n"
+        "  expected  lower case letters, digits and single underscores, a letter first\n"
+        "  to fix    choose such a name, for example chip\n"
+    ),
+    "3": (
+        "turnout: '3' cannot be the name of a plugin\n"
+        "  expected  lower case letters, digits and single underscores, a letter first\n"
+        "  to fix    choose such a name, for example my_chip\n"
+    ),
+    "class": "turnout: class cannot be the name of a plugin: it is a keyword of Python\n  to fix  choose another name\n",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_that_no_plugin_can_have_is_refused(kind, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(name, "--kind", kind)
+    assert (done.exit_code, done.output) == (1, WRONG[name])
+    assert list(tmp_path.iterdir()) == []
+
+
+VERSION = f"{turnout.__version__}"
+TAKEN = {
+    ("backend", "cpu"): f"it is the plugin of turnout-cpu {VERSION}",
+    ("operators", "autograd"): f"it is the plugin of turnout-autograd {VERSION}",
+    ("functionality", "batched_mode"): f"turnout-batched {VERSION} provides the functionality BatchedMode",
+    ("backend", "cli"): "the package turnout_cli is installed",
+    ("backend", "inference"): "Inference is a dispatch key",
+    ("functionality", "add"): "turnout.add is a public name",
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), TAKEN)
+def test_a_name_that_is_taken_is_refused(kind, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(name, "--kind", kind)
+    assert done.output == f"turnout: the name {name} is taken: {TAKEN[kind, name]}\n  to fix  choose another name\n"
+    assert done.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "fixture", "taken"),
+    [
+        ("backend", "twin", "fixture-numpy-twin 0.1 provides the device twin"),
+        ("operators", "letters", "it is the plugin of fixture-letters 0.1"),
+    ],
+)
+def test_names_that_a_plugin_from_outside_provides_are_taken(kind, fixture, taken, tmp_path):
+    environment = Environment(tmp_path)
+    environment.install("numpy_twin", "letters")
+    code = f"from turnout_cli.new_plugin import taken_by; import json; print(json.dumps(taken_by({fixture!r}, {kind!r})))"
+    assert environment.answer(code) == taken
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_existing_folder_is_left_alone(inside, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_chip").mkdir()
+    if inside:
+        (tmp_path / "my_chip" / "notes.txt").write_text("mine")
+    done = run("my_chip", "--kind", "backend")
+    assert done.output == (
+        "turnout: my_chip exists already\n  to fix  remove it, or write the plugin to another place with --folder\n"
+    )
+    assert done.exit_code == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["my_chip", *(["notes.txt"] if inside else [])]
+
+
+def test_a_kind_must_be_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("my_chip").exit_code == 2
+    assert run("my_chip", "--kind", "driver").exit_code == 2
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,165 @@
+"""`new-plugin`: writes the package of a plugin that works, to be filled with what it is for.
+
+The packages are text files in `templates/`: those in `shared`, then those of the kind. `$name` and the like are replaced, and the
+folder `package` becomes `src/turnout_NAME`.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+import click
+
+from turnout_cli.main import Problem, json_option
+from turnout_cli.output import print_json
+
+TEMPLATES = Path(__file__).parent / "templates"
+SUFFIX = ".template"
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class Kind(NamedTuple):
+    """What the templates of a kind need to know, and what to say when they are written."""
+
+    summary: str
+    dependencies: tuple[str, ...]
+    test_dependencies: tuple[str, ...]
+    tests: str
+    use: str
+    files: tuple[str, ...]
+
+
+ATEN = ("turnout-aten>=0.1", "turnout-core>=0.1")
+TESTS = ("mypy", "pytest>=8", "ruff", "turnout-stubs>=0.1")
+KINDS = {
+    "backend": Kind(
+        "The device $name for Turnout",
+        ("numpy>=2.1", *ATEN, "turnout-cpu>=0.1"),
+        (*TESTS, "turnout-conformance>=0.1"),
+        "pytest --pyargs turnout_conformance --turnout-backend=$name",
+        "turnout.ones(3, device='$name')",
+        ("backend.py", "kernels.py"),
+    ),
+    "functionality": Kind(
+        "The functionality $title for Turnout",
+        ATEN,
+        (*TESTS, "turnout-conformance>=0.1"),
+        "pytest --pyargs turnout_conformance --turnout-key=$title",
+        "with turnout.$name() as counts: ...",
+        ("kernels.py",),
+    ),
+    "operators": Kind(
+        "Operators for Turnout in the namespace $name",
+        ("numpy>=2.1", *ATEN, "turnout-cpu>=0.1"),
+        (*TESTS, "turnout-autograd>=0.1", "turnout-batched>=0.1", "turnout-meta>=0.1", "turnout-tracer>=0.1"),
+        "pytest",
+        "turnout.ops.$name.soft_sign(x)",
+        ("operators.py",),
+    ),
+}
+
+
+@click.command("new-plugin")
+@click.argument("name")
+@click.option("--kind", type=click.Choice(list(KINDS)), required=True, help="What the plugin brings.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where it is written; by default, the folder NAME.")
+@json_option
+def new_plugin(name: str, kind: str, folder: Path | None, as_json: bool) -> None:
+    """Write the package of a new plugin: a device, a functionality, or operators.
+
+    The package can be installed and passes its tests as it is. It holds one of each thing, for you to replace.
+    """
+    problem = name_problem(name, kind)
+    if problem:
+        raise Problem(problem)
+    folder = Path(name) if folder is None else folder
+    if folder.exists():
+        raise Problem(f"{folder} exists already\n  to fix  remove it, or write the plugin to another place with --folder")
+    files, words = rendered(name, kind), names(name)
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"name": name, "kind": kind, "folder": str(folder), "files": list(files)})
+        return
+    click.echo(f"{Template(KINDS[kind].summary).substitute(words)}: {len(files)} files in {folder}\n")
+    click.echo(f'  install  pip install --editable "{folder}[test]"')
+    click.echo(f"  use      {Template(KINDS[kind].use).substitute(words)}")
+    click.echo(f"  prove    {Template(KINDS[kind].tests).substitute(words)}")
+    click.echo(f"  fill in  {', '.join(str(folder / 'src' / words['package'] / file) for file in KINDS[kind].files)}")
+
+
+def names(name: str) -> dict[str, str]:
+    """The words of a plugin's name as the templates have them. my_chip: MyChip, turnout_my_chip, turnout-my-chip."""
+    title = "".join(part.capitalize() for part in name.split("_"))
+    return {
+        "name": name, "title": title, "package": f"turnout_{name}", "distribution": f"turnout-{name.replace('_', '-')}",
+    }  # fmt: skip
+
+
+def rendered(name: str, kind: str) -> dict[str, str]:
+    """The files of a new plugin: path -> text."""
+    about = KINDS[kind]
+    words = names(name)
+    words["summary"] = Template(about.summary).substitute(words)
+    words["dependencies"] = _listed(about.dependencies)
+    words["test_dependencies"] = _listed(about.test_dependencies)
+    files = {}
+    for group in ("shared", kind):
+        for path in sorted((TEMPLATES / group).rglob(f"*{SUFFIX}")):
+            parts = path.relative_to(TEMPLATES / group).parts
+            place = Path("src", words["package"], *parts[1:]) if parts[0] == "package" else Path(*parts)
+            files[place.as_posix().removesuffix(SUFFIX)] = Template(path.read_text(encoding="utf-8")).substitute(words)
+    return dict(sorted(files.items()))
+
+
+def _listed(requirements: tuple[str, ...]) -> str:
+    return ", ".join(f'"{text}"' for text in requirements)
+
+
+def name_problem(name: str, kind: str) -> str:
+    """Why a plugin of this kind cannot have the name, with what to do; "" if it can."""
+    if keyword.iskeyword(name):
+        return f"{name} cannot be the name of a plugin: it is a keyword of Python\n  to fix  choose another name"
+    if not NAME.fullmatch(name):
+        shown = re.sub(r"[^a-z0-9]+", "_", name.removeprefix("turnout-").lower()).strip("_")
+        example = shown if NAME.fullmatch(shown) else "my_chip"
+        return (
+            f"{name!r} cannot be the name of a plugin\n"
+            "  expected  lower case letters, digits and single underscores, a letter first\n"
+            f"  to fix    choose such a name, for example {example}"
+        )
+    taken = taken_by(name, kind)
+    return f"the name {name} is taken: {taken}\n  to fix  choose another name" if taken else ""
+
+
+def taken_by(name: str, kind: str) -> str:
+    """What has the name, or another name that a plugin of this kind would have; "" if nothing has."""
+    import turnout
+    from turnout import plugins
+    from turnout.registry import REGISTRY
+
+    words = names(name)
+    for record in plugins.all_plugins():
+        where = f"{record.distribution} {record.version}"
+        if record.name == name:
+            return f"it is the plugin of {where}"
+        provided = {
+            "backend": f"device:{name}",
+            "functionality": f"functionality:{words['title']}",
+            "operators": f"namespace:{name}",
+        }
+        if provided[kind] in record.provides:
+            return f"{where} provides the {provided[kind].replace(':', ' ')}"
+    if find_spec(words["package"]) is not None:
+        return f"the package {words['package']} is installed"
+    if kind != "operators" and REGISTRY.keys.universe.is_key(words["title"]):
+        return f"{words['title']} is a dispatch key"
+    if kind == "functionality" and hasattr(turnout, name):
+        return f"turnout.{name} is a public name"
+    return ""
