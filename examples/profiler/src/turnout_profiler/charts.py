@@ -39,7 +39,7 @@ def chart(rows: Sequence[Row], shown: int) -> str:
         f'<rect class="page" width="{WIDTH}" height="{height}"/>',
         f'<text class="head" x="16" y="24">{_summary(rows, everything, len(head))}</text>',
         f'<rect class="own" x="{LEFT}" y="38" width="12" height="12"/><text class="dim" x="{LEFT + 18}" y="49">own time</text>',
-        f'<rect class="inside" x="{LEFT + 110}" y="38" width="12" height="12"/>'
+        f'<rect class="inside" x="{LEFT + 110}" y="38" width="12" height="12"/>',
         f'<text class="dim" x="{LEFT + 128}" y="49">operators called inside</text>',
     ]
     for number, row in enumerate(head):

@@ -5,11 +5,11 @@ All rules are written in operators on plain tensors, so they run on every backen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import turnout
-from turnout.errors import NoKernelError
+from turnout.errors import ArgumentError, NoKernelError
 from turnout.keys import KEYS
 from turnout.operators.values import tensors_in
 from turnout.state import exclude
@@ -55,8 +55,9 @@ def relu(self: QuantizedTensor) -> Tensor:
 def product(self: Tensor, mat2: Tensor) -> Tensor:
     """The values of a matrix product. Of two quantized matrices it is a sum of integers, scaled once."""
     if not (isinstance(self, QuantizedTensor) and isinstance(mat2, QuantizedTensor)):
-        return turnout.mm(value(self), value(mat2))
-    whole = turnout.mm(self.codes.to(turnout.int32) - self.zero_point, mat2.codes.to(turnout.int32) - mat2.zero_point)
+        made: Tensor = turnout.mm(value(self), value(mat2))
+        return made
+    whole: Tensor = turnout.mm(self.codes.to(turnout.int32) - self.zero_point, mat2.codes.to(turnout.int32) - mat2.zero_point)
     return whole.to(turnout.float32) * (self.scale * mat2.scale)
 
 
@@ -66,6 +67,19 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
     return again(value(self) * beta + product(mat1, mat2) * alpha, mat1, mat2)
+
+
+def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Of tensors with one scale and zero point; `stack` and `roll` are made of it."""
+    parts = [q for q in tensors if isinstance(q, QuantizedTensor)]
+    kinds = {(q.scale, q.zero_point) for q in parts}
+    if len(kinds) > 1 or len(parts) < len(tensors):
+        raise ArgumentError(
+            "aten::cat: the tensors are not all quantized with one scale and zero point\n"
+            "  to fix  call it with x.dequantize(), and quantize the result"
+        )
+    [(scale, zero_point)] = kinds
+    return of_codes(turnout.cat([q.codes for q in parts], dim), scale, zero_point)
 
 
 def to_copy(
@@ -85,12 +99,13 @@ RULES: dict[str, Rule] = {
     "aten::relu":            relu,
     "aten::mm":              mm,
     "aten::addmm":           addmm,
+    "aten::cat":             cat,
     "aten::_to_copy":        to_copy,
 }  # fmt: skip
 
 # These only move elements: they do to the codes what they do to the values. So do all view operators, except those that read
 # the memory in another way.
-MOVES = ("clone", "flip", "gather", "index.Tensor", "index_select", "masked_select", "repeat", "roll", "take")
+MOVES = ("clone", "flip", "gather", "index.Tensor", "index_select", "masked_select", "repeat", "take")
 NO_MOVES = ("aten::view.dtype", "aten::view_as_real", "aten::view_as_complex")
 
 
@@ -118,10 +133,16 @@ def as_kernel(rule: Rule | None, op: Operator) -> Rule:
     """A boxed kernel, which takes `(op, keyset, args)`. The operators of the rule are called without the key."""
 
     def call_rule(op: Operator, keyset: int, args: tuple[Any, ...]) -> Any:
+        bit = KEYS.bit(KEY)
+        keyed = [tensor for tensor in tensors_in(args) if tensor.keys & bit]
         with exclude(KEY):
-            if not any(isinstance(tensor, QuantizedTensor) for tensor in tensors_in(args)):
-                # The key is in the set because the state includes it, not because of a tensor.
-                return op.redispatch(keyset & ~KEYS.bit(KEY), *args)
+            if not keyed:  # the key is in the set because the state includes it
+                return op.redispatch(keyset & ~bit, *args)
+            if not all(isinstance(tensor, QuantizedTensor) for tensor in keyed):
+                raise ArgumentError(
+                    f"{op.qualified_name}: a tensor has the key {KEY}, but no scale\n"
+                    "  to fix  make it with turnout.quantized.quantize"
+                )
             if rule is None:
                 raise missing(op.qualified_name)
             return rule(*args)

@@ -1,7 +1,7 @@
 """`QuantizedTensor`: codes in int8 memory that stand for the values `(code - zero_point) * scale`.
 
-The tensor has the key Quantized of its backend, so its operators come to the kernels of this package and never to those that would
-take the codes for the values. Views share the memory of the codes.
+The tensor has the key Quantized of its backend, so its operators come to the kernels of this package and never to those that
+would take the codes for the values. Views share the memory of the codes.
 """
 
 from __future__ import annotations
@@ -61,9 +61,6 @@ class QuantizedTensor(Tensor):
 
     def __dlpack__(self, **options: Any) -> NoReturn:
         raise ArgumentError("__dlpack__: a quantized tensor cannot share its values; call dequantize() first")
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return of_codes, (self.codes, self.scale, self.zero_point)
 
     def __repr__(self) -> str:
         values = repr(self.dequantize()).removeprefix("tensor(").removesuffix(")").replace("\n", "\n   ")
