@@ -31,11 +31,12 @@ class Environment:
         return found
 
     def install(self, *names: str, editable: bool = False) -> None:
-        """Install fixture packages from copies, so that building leaves nothing in the repository."""
+        """Install fixture packages, or examples as `examples/NAME`, from copies: building leaves nothing in the repository."""
         copies = []
         for name in names:
+            folder = FIXTURES.parents[2] if name.startswith("examples/") else FIXTURES
             copy = self.folder / "sources" / name
-            shutil.copytree(FIXTURES / name, copy)
+            shutil.copytree(folder / name, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
             copies += ["--editable", str(copy)] if editable else [str(copy)]
         command = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-index"]
         done = subprocess.run(

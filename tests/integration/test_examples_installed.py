@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -22,16 +21,8 @@ each = pytest.mark.parametrize("name", EXAMPLES)
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """An environment in which pip installed all of them, from copies."""
-    folder = tmp_path_factory.mktemp("examples")
-    environment = Environment(folder)
-    for name in EXAMPLES:
-        shutil.copytree(ROOT / "examples" / name, folder / "sources" / name, ignore=shutil.ignore_patterns("*.egg-info", "build"))
-    command = [sys.executable, "-m", "pip", "--python", str(environment.python), "install", "--quiet", "--no-index", "--no-deps"]
-    copies = [str(folder / "sources" / name) for name in EXAMPLES]
-    done = subprocess.run(
-        [*command, "--no-build-isolation", "--disable-pip-version-check", *copies], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    environment = Environment(tmp_path_factory.mktemp("examples"))
+    environment.install(*(f"examples/{name}" for name in EXAMPLES))
     return environment
 
 
@@ -43,7 +34,7 @@ def pytest_in(environment: Environment, *args: str) -> subprocess.CompletedProce
 
 @each
 def test_its_own_tests_pass(shop, name):
-    done = pytest_in(shop, "-W", "error", str(shop.folder / "sources" / name / "tests"))
+    done = pytest_in(shop, "-W", "error", str(shop.folder / "sources" / "examples" / name / "tests"))
     assert done.returncode == 0, done.stdout
 
 
