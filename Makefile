@@ -85,6 +85,7 @@ lint: .venv/.stamp-generated
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/mypy $(wildcard examples/*/src)
 
 format: .venv/.stamp-install
 	.venv/bin/ruff format .
@@ -117,4 +118,4 @@ freeze: .venv/.stamp-install
 
 clean:
 	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find core plugins tools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find core plugins tools examples tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
