@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 from counting_plugin import DEVICE, STATES, Thing, backend, calls, counter, install
 
+import turnout
 from turnout import config, plugins
 from turnout.devices import default_device
 from turnout.errors import PluginWarning, TurnoutError
@@ -82,12 +83,13 @@ class Cell(NamedTuple):
     def refused(self, asked: str, state: str = "", disabled: str = "turnout.config.set") -> str:
         """The error for what was asked, with the plugin in its state, or in another one."""
         state = state or self.state
-        return f"{asked}: {STATES[state]}\n" + WHY[state].format(site=self.site, disabled=disabled)
+        kind = "DisabledError" if state == "disabled" else "PluginError"
+        return f"{kind}: {asked}: {STATES[state]}\n" + WHY[state].format(site=self.site, disabled=disabled)
 
     def rejected(self, *problems: str) -> str:
         """The error of a configuration that is not accepted."""
         lines = [f"  {self.where}  {problem}" for problem in problems]
-        return "\n".join(["the configuration is not accepted; what was in force stays", *lines])
+        return "\n".join(["ConfigError: the configuration is not accepted; what was in force stays", *lines])
 
     @property
     def refuses_unknown_plugins(self) -> bool:
@@ -102,7 +104,7 @@ def outcome(call: Callable[[], object]) -> object:
         try:
             found = call()
         except TurnoutError as error:
-            return str(error)
+            return f"{type(error).__name__}: {error}"
     return [str(each.message) for each in said] or found
 
 
@@ -151,7 +153,7 @@ def disabled_key(cell: Cell) -> object:
     if cell.origin == "default":
         return "active" if not STATES[cell.state] else cell.refused("Counter")
     return (
-        "Counter was asked for, but keys.disable switches it off\n"
+        "DisabledError: Counter was asked for, but keys.disable switches it off\n"
         f"  set in  {cell.where}\n  to fix  take Counter out of keys.disable"
     )
 
@@ -203,7 +205,7 @@ def strict(cell: Cell) -> object:
         return lines or None
     broken = "".join(f"  broken  {line}\n" for line in lines)
     return (
-        "the setting strict is on and installed plugins are broken\n"
+        "PluginError: the setting strict is on and installed plugins are broken\n"
         f"{broken}  to fix  uninstall them, or name them in plugins.disable"
     )
 
@@ -310,6 +312,47 @@ def test_a_row_of_the_table(sell, registering, monkeypatch, stack, setting, orig
         assert found == cell.rejected(*problems, f"{setting}: it holds for the whole process; use turnout.config.set")
     else:
         assert found == row.expected(cell)
+        assert outcome(lambda: again(setting, sell, cell)) == again_expected(setting, cell)
+
+
+def again(setting: str, op, cell: Cell) -> object:
+    """What is looked at a second time: `explain` says who asked for a key, and a disabled one cannot be enabled."""
+    if setting == "keys.enable":
+        sold(op)
+        return [line for line in str(turnout.explain(op, Thing())).splitlines() if line.startswith("  added")]
+    if setting == "keys.disable":
+        assert op(Thing()) == "sold"  # the slots of the key fall through
+        config.set({"keys.enable": ["Counter"]})
+    return None
+
+
+def again_expected(setting: str, cell: Cell) -> object:
+    """Where a key was asked for, nothing is computed without it, the second time neither."""
+    if setting == "keys.enable":
+        entered = cell.origin != "default" and not (STATES[cell.state] and cell.origin == "override")
+        if entered and STATES[cell.state]:
+            return enabled(cell)
+        return [f"  added    Counter (keys.enable, {cell.where}), BackendSelect" if entered else "  added    BackendSelect"]
+    if setting == "keys.disable" and cell.origin != "default":
+        problem = f"keys.enable: 'Counter', but keys.disable has 'Counter' ({cell.where})"
+        return cell._replace(where="turnout.config.set").rejected(problem)
+    return None
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state != "disabled"])
+@pytest.mark.parametrize("origin", [*FILES, "environment", "set"])
+def test_a_disabled_plugin_is_silent_in_any_state_also_with_strict(site, monkeypatch, origin, state):
+    install(site, monkeypatch, state, counter) if state != "active" else counter(site)
+    where = assign(monkeypatch, origin, "plugins.disable", '["counter"]')
+    config.reload()
+    if origin == "set":
+        config.set({"plugins.disable": ["counter"]})
+    plugins.activate_all()
+    for strict in (False, True):  # a warning would be an error here
+        with config.override(strict=strict), pytest.raises(TurnoutError, match=r"^device 'nosuch': there is no such device"):
+            plugins.require_device("nosuch")
+    states = {(record.state, record.reason) for record in plugins.all_plugins()}
+    assert states == (set() if state == "not installed" else {("disabled", f"plugins.disable names counter ({where})")})
 
 
 def test_the_table_has_every_setting_about_plugins_and_every_state():
