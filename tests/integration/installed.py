@@ -35,7 +35,7 @@ class Environment:
         copies = []
         for name in names:
             copy = self.folder / "sources" / name
-            shutil.copytree(folder / name, copy)
+            shutil.copytree(folder / name, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
             copies += ["--editable", str(copy)] if editable else [str(copy)]
         command = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-index"]
         done = subprocess.run(

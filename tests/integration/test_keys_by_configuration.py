@@ -1,13 +1,15 @@
-"""A user trains under bf16 autocast, with another key on and a backend disabled, by a `turnout.toml` alone."""
+"""A user trains under bf16 autocast, with the profiler on and a backend disabled, by a `turnout.toml` alone."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 
 import pytest
 from click.testing import CliRunner
 from installed import Environment
+from workspace import ROOT
 
 import turnout
 from turnout import config
@@ -16,10 +18,14 @@ from turnout_cli.main import turnout as command
 
 SETTINGS = """\
 [keys]
-enable = ["AutocastCPU", "CallCounter"]
+enable = ["AutocastCPU", "Profiler"]
 
 [plugin.autocast]
 dtype = "bfloat16"
+
+[plugin.profiler]
+sort = "calls"
+file = "demo.svg"
 
 [plugins]
 disable = ["opencl"]
@@ -28,9 +34,9 @@ disable = ["opencl"]
 
 @pytest.fixture(scope="module")
 def configured(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment with a functionality from outside, whose working directory has the settings."""
+    """An environment with the profiler of the examples, whose working directory has the settings."""
     environment = Environment(tmp_path_factory.mktemp("configured"))
-    environment.install("counter")
+    environment.install("profiler", folder=ROOT / "examples")
     work = environment.folder / "work"
     work.mkdir()
     (work / "turnout.toml").write_text(SETTINGS)
@@ -50,9 +56,14 @@ def test_the_demo_trains_with_what_the_file_switches_on(configured):
     assert found["losses"][-1] < found["losses"][0]
     calls = {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}
     assert calls["AutocastCPU", "autocast to lower precision"] >= 2
-    assert calls["CallCounter", "count"] > 20
+    assert calls["Profiler", "profile"] > 20
     where = (configured.folder / "work/turnout.toml").resolve()
-    assert f"CallCounter (keys.enable, {where}:2)" in found["explanation"]
+    assert f"Profiler (keys.enable, {where}:2)" in found["explanation"]
+    head, columns, first, *_ = done.stderr.splitlines()
+    assert re.fullmatch(r"\d+ calls of \d+ operators in \d+\.\d\d ms", head)
+    assert columns.split() == ["operator", "calls", "total", "ms", "own", "ms", "share"]
+    assert int(first.split()[1]) > 500
+    assert first.split()[0] in (configured.folder / "work/demo.svg").read_text()
 
 
 def test_the_command_keys_says_what_is_on_and_why(configured):
@@ -60,18 +71,18 @@ def test_the_command_keys_says_what_is_on_and_why(configured):
     assert done.returncode == 0, done.stderr
     rows = {row["key"]: row for row in json.loads(done.stdout)["keys"]}
     where = (configured.folder / "work/turnout.toml").resolve()
-    assert rows["CallCounter"] == {
-        "key": "CallCounter",
-        "functionality": "CallCounter",
+    assert rows["Profiler"] == {
+        "key": "Profiler",
+        "functionality": "Profiler",
         "state": "on",
-        "why": f"keys.enable has CallCounter ({where}:2)",
-        "provider": "counter (fixture-counter 0.1)",
+        "why": f"keys.enable has Profiler ({where}:2)",
+        "provider": "profiler (turnout-profiler 0.1.0)",
         "plugin_state": "active",
     }
     assert (rows["AutocastMeta"]["state"], rows["AutocastCPU"]["state"]) == ("off", "on")
     assert rows["OpenCL"]["plugin_state"] == "disabled"
     order = list(rows)
-    assert order.index("CallCounter") < order.index("AutogradCPU") < order.index("CPU")
+    assert order.index("Profiler") < order.index("AutogradCPU") < order.index("CPU")
 
 
 def test_a_disabled_key_and_one_that_cannot_be_used_are_shown_as_such(configured):

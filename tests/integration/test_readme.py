@@ -14,8 +14,10 @@ MAKE = {"make demo": "", "make test": ""}
 
 @pytest.mark.skipif(os.name == "nt", reason="the README's commands are for a POSIX shell")
 def test_every_file_command_and_program_of_the_readme_works_and_prints_what_it_says(tmp_path):
-    followed = list(Reader(tmp_path).follow(README, MAKE))
+    reader = Reader(tmp_path, trees=("core", "plugins", "tools", "examples"))
+    followed = list(reader.follow(README, MAKE))
     assert {block.kind for block in followed} >= {"sh", "python", "text", "toml"}
+    assert (reader.clone / "demo.svg").read_text().startswith("<svg")
 
 
 def test_the_outputs_shown_are_compared_not_skipped():

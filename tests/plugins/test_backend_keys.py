@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import copy
+import io
+import pickle
 
 import pytest
 
 import turnout
-from turnout.errors import AliasError, ArgumentError
+from turnout.errors import AliasError, ArgumentError, CallError
 from turnout.keys import KEYS
 from turnout.registry import Registrations
 from turnout_aten.tensor.backend_keys import with_key, without_key
+
+
+class Own(turnout.Tensor):
+    """A subclass that adds nothing."""
 
 
 @pytest.fixture
@@ -51,6 +57,8 @@ def test_the_key_stands_for_the_backends_own(quantized):
         lambda q: q.as_strided((2,), (1,), 1), lambda q: q.flatten(),
         lambda q: q.transpose(0, 0), lambda q: q.view(turnout.uint8),
         lambda q: q.clone(), lambda q: q[::2].contiguous(), copy.deepcopy,
+        copy.copy, lambda q: pickle.loads(pickle.dumps(q)), lambda q: turnout.as_subclass(q, Own),
+        lambda q: copy.copy(turnout.as_subclass(q, Own)), lambda q: pickle.loads(pickle.dumps(turnout.as_subclass(q, Own))),
         lambda q: with_key(q, "Quantized"), lambda q: q.view(3, 1).clone(),
     ],
 )  # fmt: skip
@@ -103,3 +111,12 @@ def test_explain_names_no_package_where_the_plugin_simply_has_no_kernel(quantize
 
 def test_bits_of_the_functionality_are_those_of_the_universe(quantized):
     assert codes().keys & KEYS.bit("Quantized")
+
+
+def test_a_file_does_not_take_a_tensor_whose_key_it_could_not_give_back(quantized):
+    with pytest.raises(CallError) as caught:
+        turnout.save({"codes": codes()}, io.BytesIO())
+    assert str(caught.value) == (
+        "save: obj['codes'] has the key Quantized, without which its elements mean something else; files hold no keys\n"
+        "  to fix  save without_key(t, 'Quantized') of turnout_aten.tensor.backend_keys, or use pickle"
+    )

@@ -12,8 +12,9 @@ from installed_folder import Library, Site
 import turnout
 from turnout import config, devices, plugins, state
 from turnout.keys import KEYS
+from turnout.operators import Operator
 from turnout.plugins import environment
-from turnout.registry import REGISTRY
+from turnout.registry import REGISTRY, Registrations
 
 
 @pytest.fixture
@@ -82,3 +83,18 @@ def settings_file(site: Site) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def sell(registering: Site) -> Iterator[Operator]:
+    """An operator of one backend, which takes a `Thing`."""
+
+    class Till(devices.Backend):
+        name = "Till"
+        device_type = "till"
+
+    with Registrations("shop") as library:
+        library.backend(Till())
+        library.impl("sell", "Till", lambda x: "sold")
+        yield library.define("shop::sell(Tensor x) -> Tensor")
+    state.unsettle()

@@ -62,6 +62,11 @@ def _rows() -> dict[str, Any]:
     return {row.name: row for row in KEYS.functionalities if row.prefix is not None and not row.on_tensors}
 
 
+def names_of(tensor: Tensor) -> tuple[str, ...]:
+    """The functionalities whose keys `with_key` put on a tensor."""
+    return tuple(name for name, row in _rows().items() if tensor.keys & row.bit)
+
+
 def kept_keys(keys: int, original: int) -> int:
     """The keys of a view or clone: those of a plain tensor, with the functionalities of the original's backend."""
     mask = sum(row.bit for row in _rows().values()) | _DENSE

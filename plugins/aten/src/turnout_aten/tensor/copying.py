@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, NoDataError
-from turnout_aten.tensor.backend_keys import kept_keys
+from turnout_aten.tensor.backend_keys import kept_keys, names_of, with_key
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.grad_mode import tracked_levels
 from turnout_aten.tensor.levels import CLOCK
@@ -79,6 +79,7 @@ def _restore(tensor: Tensor, state: Any) -> None:
 def shallow_copy(tensor: Tensor) -> Tensor:
     """Another tensor over the same memory, of the same class, with the same history and the same attributes."""
     made = _in_class(tensor.new_alias(tensor.array, tensor.storage_offset()), type(tensor))
+    made.keys = kept_keys(made.keys, tensor.keys)
     made.set_gmask(tensor.gmask)
     if tensor.gmask:
         made.node = tensor.node
@@ -169,8 +170,10 @@ def _memory(tensor: Tensor) -> Memory:
 def reduce(tensor: Tensor, protocol: Any = None) -> tuple[Any, ...]:
     """The parts that pickle stores. A tensor with history comes back as a leaf that requires a gradient, without `.grad`."""
     made = (_memory(tensor), place_of(tensor), bool(tensor.gmask & 1))
-    cls = type(tensor)
-    return (_read_tensor, made) if cls is Tensor else (_read_tensor, (*made, cls), _state(tensor))
+    cls, names = type(tensor), names_of(tensor)
+    if cls is Tensor and not names:
+        return _read_tensor, made
+    return _read_tensor, (*made, cls, names), None if cls is Tensor else _state(tensor)
 
 
 def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memory:
@@ -180,6 +183,11 @@ def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memor
     return Memory(flat, kind, where, Storage(flat, CLOCK.epoch))
 
 
-def _read_tensor(memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor) -> Tensor:
-    made = _in_class(tensor_at(memory.flat, place, memory.device, memory.owner), cls)
+def _read_tensor(
+    memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor, names: tuple[str, ...] = ()
+) -> Tensor:
+    plain = tensor_at(memory.flat, place, memory.device, memory.owner)
+    for name in names:
+        plain = with_key(plain, name)
+    made = _in_class(plain, cls)
     return made.requires_grad_() if requires_grad else made

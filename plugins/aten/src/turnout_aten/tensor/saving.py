@@ -17,6 +17,7 @@ from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
 from turnout_aten.plain_data import DEEPEST, NOT_PLAIN, distinct, elements, fields, index, only, row, shown, size
+from turnout_aten.tensor.backend_keys import names_of
 from turnout_aten.tensor.copying import flat_memory, place_of, tensor_at
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.levels import CLOCK
@@ -109,6 +110,12 @@ class _Writer:
             raise CallError(
                 f"save: {where} is a {type(tensor).__name__}; files hold data, not classes\n"
                 "  to fix  save turnout.as_subclass(t, turnout.Tensor), or use pickle"
+            )
+        names = names_of(tensor)
+        if names:
+            raise CallError(
+                f"save: {where} has the key {names[0]}, without which its elements mean something else; files hold no keys\n"
+                f"  to fix  save without_key(t, {names[0]!r}) of turnout_aten.tensor.backend_keys, or use pickle"
             )
         number = self.tensors.get(id(tensor))
         if number is not None:

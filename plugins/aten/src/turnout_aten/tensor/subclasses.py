@@ -9,6 +9,7 @@ from turnout.errors import CallError
 from turnout.registry import REGISTRY
 from turnout.registry.modes import HANDLER, PYTHON, require_python_key
 from turnout.state import DISPATCH
+from turnout_aten.tensor.backend_keys import kept_keys
 from turnout_aten.tensor.tensor import Tensor
 
 _SLOTS = tuple(slot for slot in Tensor.__slots__ if slot != "__weakref__")
@@ -52,7 +53,9 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
 def _plain_alias(tensor: Tensor) -> Tensor:
     """A plain tensor over the same memory. A tracked tensor goes through the operator, so that gradients flow back."""
     if not tensor.gmask:
-        return tensor.new_alias(tensor.array, tensor.storage_offset())
+        alias = tensor.new_alias(tensor.array, tensor.storage_offset())
+        alias.keys = kept_keys(alias.keys, tensor.keys)
+        return alias
     include, keep = DISPATCH.get()
     made: Tensor = REGISTRY.find("aten::alias").redispatch((tensor.keys | include) & keep & ~PYTHON, tensor)
     return made

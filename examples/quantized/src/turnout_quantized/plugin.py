@@ -1,0 +1,25 @@
+"""Activation: two operators, and a fallback at the key of each backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from turnout.keys import KEYS
+from turnout.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from turnout.registry import Registrations
+
+
+@hookimpl
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
+    """Register everything. All installed backends have their keys already, whether they are active or not."""
+    from turnout_quantized.kernels import specialize
+    from turnout_quantized.tensors import KEY, encode
+
+    library.define("quantized::quantize(Tensor x, float scale, int zero_point) -> Tensor")
+    library.impl("quantized::quantize", "CompositeExplicitAutograd", encode)
+    library.define("quantized::dequantize(Tensor q) -> Tensor")
+    for backend in KEYS.universe.backends:
+        library.fallback(f"{KEY}{backend}", None, specialize=specialize, label="quantized")
