@@ -6,6 +6,7 @@
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every wheel, test each in an environment of its own
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
+#   make docs     the documentation site, docs/_build/html/index.html
 #   make codegen  make the generated code anew              make clean    remove all that these made
 
 PYTHON ?= python3
@@ -25,7 +26,7 @@ EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 SHARED := -n auto --dist worksteal
 TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test core-alone bench oracle lint format wheels codegen freeze clean
+.PHONY: help setup demo test core-alone bench oracle lint format wheels docs codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
@@ -81,6 +82,14 @@ oracle: .venv/.stamp-oracle
 bench: .venv/.stamp-generated
 	$(PY) benchmarks/run.py $(ARGS)
 
+# Read anew each time: pages that are not read again would not repeat their warnings.
+docs: .venv/.stamp-docs
+	$(PY) -m sphinx -q -E -W --keep-going -b html -c docs/site -d docs/_build/doctrees docs docs/_build/html
+
+.venv/.stamp-docs: .venv/.stamp-generated
+	$(PIP) install -q -c constraints.txt furo myst-parser Sphinx
+	@touch $@
+
 lint: .venv/.stamp-generated
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -116,5 +125,5 @@ freeze: .venv/.stamp-install
 	$(PIP) freeze --all --exclude-editable --exclude turnout
 
 clean:
-	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-core dist docs/_build docs/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find core plugins tools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
