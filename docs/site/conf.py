@@ -13,6 +13,10 @@ extensions = ["myst_parser", "site_extension"]
 # What is included in pages is not a page itself.
 exclude_patterns = ["_build", "site", "generated/*.md"]
 nitpicky = True
+# Types of arguments are words of the docstrings, and builtins: no page has them.
+nitpick_ignore_regex = [("py:class", r"(?!turnout\.).*"), ("py:exc", r"(?!turnout\.).*")]
+toc_object_entries_show_parents = "hide"
+add_module_names = False
 highlight_language = "text"
 pygments_style = "default"
 

@@ -50,7 +50,7 @@ def get_ctx() -> FakeContext:
     """The context of the running fake kernel. Raises RegistrationError outside of one."""
     running = _RUNNING.get()
     if running is None:
-        # differs from torch: there the result is None, and its use fails.
+        # differs from torch: `library.get_ctx` raises outside of a fake kernel; PyTorch returns None, whose use then fails.
         raise RegistrationError(texts.NO_CONTEXT)
     return running
 
