@@ -12,9 +12,9 @@ from html import escape
 import turnout
 from turnout.explanation.explanation import Explanation, Step
 
-WIDTH, MARGIN, LINE = 660, 16, 20
-LABEL_WIDTH, ROW, BOX = 190, 58, 44
-KERNEL_LEFT = LABEL_WIDTH + 90
+WIDTH, MARGIN, LINE = 570, 14, 20
+LABEL_WIDTH, ROW, BOX = 140, 66, 44
+KERNEL_LEFT = MARGIN + LABEL_WIDTH + 44
 ARROW_HEAD = (
     '<defs><marker id="call-arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">'
     '<path d="M0 0L10 5L0 10z" class="arrow-head"/></marker></defs>'
@@ -68,21 +68,22 @@ def _row(key: str, y: int, step: Step | None) -> Iterator[str]:
         width = WIDTH - KERNEL_LEFT - 1
         yield f'<rect x="{KERNEL_LEFT}" y="{y}" width="{width}" height="{BOX}" rx="6" class="kernel"/>'
         yield _text(KERNEL_LEFT + 12, y + 19, step.kernel, "code strong")
-        yield _text(KERNEL_LEFT + 12, y + 36, f"{step.distribution}, registered at {step.at} ({step.reason})", "muted")
+        at = "" if step.at == key else f" at {step.at}"
+        yield _text(KERNEL_LEFT + 12, y + 36, f"{step.distribution}: {step.reason}{at}", "muted")
     else:
         yield _text(KERNEL_LEFT + 12, y + 27, step.verdict, "muted")
 
 
 def _arrows(chosen: list[int], top: int) -> Iterator[str]:
     """From the call to the first kernel, and from each kernel to the one that it redispatches to."""
-    start, x = top - 13, LABEL_WIDTH + MARGIN + 30
+    start, x = top - 13, LABEL_WIDTH + MARGIN + 20
     for i, y in enumerate(chosen):
         target = y + BOX // 2
         if i == 0:
             yield _arrow(f"M{x} {start}V{target}H{KERNEL_LEFT - 3}")
         else:
             yield _arrow(f"M{KERNEL_LEFT} {start}H{x}V{target}H{KERNEL_LEFT - 3}")
-            yield _text(KERNEL_LEFT + 12, start + 27, "redispatches to the keys below", "muted")
+            yield _text(KERNEL_LEFT + 12, start + 29, "redispatches to the keys below", "muted")
         start = target + 8
 
 

@@ -81,7 +81,8 @@ def in_file(text: str, file: str) -> Iterator[Difference]:
     for number, line in enumerate(lines, 1):
         before, mark, rest = line.partition(MARK)
         if mark:
-            yield Difference(file, number, " ".join([rest.strip(), *_continued(lines, number, before, comments)]))
+            parts = [rest, *([] if rest.endswith('"""') else _continued(lines, number, before, comments))]
+            yield Difference(file, number, " ".join(part.strip().removesuffix('"""').rstrip() for part in parts))
         elif ANY_MARK.search(line):
             raise ValueError(f"{file}:{number}: a mark is written '{MARK}<sentences>'")
 
@@ -105,4 +106,6 @@ def _continued(lines: list[str], number: int, before: str, comments: set[int]) -
         else:
             if not text or text.startswith('"""') or len(line) - len(line.lstrip()) < margin:
                 return
-            yield text.removesuffix('"""').strip()
+            yield text
+            if text.endswith('"""'):
+                return

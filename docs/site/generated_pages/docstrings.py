@@ -86,9 +86,18 @@ def _converted(paragraphs: list[list[str]]) -> Iterator[str]:
         # A sentence may stand directly above columns or code, and a mark inside a paragraph.
         start = 0
         for i in range(1, len(lines) + 1):
-            if i == len(lines) or _kind(lines[i]) != _kind(lines[i - 1]) or lines[i].lstrip().startswith(MARK):
+            if i == len(lines) or _begins_block(lines[i], lines[start:i]):
                 yield from _block(lines[start:i])
                 start = i
+
+
+def _begins_block(line: str, before: list[str]) -> bool:
+    """Whether something else begins in this line of a paragraph than in the lines before it."""
+    if line.lstrip().startswith(MARK):
+        return True
+    if COLUMNS.fullmatch(before[0]) or before[0].startswith(("- ", "1. ")):  # indented lines go on with them
+        return False
+    return _kind(line) != _kind(before[-1]) and not before[0].lstrip().startswith(MARK)
 
 
 def _kind(line: str) -> str:

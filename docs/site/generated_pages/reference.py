@@ -101,20 +101,23 @@ def files() -> dict[str, str]:
     for name in dir(turnout):
         found = getattr(turnout, name)
         entry = documentation.find(name)
-        if name.startswith("_") or inspect.ismodule(found) or name in _NOT_PUBLIC:
+        if name.startswith("_") or inspect.ismodule(found) or name in NOT_PUBLIC:
             continue
         if isinstance(found, turnout.DType) or not callable(found):
             constants.append(name)
         elif name != "Tensor":
             by_page[PLACES[found.__module__] if entry is None else entry.family].append(name)
     pages = {
-        page: _page(title, "", (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]))
+        f"functions-{page}": _page(title, "", (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]))
         for page, title in FAMILIES.items()
         if by_page[page]
     }
-    pages["dtypes"] += "\n\n" + _constants(constants)
+    pages["functions-dtypes"] += "\n\n" + _constants(constants)
     pages["tensor"] = _tensor_page(documentation)
-    listed = {"Tensors and their functions": ["tensor", *(page for page in FAMILIES if by_page[page])], "Modules": []}
+    listed = {
+        "Tensors and their functions": ["tensor", *(f"functions-{page}" for page in FAMILIES if by_page[page])],
+        "Modules": [],
+    }
     for path, title in MODULES.items():
         module = public_names.resolve(f"turnout.{path}") if path != "devices" else turnout.devices
         introduction = described(module.__doc__).text if path not in _MAPS else described(module.__doc__).summary
@@ -129,7 +132,7 @@ def files() -> dict[str, str]:
 
 
 # Names of `turnout` that its own code needs.
-_NOT_PUBLIC = {"TYPE_CHECKING", "annotations", "ModuleFinder", "dtype", "ops"}
+NOT_PUBLIC = {"TYPE_CHECKING", "annotations", "ModuleFinder", "dtype", "ops"}
 # Modules whose docstring is a map of their files, for people who change them: its first sentence is for users.
 _MAPS = {"library", "config", "plugins", "autograd", "state", "devices", "linalg", "special", "fft", "nn.functional", "errors"}
 
@@ -225,7 +228,7 @@ def _tensor_page(documentation: Any) -> str:
     for name in dir(turnout.Tensor):
         found = inspect.getattr_static(turnout.Tensor, name)
         entry = documentation.find(name)
-        if name.startswith("_") or not (isinstance(found, property) or callable(getattr(found, "__func__", found))):
+        if name.startswith("_") or not (isinstance(found, property) or callable(getattr(turnout.Tensor, name))):
             continue
         groups["" if entry is None else entry.family].append(name)
     own = described(turnout.Tensor.__doc__).text
@@ -247,6 +250,6 @@ def _method_of_tensor(name: str) -> str:
     description = described(text)
     body = description.text
     function = getattr(turnout, name.removesuffix("_"), None)
-    if function is not None and name.removesuffix("_") not in _NOT_PUBLIC and "aten::" in text:
+    if function is not None and name.removesuffix("_") not in NOT_PUBLIC and "aten::" in text:
         body = f"{description.summary} See :py:func:`turnout.{name.removesuffix('_')}`."
     return _directive("method", "turnout", [f"Tensor.{head}" for head in heads], body)
