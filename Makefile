@@ -94,6 +94,7 @@ lint: .venv/.stamp-generated
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/mypy docs/site/generated_pages
 
 format: .venv/.stamp-install
 	.venv/bin/ruff format .

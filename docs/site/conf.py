@@ -30,3 +30,4 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_copyright = False

@@ -12,7 +12,7 @@ from html import escape
 import turnout
 from turnout.explanation.explanation import Explanation, Step
 
-WIDTH, MARGIN, LINE = 570, 14, 20
+WIDTH, MARGIN, LINE = 480, 14, 20
 LABEL_WIDTH, ROW, BOX = 140, 66, 44
 KERNEL_LEFT = MARGIN + LABEL_WIDTH + 44
 ARROW_HEAD = (

@@ -108,7 +108,11 @@ def files() -> dict[str, str]:
         elif name != "Tensor":
             by_page[PLACES[found.__module__] if entry is None else entry.family].append(name)
     pages = {
-        f"functions-{page}": _page(title, "", (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]))
+        f"functions-{page}": _page(
+            title,
+            "Names of the module ``turnout``.",
+            (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]),
+        )
         for page, title in FAMILIES.items()
         if by_page[page]
     }
@@ -124,7 +128,7 @@ def files() -> dict[str, str]:
         members = [
             _object(f"turnout.{path}", name, getattr(module, name), methods=True) for name in public_names.of_module(module)
         ]
-        pages[path] = _page(f"turnout.{path}: {title}", introduction, members)
+        pages[path] = _page(f"turnout.{path}: {title}", introduction, members, module=f"turnout.{path}")
         listed["Modules"].append(path)
     made = {f"reference/{name}.rst": text + "\n" for name, text in pages.items()}
     made["reference.md"] = "\n".join(_toctree(caption, names) for caption, names in listed.items())
@@ -142,7 +146,9 @@ def _toctree(caption: str, pages: Iterable[str]) -> str:
 
 
 def _page(title: str, introduction: str, objects: Iterable[str], module: str = "turnout") -> str:
-    head = [f"{title}\n{'=' * len(title)}", f".. py:currentmodule:: {module}"]
+    # Each module has one page that is its target; the pages of `turnout` share one name.
+    directive = "currentmodule" if module == "turnout" else "module"
+    head = [f"{title}\n{'=' * len(title)}", f".. py:{directive}:: {module}", ".. py:currentmodule:: turnout"]
     return "\n\n".join([*head, *([introduction] if introduction else []), *objects])
 
 
