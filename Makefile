@@ -82,9 +82,10 @@ oracle: .venv/.stamp-oracle
 bench: .venv/.stamp-generated
 	$(PY) benchmarks/run.py $(ARGS)
 
-# Read anew each time: pages that are not read again would not repeat their warnings.
+# Anew each time: pages that are not read again would not repeat their warnings, and pages that are gone would stay.
 docs: .venv/.stamp-docs
-	$(PY) -m sphinx -q -E -W --keep-going -b html -c docs/site -d docs/_build/doctrees docs docs/_build/html
+	rm -rf docs/_build
+	$(PY) -m sphinx -q -W --keep-going -b html -c docs/site -d docs/_build/doctrees docs docs/_build/html
 
 .venv/.stamp-docs: .venv/.stamp-generated
 	$(PIP) install -q -c constraints.txt furo myst-parser Sphinx
