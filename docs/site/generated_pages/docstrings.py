@@ -30,7 +30,9 @@ class Description:
 
 def described(docstring: str | None) -> Description:
     """What a docstring says, for any object."""
-    paragraphs = _paragraphs(inspect.cleandoc(docstring or ""))
+    # What differs from the standard of arrays is said in sentences; only what differs from PyTorch stands by itself.
+    text = inspect.cleandoc(docstring or "").replace("# differs from the standard: ", "Differs from the standard: ")
+    paragraphs = _paragraphs(text)
     if not paragraphs:
         return Description("", "")
     summary = prose(" ".join(paragraphs[0])).partition(". ")[0].removesuffix(".") + "."

@@ -81,6 +81,7 @@ MODULES = {
     "func": "Function transforms",
     "amp": "Mixed precision",
     "graphs": "Recorded graphs of operators",
+    "array_api": "The Python array API standard",
     "trees": "Nested arguments and results",
     "library": "Custom operators",
     "state": "The state of dispatch",
@@ -138,7 +139,20 @@ def files() -> dict[str, str]:
 # Names of `turnout` that its own code needs.
 NOT_PUBLIC = {"TYPE_CHECKING", "annotations", "ModuleFinder", "dtype", "ops"}
 # Modules whose docstring is a map of their files, for people who change them: its first sentence is for users.
-_MAPS = {"library", "config", "plugins", "autograd", "state", "devices", "linalg", "special", "fft", "nn.functional", "errors"}
+_MAPS = {
+    "array_api",
+    "library",
+    "config",
+    "plugins",
+    "autograd",
+    "state",
+    "devices",
+    "linalg",
+    "special",
+    "fft",
+    "nn.functional",
+    "errors",
+}
 
 
 def _toctree(caption: str, pages: Iterable[str]) -> str:
