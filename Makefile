@@ -6,6 +6,7 @@
 #   make core-alone  the dispatcher's own tests, with nothing else installed
 #   make wheels   build every wheel, test each in an environment of its own
 #   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
+#   make docs     the documentation site, docs/_build/html/index.html
 #   make codegen  make the generated code anew              make clean    remove all that these made
 
 PYTHON ?= python3
@@ -25,7 +26,7 @@ EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 SHARED := -n auto --dist worksteal
 TOOLS  := array-api-strict hypothesis mypy "pyright[nodejs]" pytest pytest-xdist ruff types-PyYAML
 
-.PHONY: help setup demo test core-alone bench oracle lint format wheels codegen freeze clean
+.PHONY: help setup demo test core-alone bench oracle lint format wheels docs codegen freeze clean
 .DELETE_ON_ERROR:
 
 help:
@@ -81,10 +82,20 @@ oracle: .venv/.stamp-oracle
 bench: .venv/.stamp-generated
 	$(PY) benchmarks/run.py $(ARGS)
 
+# Anew each time: pages that are not read again would not repeat their warnings, and pages that are gone would stay.
+docs: .venv/.stamp-docs
+	rm -rf docs/_build
+	$(PY) -m sphinx -q -W --keep-going -b html -c docs/site -d docs/_build/doctrees docs docs/_build/html
+
+.venv/.stamp-docs: .venv/.stamp-generated
+	$(PIP) install -q -c constraints.txt furo myst-parser Sphinx
+	@touch $@
+
 lint: .venv/.stamp-generated
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/mypy docs/site/generated_pages
 
 format: .venv/.stamp-install
 	.venv/bin/ruff format .
@@ -116,5 +127,5 @@ freeze: .venv/.stamp-install
 	$(PIP) freeze --all --exclude-editable --exclude turnout
 
 clean:
-	rm -rf .venv .venv-core dist .hypothesis .mypy_cache .pytest_cache .ruff_cache examples/*/.ruff_cache
+	rm -rf .venv .venv-core dist docs/_build docs/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache examples/*/.ruff_cache
 	find core plugins tools examples tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

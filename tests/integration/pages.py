@@ -1,8 +1,9 @@
 """Pages of the documentation, run as they are written: files are made, commands and programs run, outputs compared.
 
 A fenced block that starts with a comment naming a file is that file. A diff block is a change of the file it names. Other python
-blocks are programs; a text block after a program, or after commands, is the output of the last one, in which `...` stands for
-anything. A block of no language is a picture. Everything runs in a copy of the packages, one after the other.
+blocks are programs, on pages of `ONE_PROGRAM` all together one program. A text block after a program, or after commands, is the
+output of the last one, in which `...` stands for anything. A block of no language is a picture, a toml block without a file an
+excerpt. Everything runs in a copy of the packages, one after the other.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +24,7 @@ from installed import Environment
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
+ONE_PROGRAM = {"custom-operators.md"}  # pages whose programs go on from each other
 CHANGED = re.compile(r"--- ([\w./-]+)\n")
 
 
@@ -110,7 +113,7 @@ class Reader:
 
     def follow(self, page: Path, instead: Mapping[str, str] | None = None) -> Iterator[Block]:
         """Do what the page says, block by block; `instead` has commands that stand for some of the page's, "" for nothing."""
-        printed = ""
+        printed = earlier = ""
         for block in blocks(page):
             where = f"{page.name}:{block.line}"
             if block.file:
@@ -126,11 +129,15 @@ class Reader:
                     assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"
                     printed = done.stdout
             elif block.kind == "python":
-                done = self.run([self.python, "-W", "error", "-c", block.text])
+                if page.name in ONE_PROGRAM:
+                    earlier += block.text
+                done = self.run([self.python, "-W", "error", "-c", earlier or block.text])
                 assert done.returncode == 0, f"{where}\n{done.stderr}"
                 printed = done.stdout
             elif block.kind == "text":
                 assert is_as_shown(block.text, printed), f"{where} is not what is printed:\n{printed}"
+            elif block.kind == "toml":
+                tomllib.loads(block.text)
             elif block.kind:
                 raise AssertionError(f"{where}: a block of kind {block.kind!r}, which nothing runs")
             yield block
@@ -150,7 +157,27 @@ def is_as_shown(expected: str, printed: str) -> bool:
     return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
 
 
+def pages() -> list[Path]:
+    """Every page that people read: those of the site, and those of folders."""
+    names = ("README.md", "CONTRIBUTING.md", "docs")
+    return [ROOT / file for file in tracked(names) if file.endswith(".md")] + sorted(ROOT.glob("*/*/README.md"))
+
+
 def broken_links(page: Path) -> list[str]:
-    """Links of a page to files that are not there."""
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    return [link for link in links if not (page.parent / link).exists()]
+    """Links of a page to files or sections that are not there."""
+    broken = []
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", FENCE.sub("", page.read_text(encoding="utf-8"))):
+        path = page.parent / target if target else page
+        if not path.exists() or (anchor and anchor.removeprefix("#") not in anchors(path)):
+            broken.append(target + anchor)
+    return broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's sections, as GitHub and the site make them."""
+    found: set[str] = set()
+    for title in re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE):
+        anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        again = sum(each == anchor or re.fullmatch(rf"{re.escape(anchor)}-\d+", each) is not None for each in found)
+        found.add(f"{anchor}-{again}" if again else anchor)
+    return found

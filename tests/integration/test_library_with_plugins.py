@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from workspace import ROOT
 
 import turnout
 from turnout import Tensor, library
@@ -181,13 +180,6 @@ def test_a_rule_that_answers_for_a_list_with_something_else_is_an_error(answer, 
         f"  rule    rule ({__file__}:{rule.__code__.co_firstlineno})\n"
         "  to fix  return a list with one for each tensor, or None for the whole list"
     )
-
-
-def test_the_code_of_the_documentation_runs():
-    page = (ROOT / "docs" / "custom-operators.md").read_text(encoding="utf-8")
-    blocks = [part.partition("\n```")[0] for part in page.split("```python\n")[1:]]
-    assert len(blocks) >= 6
-    exec(compile("\n".join(blocks), "custom-operators.md", "exec"), {"__name__": "documentation"})
 
 
 def test_a_graph_that_was_recorded_before_an_operator_was_defined_again_keeps_its_rule():

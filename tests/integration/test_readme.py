@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from pages import ROOT, Reader, blocks, broken_links, is_as_shown, shell_commands
+from pages import ROOT, Reader, blocks, broken_links, is_as_shown, pages, shell_commands
 
 README = ROOT / "README.md"
 MAKE = {"make demo": "", "make test": ""}
@@ -38,6 +38,15 @@ def test_its_make_commands_are_targets_and_ci_runs_the_same_test_command():
     assert re.search(r"^step test make test( ARGS=.*)?$", ci, re.MULTILINE)
 
 
-def test_every_page_links_to_files_that_exist():
-    pages = [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/*/README.md")]
-    assert {str(page): broken for page in pages if (broken := broken_links(page))} == {}
+def test_every_page_links_to_files_and_sections_that_exist():
+    found = pages()
+    assert len(found) > 40
+    assert {str(page): broken for page in found if (broken := broken_links(page))} == {}
+
+
+def test_a_link_to_a_section_that_is_not_there_is_broken(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One `name`\n\n## Two\n\n## Two\n\n[a](#one-name) [b](page.md#two-1) [c](#three) [d](other.md) [e](page.md#two-2)\n"
+    )
+    assert broken_links(page) == ["#three", "other.md", "page.md#two-2"]

@@ -19,12 +19,12 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
+from pages import ONE_PROGRAM, tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "types"
 PYTHON = Path(sys.executable)
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ONE_PROGRAM = {"custom-operators.md"}  # pages whose blocks go on from each other
 CHANGING = {"add-an-operator.md"}  # pages whose programs run after a change of the operators
 FILE = re.compile(r"# \w+/(?:src/)?(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
 
@@ -33,7 +33,7 @@ Errors = dict[str, dict[int, list[str]]]  # file -> line -> messages
 
 def programs() -> Iterator[tuple[str, str]]:
     """File names and texts: every Python program that users read."""
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
+    for page in [ROOT / file for file in tracked(("README.md", "docs")) if file.endswith(".md")]:
         text = page.read_text(encoding="utf-8")
         name = page.stem.replace("-", "_").lower()
         if page.name in ONE_PROGRAM:

@@ -55,7 +55,7 @@ def get_ctx() -> FakeContext:
     """
     running = _RUNNING.get()
     if running is None:
-        # differs from torch: there the result is None, and its use fails.
+        # differs from torch: `library.get_ctx` raises outside of a fake kernel; PyTorch returns None, whose use then fails.
         raise RegistrationError(texts.NO_CONTEXT)
     return running
 

@@ -72,7 +72,7 @@ def impl(
     keys = [key_of(word) for word in ((types,) if isinstance(types, str) else types)]
     library = kept(namespace, calling_package()) if lib is None else lib
     name = library.qualified(qualname)
-    # differs from torch: the function is returned, so that the decorated name keeps its meaning.
+    # differs from torch: `library.impl` as a decorator returns the function, so that its name keeps its meaning.
     return registered("impl", func, lambda f: library.impl_all(name, keys, f, arrays=arrays))  # type: ignore[arg-type]
 
 

@@ -112,7 +112,7 @@ class Library:
         if "::" in name and not name.startswith(self.ns + "::"):
             raise LibraryError(texts.other_namespace(name, self.ns))
         self.registrations.define(schema, namespace=self.ns, tags=(tags,) if isinstance(tags, str) else tags)
-        # differs from torch: the name has its overload, so that impl(name, ...) means the same operator.
+        # differs from torch: `Library.define` returns the name with its overload, so that `impl` means the same operator.
         return name
 
     def impl(
@@ -130,10 +130,10 @@ class Library:
         dispatch_key    a runtime or alias key; by default the library's, else CompositeImplicitAutograd
         with_keyset     `fn` takes the key set of the call, a DispatchKeySet, first
         arrays          `fn` takes and returns the backend's arrays in place of tensors
-        allow_override  override another library's kernel. # differs from torch: without it two libraries at one key are an error
+        allow_override  override another library's kernel
 
-        Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, ConflictError when
-        another library has a kernel there, RegistrationError when a kernel excludes this one.
+        Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, RegistrationError when
+        a kernel excludes this one. # differs from torch: `Library.impl` raises ConflictError where another library has a kernel.
         """
         require_callable("impl", fn)
         key = dispatch_key or self.dispatch_key

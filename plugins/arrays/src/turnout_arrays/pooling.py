@@ -69,7 +69,8 @@ def max_pool(xp: Any, ndim: int) -> Any:
         """
         parts = [x[places(offset, counts, steps, gaps)] for offset in offsets]
         best[...] = parts[0]
-        # differs from torch: of 0.0 and -0.0 in one window either may be the value; the offset is that of the first one.
+        # differs from torch: where a window of `max_pool2d` and its relatives holds both 0.0 and -0.0, either may be the value.
+        # The index is that of the first one.
         for part in parts[1:]:
             xp.maximum(best, part, out=best)
         which.fill(0)

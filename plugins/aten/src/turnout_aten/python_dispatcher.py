@@ -64,8 +64,8 @@ class PythonDispatcher:
         Raises RegistrationError for a key twice, an unknown key, and both composite aliases on the one operator; then
         nothing is registered.
 
-        # differs from torch: there the keys before an unknown one stay registered, and a repetition or the second
-        # composite alias is accepted when it comes in another call.
+        # differs from torch: `PythonDispatcher.register` registers nothing where a key is wrong, and refuses a repetition in a
+        later call too. In PyTorch the keys before the wrong one stay registered.
         """
         wanted = list(dispatchKeys)
         present = {**self._kernels, **dict.fromkeys(wanted, "")}

@@ -30,7 +30,7 @@ def is_eligible(tensor: Tensor, device_type: str) -> bool:
 def promoted(lower: DType, tensors: list[Tensor], device_type: str) -> DType:
     """`lower` when every eligible tensor has it, else float32.
 
-    # differs from torch: two lower precisions give float32, which holds both, where torch raises.
+    # differs from torch: under `autocast`, arguments of two lower precisions give float32, which holds both. PyTorch raises.
     """
     return float32 if any(is_eligible(t, device_type) and t.dtype is not lower for t in tensors) else lower
 

@@ -50,7 +50,7 @@ def entered(device_type: str, dtype: DType | None, cache_enabled: bool | None) -
     (outer,) = SETTINGS.get()
     lower = get_autocast_dtype(device_type) if dtype is None else dtype
     if lower not in LOWER_PRECISIONS:
-        # differs from torch: that warns and casts nothing, so a misspelt dtype trains in full precision unnoticed
+        # differs from torch: `autocast` to a dtype that is no lower precision is an error; PyTorch warns and casts nothing.
         raise DTypeError(errors.not_lower(device_type, dtype))
     include, keep = DISPATCH.get()
     settings = Settings(

@@ -1,8 +1,7 @@
 """Complex numbers: conjugates and parts.
 
-# differs from torch: conjugation is never lazy. `conj` of a complex tensor computes a new tensor, so writes into it do not reach
-# the
-original. `real` and `imag` of a complex tensor are views.
+# differs from torch: `conj` of a complex tensor computes a new tensor, so writes into it do not reach the original. Conjugation
+is never lazy. `real` and `imag` of a complex tensor are views, as in PyTorch.
 """
 
 from __future__ import annotations

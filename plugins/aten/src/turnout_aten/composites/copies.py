@@ -226,8 +226,8 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
     """Change the shape in place: row-major from the same first element. New elements are unspecified.
 
-    # differs from torch: a tensor that outgrows its memory moves to a new one, and its views keep the old one. PyTorch's views
-    # follow it; here each tensor has an array of its own, and not all that share a memory are known.
+    # differs from torch: a tensor that outgrows its memory in `resize_` moves to a new one, and its views keep the old one.
+    PyTorch's views follow it; here each tensor has an array of its own, and not all that share a memory are known.
     """
     shape = tuple(size)
     if any(n < 0 for n in shape):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SUM, MEAN, MAX = 0, 1, 2
 
 
-# differs from torch: `sparse` has no effect; gradients are dense.
+# differs from torch: `sparse=True` of `embedding` and `embedding_bag` has no effect, because all gradients are dense.
 
 
 def _check(name: str, weight: Tensor, indices: Tensor) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """The number of elements in each of `bins` equal parts of [min, max]. If min equals max, uses the range of the data.
 
-    # differs from torch: without a range, data with nan or infinities gives counts of 0, because values are not inspected.
+    # differs from torch: `histc` without a range counts 0 everywhere if the data has nan or infinities; PyTorch raises.
     """
     if bins <= 0:
         raise ArgumentError(f"histc: bins must be positive, got {bins}")

@@ -92,7 +92,7 @@ def renorm_(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
     """The p-distance of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
 
-    # differs from torch: `compute_mode` is checked and has no other effect; distances always come from differences.
+    # differs from torch: `compute_mode` of `cdist` is checked and has no effect: distances always come from differences.
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(

@@ -49,7 +49,7 @@ def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int = 0) -> 
 def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]:
     """tensor_split with the number of sections in a 0-dim tensor, or the indices in a vector.
 
-    # differs from torch: the tensor may be on any device.
+    # differs from torch: the tensor that tells `tensor_split` where to split may be on any device, not only on the CPU.
     """
     given = tensor_indices_or_sections
     if given.dtype is not int64:

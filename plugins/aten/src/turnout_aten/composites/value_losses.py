@@ -76,7 +76,7 @@ def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
 def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
     """-(t log x + (1 - t) log(1 - x)); the logarithms are limited to at least -100.
 
-    # differs from torch: probabilities outside [0, 1] give nan, not an error, because a check would read values.
+    # differs from torch: `binary_cross_entropy` of a probability outside [0, 1] is nan, not an error: a check would read values.
     """
     check_reduction("binary_cross_entropy", reduction)
     if self.dtype.category != FLOAT:

@@ -175,8 +175,8 @@ def _with_bases(group: Group) -> Group:
 
 def _completed(group: Group) -> tuple[Group, list[NativeFunction]]:
     """The group with the generated variants that its entries request, and these variants."""
-    # differs from torch: PyTorch makes nothing for groups that are CompositeImplicitAutograd and not `core`, whatever
-    # their entries ask for; here matmul.out exists without being written.
+    # differs from torch: `matmul.out` and its like are generated for CompositeImplicitAutograd operators too, where their entries
+    # ask for it with `autogen`.
     made = complete(group, [name for f in group for name in f.autogen])
     return replace(group, **made), list(made.values())
 

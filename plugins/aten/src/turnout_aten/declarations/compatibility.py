@@ -50,7 +50,7 @@ def forward_break(newer: FunctionSchema, older: FunctionSchema) -> str | None:
     """Why a call recorded with `newer` would fail where only `older` is known; None when it would not."""
     if reason := _other_shape(newer, older):
         return reason
-    # differs from torch: it looks only at the number of returns here, and calls a changed return type compatible.
+    # differs from torch: `check_forward_compatible_with` compares the types of returns; PyTorch compares only their number.
     for new_return, old_return in zip(newer.returns, older.returns, strict=True):
         if not _accepts(new_return.type, old_return.type) or new_return.annotation != old_return.annotation:
             return f"the return {new_return} was {old_return}"
@@ -63,7 +63,7 @@ def forward_break(newer: FunctionSchema, older: FunctionSchema) -> str | None:
             return f"the new argument {new.name} has no default"
         if isinstance(new.default, list):
             return f"the default of the new argument {new.name} is a list"
-    # differs from torch: it does not look at arguments that were removed, which the older still requires.
+    # differs from torch: `check_forward_compatible_with` refuses the removal of an argument that the older schema requires.
     for old in older.arguments[new_out:old_out]:
         if not old.has_default:
             return f"the argument {old.name} that was removed has no default"
@@ -106,7 +106,8 @@ def _wider(new: Argument, old: Argument) -> str | None:
         return f"{new.name} was {old.type}, which does not take every {new.type}"
     if new.has_default != old.has_default or not _same_default(new, old):
         return f"the default of {new.name} changed"
-    # differs from torch: it lets a keyword-only argument become positional, and a recorded position then has no place.
+    # differs from torch: `check_forward_compatible_with` refuses that a keyword-only argument becomes positional: a recorded
+    # position would have no place in the older schema.
     if old.kwarg_only != new.kwarg_only:
         return f"{new.name} was {'keyword-only' if old.kwarg_only else 'positional'}"
     return None
@@ -149,7 +150,7 @@ def _name(type: BaseType) -> str:
 def _accepts(wide: Type, narrow: Type) -> bool:
     """Whether every value of `narrow` is one of `wide`. Lists are invariant: a kernel may write into one.
 
-    differs from torch: ScalarType, Layout and MemoryFormat are types of their own here, and ints there.
+    # differs from torch: `ScalarType`, `Layout` and `MemoryFormat` are types of their own in schemas; in PyTorch they are ints.
     """
     if isinstance(wide, OptionalType):
         return _accepts(wide.elem, narrow.elem if isinstance(narrow, OptionalType) else narrow)

@@ -133,7 +133,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid: for each axis, a tensor with the shape of the grid.
 
-    # differs from torch: without `indexing` there is no warning; the default is "ij".
+    # differs from torch: `meshgrid` without `indexing` does not warn; the default is "ij".
 
     Arguments:
         tensors: the coordinates along each axis, vectors

@@ -19,7 +19,9 @@ class finfo:
     max, min         the largest number and its negative
     smallest_normal  the smallest positive number with full precision; `tiny` is its older name
     resolution       10 ** -n, where n is how many decimal digits are kept
-    dtype            the real dtype. # differs from torch: a dtype, as in the array API standard, not its name
+    dtype            the real dtype
+
+    # differs from torch: `finfo(...).dtype` is a dtype, as in the array API standard; PyTorch has its name.
 
     Raises DTypeError for an integer dtype or bool.
     """
@@ -67,5 +69,5 @@ class iinfo:
         self.min = -self.max - 1 if dtype.is_signed else 0
 
     def __repr__(self) -> str:
-        # differs from torch: the limits are printed in full; torch rounds them to 6 digits.
+        # differs from torch: `iinfo` prints its limits in full; PyTorch rounds them to 6 digits.
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"

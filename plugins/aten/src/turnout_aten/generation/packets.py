@@ -115,7 +115,8 @@ def int_list_spreads(packet: Packet, *, method: bool) -> str:
 
     "leading" is an int list that one int alone does not mean: there are flags behind it, as in x.sum(0, 1), or an overload takes
     an int, as in x.hsplit(2).
-    # differs from torch: x.sum(0, 1) is accepted; there is nothing else that it could mean.
+
+    # differs from torch: `x.sum(0, 1)` is accepted as `x.sum((0, 1))`, since there is nothing else that it could mean.
     """
     kinds = set()
     for f in packet.bases:

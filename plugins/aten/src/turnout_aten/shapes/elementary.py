@@ -73,7 +73,7 @@ def complex_from(names: tuple[str, str]) -> Callable[..., Out]:
     def shape(first: Tensor, second: Tensor) -> Out:
         dtype = first.dtype
         if dtype not in (float32, float64):
-            # differs from torch: there is no complex dtype of two float16 numbers.
+            # differs from torch: `complex` and `polar` do not take float16, because there is no dtype `complex32`.
             raise DTypeError(f"{names[0]} must be a float32 or float64 tensor, got {dtype.name}")
         if second.dtype is not dtype:
             raise DTypeError(f"{names[1]} must have the dtype of {names[0]}, {dtype.name}, got {second.dtype.name}")

@@ -96,8 +96,9 @@ def layout(shape: Ints, *operands: Any) -> Ints | None:
     """The strides of a pointwise result: the dense strides on which its operands agree, or None for row-major.
 
     Operands of another shape are ignored.
-    # differs from torch: operands with different strides give a row-major result; TensorIterator orders dims by the first
-    # operand.
+
+    # differs from torch: a pointwise operator such as `add` gives a row-major result for operands with different strides. PyTorch
+    orders the dims as in the first operand.
     """
     if len(shape) < 2:
         return None

@@ -278,8 +278,8 @@ def clamped(bound: str) -> Callable[..., Out | Result]:
 def _bounded(value: Any, dtype: DType, bound: str) -> Any:
     """A bound of clamp in the range of the dtype. Raises RangeError for one that no element could be moved to.
 
-    # differs from torch: -1 as the lower bound of uint8 and 300 as the upper one do nothing. PyTorch wraps the first to 255
-    and refuses the second.
+    # differs from torch: in `clamp` of a uint8 tensor, a lower bound of -1 and an upper bound of 300 change nothing. PyTorch
+    wraps the first to 255 and refuses the second.
     """
     if dtype.category != INT or not isinstance(value, int):
         return value

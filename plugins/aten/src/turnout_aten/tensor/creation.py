@@ -97,7 +97,8 @@ def operand(self: Tensor, array: Any) -> Tensor:
 
     A copy, because the tape may keep it until the backward pass. Raises DTypeError for an array of other things than numbers.
     """
-    # differs from torch: there NumPy computes, so float32 and int64 give float64, and no gradient is recorded.
+    # differs from torch: `tensor + array` of a NumPy array is a tensor with the dtype that two tensors would give, and a gradient
+    # is recorded. In PyTorch NumPy computes it.
     return tensor(array, device="cpu")
 
 

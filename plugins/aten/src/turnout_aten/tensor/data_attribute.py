@@ -75,7 +75,7 @@ def _detached(self: Tensor) -> Tensor:
     raises CallError for a value that is not a tensor, DTypeError for an integer tensor if `self` requires a gradient,
     AliasError inside vmap and between an inference tensor and a normal one.
 
-    # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
+    # differs from torch: `Tensor.data` shares the version counter, so backward notices a write through it.
     """
     made: Tensor = self.detach()
     return made

@@ -62,7 +62,7 @@ def encode(values: Sequence[Any], dtype: DType) -> bytes:
             for number in numbers:
                 check_held(dtype, number, "tensor", "data")
             # The others are negative numbers, for an unsigned dtype.
-            # differs from torch: also for uint64, to which PyTorch converts them in `full` but not in `tensor`.
+            # differs from torch: `turnout.tensor` takes negative numbers modulo 2**64 for uint64, as `full` does in PyTorch too.
             return struct.pack(f"<{len(numbers)}{code}", *[n & high if n < low else n for n in numbers])
     return b"".join(_packed(code, number) for number in numbers)
 

@@ -96,7 +96,8 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
             dim += 1
         elif item is Ellipsis:
             if seen_ellipsis:
-                # differs from torch: a second ellipsis is refused, as in NumPy; torch reads it as a full slice.
+                # differs from torch: an index with two ellipses, `x[..., 0, ...]`, is refused, as in NumPy. PyTorch reads the
+                # second one as a full slice.
                 raise DimError("an index can have only one ellipsis ('...')")
             seen_ellipsis = True
             dim += missing

@@ -83,7 +83,7 @@ def view_in_place(geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
 def nothing(self: Tensor, shape: Ints) -> Any:
     """The array of a view without elements. Such a view may start past the end of the storage, which array libraries refuse.
 
-    # differs from torch: the strides are row-major.
+    # differs from torch: a view without elements, such as `x[5:]` of three rows, has row-major strides.
     """
     return self.device.backend.empty(shape, self.dtype, self.device)
 

@@ -18,7 +18,8 @@ promises that the expression has the argument's shape, dtype and device.
 
 An in-place variant has the entry of its functional variant unless it has one of its own. Where the output of that entry is not
 differentiable, what the variant writes is constant: self gets zeros.
-# differs from torch: logical_and_(x) keeps the gradient of the values it has overwritten; the others do in torch as here.
+
+# differs from torch: `logical_and_` gives zeros as the gradient of the values that it overwrites; PyTorch passes the gradient on.
 
 After a change, run `python -m turnout_autograd.generation`; the build does it too.
 """

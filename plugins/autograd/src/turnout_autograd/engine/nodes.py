@@ -78,7 +78,9 @@ class Node:
         """`hook(grad_inputs, grad_outputs)` after the node ran; may return new grad_inputs.
 
         Inside of functional transforms it runs for the gradient of the innermost one that the node belongs to.
-        # differs from torch: inside vmap it sees the gradients of all examples; a hook on a tensor sees those of one.
+
+        # differs from torch: inside vmap, a hook of `Node.register_hook` sees the gradients of all examples; a hook on a tensor
+        sees those of one.
         """
         return Handle(hooks_of(self).post, self._for_its_level(hook))
 

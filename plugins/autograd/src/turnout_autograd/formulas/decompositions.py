@@ -107,7 +107,8 @@ def eig_grad(grads: Any, values: Tensor, vectors: Tensor, is_complex: bool) -> T
     if grads[1] is not None:
         found = turned.matmul(grads[1])
         along = found.diagonal(0, -2, -1)
-        # differs from torch: to a real eigenvalue of a real matrix belongs a real vector, which has no phase.
+        # differs from torch: the gradient of `linalg.eig` accepts a loss that depends on the vector of a real eigenvalue of a
+        # real matrix: that vector is real and has no phase.
         _check_phases("linalg.eig", along if is_complex else along * (aten.imag(values) != 0))
         lengths = aten.real(along).to(found.dtype)
         found = found - turned.matmul(vectors * lengths.unsqueeze(-2))

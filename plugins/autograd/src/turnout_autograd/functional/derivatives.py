@@ -3,7 +3,9 @@
 All of `turnout.autograd.functional` are runs of `Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them
 comes in the same form. With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to
 none. That is about imperative autograd: functional transforms around the call record it in any case.
-# differs from torch: an input that requires no gradient is left as it is, so no result requires a gradient because of it.
+
+# differs from torch: `turnout.autograd.functional` leaves an input that requires no gradient as it is, so no result requires a
+gradient because of it.
 """
 
 from __future__ import annotations

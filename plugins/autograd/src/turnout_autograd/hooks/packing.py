@@ -64,9 +64,11 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """While entered, copies are saved, so that tensors may be written before backward has used them."""
+    """While entered, copies are saved, so that tensors may be written before backward has used them.
 
-    # differs from torch: the copy is made when a tensor is saved, not when a saved tensor is written.
+    # differs from torch: `allow_mutation_on_saved_tensors` copies a tensor when it is saved, not when a saved tensor is written.
+    """
+
     def __init__(self) -> None:
         super().__init__(lambda tensor: tensor.clone(), lambda copy: copy)
 

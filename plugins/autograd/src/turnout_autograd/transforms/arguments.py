@@ -31,7 +31,7 @@ def select_arguments(
 ) -> tuple[list[Any], Function]:
     """The chosen arguments, and `func` as a function of only those."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    # differs from torch: a list is accepted as well as a tuple.
+    # differs from torch: the argument `argnums` of function transforms may be a list as well as a tuple.
     if not isinstance(numbers, (tuple, list)) or not numbers or not all(isinstance(n, int) for n in numbers):
         raise errors.GradientError(errors.transforms.argnums_kind(name, argnums))
     if any(not -len(args) <= n < len(args) for n in numbers):
@@ -72,7 +72,8 @@ def of_dtype(name: str, place: str, value: Tensor, tensor: Tensor) -> Tensor:
     if value.dtype is tensor.dtype:
         return value
     if value.dtype.category == COMPLEX and tensor.dtype.category != COMPLEX:
-        # differs from torch: it drops the imaginary part of tangents.
+        # differs from torch: a complex tangent of a real tensor is an error in `turnout.func.jvp`. PyTorch drops its
+        # imaginary part.
         raise errors.GradientError(errors.transforms.other_kind(name, place, value, tensor))
     made: Tensor = value.to(dtype=tensor.dtype)
     return made

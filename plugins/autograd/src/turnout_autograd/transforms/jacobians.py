@@ -53,7 +53,7 @@ def jacrev(
 def jacfwd(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[P, Any]:
     """As `jacrev`, one column of the argument at a time: for functions with more results than arguments.
 
-    # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
+    # differs from torch: `turnout.func.jacfwd` runs `func` once, outside of vmap, so all columns have the same random numbers.
 
     Arguments:
         func: the function

@@ -22,8 +22,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     another transform; not after a vmap that `vjp` was called in. Outer levels record the gradients where they record at all, or
     as `create_graph` says.
 
-    # differs from torch: for levels that do not record when `vjp` is called (inside `no_grad`), the primals are constants in what
-    # the pullback gives later; a history without the calls in between would give wrong second derivatives.
+    # differs from torch: where `turnout.func.vjp` is called inside `no_grad`, the primals are constants in what the pullback
+    gives later. A history without the calls in between would give wrong second derivatives.
 
     Arguments:
         func: the function
@@ -53,7 +53,7 @@ def jvp(
 ) -> Any:
     """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
 
-    # differs from torch: what is computed inside `no_grad` is a constant for tangents too, as it is for gradients.
+    # differs from torch: for `turnout.func.jvp`, what is computed inside `no_grad` is a constant, as it is for gradients.
 
     Arguments:
         func: the function

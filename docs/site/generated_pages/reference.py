@@ -1,0 +1,275 @@
+"""The API reference: a page for each family of operators, for `Tensor`, and for each public module.
+
+Which family a function belongs to is what `turnout_aten`'s documentation says. A function that no operator is behind is placed by
+the module that defines it (`PLACES`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import turnout
+from generated_pages import public_names
+from generated_pages.docstrings import described, in_python, signatures
+from turnout_aten.declarations.documentation import read
+
+# fmt: off
+# A page of functions of `turnout` -> its title.
+FAMILIES = {
+    "factories": "Making tensors",
+    "arithmetic": "Arithmetic",
+    "pointwise": "Pointwise functions",
+    "comparisons": "Comparisons and logic",
+    "reductions": "Reductions",
+    "sorting": "Sorting and searching",
+    "views": "Shapes and views",
+    "joining": "Joining, splitting and broadcasting",
+    "indexing": "Indexing",
+    "matrices": "Matrices",
+    "random": "Random numbers",
+    "neural": "Neural networks",
+    "special": "Special functions",
+    "fourier": "Signals",
+    "linalg": "Linear algebra",
+    "dtypes": "Dtypes and limits",
+    "files": "Files",
+    "calls": "Devices, calls and their context",
+}
+# The module of a function that no operator is behind -> its page.
+PLACES = {
+    "turnout.devices": "calls",
+    "turnout.dtypes": "dtypes",
+    "turnout.explanation.explanation": "calls",
+    "turnout.errors": "calls",
+    "turnout.explanation.tracing": "calls",
+    "turnout.keys.space": "calls",
+    "turnout.registry.modes": "calls",
+    "turnout_aten.dtypes": "dtypes",
+    "turnout_aten.functions.broadcasting": "joining",
+    "turnout_aten.functions.limits": "dtypes",
+    "turnout_aten.functions.linear_algebra": "matrices",
+    "turnout_aten.functions.reductions": "reductions",
+    "turnout_aten.python_dispatcher": "calls",
+    "turnout_aten.shapes.promotion": "dtypes",
+    "turnout_aten.signal": "fourier",
+    "turnout_aten.tensor.creation": "factories",
+    "turnout_aten.tensor.grad_mode": "calls",
+    "turnout_aten.tensor.interop": "factories",
+    "turnout_aten.tensor.random": "random",
+    "turnout_aten.tensor.saving": "files",
+    "turnout_aten.tensor.subclasses": "factories",
+    "turnout_autocast.mode": "calls",
+    "turnout_batched.mapping": "calls",
+    "turnout_tracer.recording": "calls",
+}
+# Public modules with pages of their own -> titles, in the order of the page that lists them.
+MODULES = {
+    "nn.functional": "Functions for neural networks",
+    "linalg": "Linear algebra",
+    "fft": "Fourier transforms",
+    "special": "Special functions",
+    "signal": "Signals",
+    "signal.windows": "Windows",
+    "masked": "Reductions under a mask",
+    "autograd": "Gradients",
+    "autograd.function": "Functions with gradients of their own",
+    "autograd.functional": "Derivatives of functions",
+    "autograd.graph": "The recorded graph",
+    "func": "Function transforms",
+    "amp": "Mixed precision",
+    "graphs": "Recorded graphs of operators",
+    "array_api": "The Python array API standard",
+    "trees": "Nested arguments and results",
+    "library": "Custom operators",
+    "state": "The state of dispatch",
+    "config": "Settings",
+    "plugins": "Plugins",
+    "devices": "Devices and backends",
+    "host_fallback": "The host fallback",
+    "errors": "Errors",
+}
+# fmt: on
+
+
+def files() -> dict[str, str]:
+    """The pages, and `reference.md`, which lists them."""
+    documentation = read()
+    by_page: dict[str, list[str]] = {page: [] for page in FAMILIES}
+    constants = []
+    for name in dir(turnout):
+        found = getattr(turnout, name)
+        entry = documentation.find(name)
+        if name.startswith("_") or inspect.ismodule(found) or name in NOT_PUBLIC:
+            continue
+        if isinstance(found, turnout.DType) or not callable(found):
+            constants.append(name)
+        elif name != "Tensor":
+            by_page[PLACES[found.__module__] if entry is None else entry.family].append(name)
+    pages = {
+        f"functions-{page}": _page(
+            title,
+            "Names of the module ``turnout``.",
+            (_object("turnout", name, getattr(turnout, name)) for name in by_page[page]),
+        )
+        for page, title in FAMILIES.items()
+        if by_page[page]
+    }
+    pages["functions-dtypes"] += "\n\n" + _constants(constants)
+    pages["tensor"] = _tensor_page(documentation)
+    listed = {
+        "Tensors and their functions": ["tensor", *(f"functions-{page}" for page in FAMILIES if by_page[page])],
+        "Modules": [],
+    }
+    for path, title in MODULES.items():
+        module = public_names.resolve(f"turnout.{path}") if path != "devices" else turnout.devices
+        introduction = described(module.__doc__).text if path not in _MAPS else described(module.__doc__).summary
+        members = [
+            _object(f"turnout.{path}", name, getattr(module, name), methods=True) for name in public_names.of_module(module)
+        ]
+        pages[path] = _page(f"turnout.{path}: {title}", introduction, members, module=f"turnout.{path}")
+        listed["Modules"].append(path)
+    made = {f"reference/{name}.rst": text + "\n" for name, text in pages.items()}
+    made["reference.md"] = "\n".join(_toctree(caption, names) for caption, names in listed.items())
+    return made
+
+
+# Names of `turnout` that its own code needs.
+NOT_PUBLIC = {"TYPE_CHECKING", "annotations", "ModuleFinder", "dtype", "ops"}
+# Modules whose docstring is a map of their files, for people who change them: its first sentence is for users.
+_MAPS = {
+    "array_api",
+    "library",
+    "config",
+    "plugins",
+    "autograd",
+    "state",
+    "devices",
+    "linalg",
+    "special",
+    "fft",
+    "nn.functional",
+    "errors",
+}
+
+
+def _toctree(caption: str, pages: Iterable[str]) -> str:
+    return "\n".join([f"## {caption}\n", ":::{toctree}", *(f"generated/reference/{page}" for page in pages), ":::\n"])
+
+
+def _page(title: str, introduction: str, objects: Iterable[str], module: str = "turnout") -> str:
+    # Each module has one page that is its target; the pages of `turnout` share one name.
+    directive = "currentmodule" if module == "turnout" else "module"
+    head = [f"{title}\n{'=' * len(title)}", f".. py:{directive}:: {module}", ".. py:currentmodule:: turnout"]
+    return "\n\n".join([*head, *([introduction] if introduction else []), *objects])
+
+
+def _constants(names: Iterable[str]) -> str:
+    lines = ["Constants\n---------"]
+    for name in sorted(names):
+        value = getattr(turnout, name)
+        lines.append(_directive("data", "turnout", [name], f"``{value!r}``"))
+    return "\n\n".join(lines)
+
+
+def _object(module: str, name: str, found: Any, *, methods: bool = False) -> str:
+    """A function or class, with its methods if they are asked for or it has a page of no other kind."""
+    is_class = inspect.isclass(found)
+    if module != "turnout" and vars(turnout).get(name) is found:
+        kind = "class" if is_class else "function"
+        # Two classes of one name would both be meant by the name in a signature.
+        return _directive(kind, module, [name], f"The same as ``turnout.{name}``.", is_indexed=not is_class)
+    heads, text = _heads(name, found)
+    body = [described(text).text]
+    if is_class and not issubclass(found, BaseException):
+        body += list(_methods(found))
+    kind = "class" if is_class else "function"
+    if is_class and issubclass(found, BaseException):
+        kind, heads = "exception", [name]
+        body.append("Bases: " + ", ".join(f"``{base.__name__}``" for base in found.__bases__))
+    return _directive(kind, module, heads, "\n\n".join(part for part in body if part))
+
+
+def _methods(cls: type) -> Iterator[str]:
+    for name, found in vars(cls).items():
+        if name.startswith("_"):
+            continue
+        value = getattr(found, "__func__", found)
+        if isinstance(value, property):
+            yield _directive("property", "", [name], described(value.__doc__).text)
+        elif inspect.isfunction(value) and value.__doc__:
+            heads, text = _heads(name, value, is_method=not isinstance(found, staticmethod))
+            yield _directive("method", "", heads, described(text).text)
+
+
+def _heads(name: str, found: Any, *, is_method: bool = False) -> tuple[list[str], str]:
+    """The signatures of an object, and its docstring without them."""
+    docstring = inspect.cleandoc(found.__doc__ or "")
+    if re.match(rf"{re.escape(name)}\(.*\)( -> .+)?\n", docstring):
+        heads, rest = signatures(docstring)
+        return [re.sub(r"\((self|cls)(?:, )?", "(", head, count=1) if is_method else head for head in heads], rest
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):
+        return [name], docstring
+    parameters = [p.replace(annotation=p.empty, default=_shown(p.default)) for p in signature.parameters.values()]
+    if is_method:
+        parameters = parameters[1:]
+    plain = str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+    return [in_python(name + plain)], docstring
+
+
+class _Shown:
+    """A default value that prints as `...`, because its own text is no Python."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _shown(default: Any) -> Any:
+    return _Shown() if default is not inspect.Parameter.empty and "<" in repr(default) else default
+
+
+def _directive(kind: str, module: str, heads: list[str], body: str, *, is_indexed: bool = True) -> str:
+    margin = " " * len(f".. py:{kind}:: ")
+    lines = [f".. py:{kind}:: {heads[0]}", *(margin + head for head in heads[1:])]
+    if module:
+        lines.append(f"    :module: {module}")
+    if not is_indexed:
+        lines.append("    :no-index:")
+    return "\n".join([*lines, "", *(f"    {line}" if line else "" for line in body.splitlines())])
+
+
+def _tensor_page(documentation: Any) -> str:
+    """`Tensor`: what it defines itself in full, and the methods of operators by family, each with one sentence."""
+    groups: dict[str, list[str]] = {"": [], **{family: [] for family in FAMILIES}}
+    for name in dir(turnout.Tensor):
+        found = inspect.getattr_static(turnout.Tensor, name)
+        entry = documentation.find(name)
+        if name.startswith("_") or not (isinstance(found, property) or callable(getattr(turnout.Tensor, name))):
+            continue
+        groups["" if entry is None else entry.family].append(name)
+    own = described(turnout.Tensor.__doc__).text
+    parts = [_page("Tensor", "", [_directive("class", "turnout", ["Tensor"], own)])]
+    for family, names in groups.items():
+        title = FAMILIES.get(family, "Attributes and methods of its own")
+        if names:
+            members = [_method_of_tensor(name) for name in names]
+            parts.append("\n\n".join([f"{title}\n{'-' * len(title)}", *members]))
+    return "\n\n".join(parts)
+
+
+def _method_of_tensor(name: str) -> str:
+    found = inspect.getattr_static(turnout.Tensor, name)
+    if isinstance(found, property):
+        return _directive("property", "turnout", [f"Tensor.{name}"], described(found.__doc__).text)
+    value = getattr(turnout.Tensor, name)
+    heads, text = _heads(name, value, is_method=True)
+    description = described(text)
+    body = description.text
+    function = getattr(turnout, name.removesuffix("_"), None)
+    if function is not None and name.removesuffix("_") not in NOT_PUBLIC and "aten::" in text:
+        body = f"{description.summary} See :py:func:`turnout.{name.removesuffix('_')}`."
+    return _directive("method", "turnout", [f"Tensor.{head}" for head in heads], body)

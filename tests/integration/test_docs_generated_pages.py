@@ -1,0 +1,220 @@
+"""What the documentation site makes from the program: complete, and prose where it is prose."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from xml.etree import ElementTree
+
+import click
+import pytest
+from generated_pages import call_drawing, command_line, differences, docstrings, reference, write
+from pages import ROOT
+
+import turnout
+from turnout_cli.main import turnout as command
+
+DIFFERENCES = list(differences.differences(ROOT))
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return reference.files()
+
+
+# ---- what differs from PyTorch
+
+
+@pytest.mark.parametrize("mark", DIFFERENCES, ids=lambda mark: f"{mark.file}:{mark.line}")
+def test_a_mark_of_a_difference_is_prose_that_names_what_it_is_about(mark):
+    assert re.search(r"`[^`]+`", mark.text), "it names nothing"
+    assert mark.text.endswith("."), "its last sentence has no end"
+    assert len(mark.text.split()) >= 6
+    assert mark.text.count("`") % 2 == 0
+    assert "#" not in mark.text
+
+
+def test_every_mark_of_the_sources_is_on_the_page():
+    text = differences.fragment(ROOT)
+    lines = [
+        line
+        for tree in ("core", "plugins", "tools")
+        for path in (ROOT / tree).glob("**/src/**/*")
+        if path.suffix in (".py", ".yaml") and "generated" not in path.parts
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search("differs from torch", line, re.IGNORECASE)
+    ]
+    assert len(lines) == len(DIFFERENCES) > 30
+    assert text.count("\n- ") == len({mark.text for mark in DIFFERENCES})
+    assert all(f"- {mark.sentence}\n" in text for mark in DIFFERENCES)
+
+
+def test_a_mark_goes_on_to_the_end_of_its_comment_or_of_its_paragraph():
+    text = '''"""One.
+
+# differs from torch: `a` is
+b.
+
+Two.
+"""
+
+def f():
+    # differs from torch: `c` is
+    # d.
+    return 1  # not this
+
+class C:
+    """# differs from torch: `e` is f."""
+'''
+    found = list(differences.in_file(text, "plugins/cpu/x.py"))
+    assert [(mark.line, mark.text) for mark in found] == [(3, "`a` is b."), (10, "`c` is d."), (15, "`e` is f.")]
+
+
+def test_a_mark_in_another_spelling_is_an_error():
+    with pytest.raises(ValueError, match=r"x\.py:1: a mark is written '# differs from torch: <sentences>'"):
+        list(differences.in_file("# Differs from torch, as it must.\n", "core/x.py"))
+
+
+# ---- the reference
+
+
+def test_every_public_function_and_class_is_in_the_reference_once(made):
+    text = "\n".join(made.values())
+    for name in dir(turnout):
+        found = getattr(turnout, name)
+        if callable(found) and not inspect.ismodule(found) and not name.startswith("_") and name not in reference.NOT_PUBLIC:
+            heads = re.findall(
+                rf"^\.\. py:\w+:: {name}(?=\(|$)(?:[^\n]*)\n(?: {{5,}}[^\n]*\n)*    :module: turnout$", text, re.MULTILINE
+            )
+            assert len(heads) == 1, name
+
+
+def test_every_function_of_a_public_module_is_on_its_page(made):
+    for path, name in (
+        ("nn.functional", "softmax"),
+        ("linalg", "svd"),
+        ("func", "vmap"),
+        ("library", "custom_op"),
+        ("state", "exclude"),
+    ):
+        assert re.search(rf"^\.\. py:function:: {name}\b", made[f"reference/{path}.rst"], re.MULTILINE)
+    assert made["reference/nn.functional.rst"].count(".. py:function::") >= len(turnout.nn.functional.__all__)
+
+
+def test_every_page_of_the_reference_is_listed(made):
+    listed = set(re.findall(r"^generated/(reference/\S+)$", made["reference.md"], re.MULTILINE))
+    assert {f"{name}.rst" for name in listed} == made.keys() - {"reference.md"}
+
+
+def test_every_method_of_tensor_is_in_the_reference(made):
+    page = made["reference/tensor.rst"]
+    names = re.findall(r"^\.\. py:(?:method|property):: Tensor\.(\w+)", page, re.MULTILINE)
+    assert len(set(names)) > 450
+    public = {name for name in dir(turnout.Tensor) if not name.startswith("_") and callable(getattr(turnout.Tensor, name))}
+    assert public <= set(names)
+
+
+def test_a_docstring_becomes_paragraphs_fields_definitions_and_examples():
+    text = docstrings.described(
+        """What `f` does with x_ and *args.
+
+        first, second  one thing,
+                       and another
+        third          more
+
+        Arguments:
+            x (Tensor or number): the first,
+                in `float32`
+            y: the second
+
+        Raises:
+            ShapeError: the shapes differ.
+
+        Example:
+            >>> f(1)
+            2
+
+            >>> f(2)
+            3
+        """
+    )
+    assert text.summary == r"What ``f`` does with x\_ and \*args."
+    assert text.text == "\n".join(
+        [
+            r"What ``f`` does with x\_ and \*args.",
+            "",
+            "``first, second``",
+            "    one thing, and another",
+            "",
+            "``third``",
+            "    more",
+            "",
+            ":param x: the first, in ``float32``",
+            ":type x: Tensor or number",
+            ":param y: the second",
+            "",
+            ":raises ~turnout.errors.ShapeError: the shapes differ.",
+            "",
+            ".. code-block:: pycon",
+            "",
+            "    >>> f(1)",
+            "    2",
+            "",
+            "    >>> f(2)",
+            "    3",
+        ]
+    )
+
+
+def test_a_section_that_is_not_understood_is_an_error():
+    with pytest.raises(
+        ValueError, match=r"Arguments: expected 'name: what it is' or 'name .type.: what it is', got 'x - the first'"
+    ):
+        docstrings.described("What it does.\n\nArguments:\n    x - the first\n")
+
+
+def test_types_in_words_become_types_of_python():
+    head = "pad(input, padding: int or list of 2 int = (0, 0)) -> (Tensor, Tensor)"
+    assert docstrings.in_python(head) == "pad(input, padding: int | list[int] = (0, 0)) -> tuple[Tensor, Tensor]"
+
+
+# ---- commands
+
+
+def test_every_command_has_a_section_with_all_its_options():
+    sections = dict(part.split("\n", 1) for part in command_line.fragment().split("## ")[1:])
+    context = click.Context(command)
+    assert list(sections) == ["turnout", *(f"turnout {name}" for name in command.list_commands(context))]
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        options = {option for each in found.params if isinstance(each, click.Option) for option in each.opts}
+        assert options
+        assert [option for option in options if option not in sections[f"turnout {name}"]] == []
+
+
+# ---- the drawing
+
+
+def test_the_drawing_shows_the_kernels_that_explain_names_and_cuts_no_text():
+    weight = turnout.ones(3, requires_grad=True)
+    explanation = turnout.explain("aten::mul.Tensor", weight, weight)
+    root = ElementTree.fromstring(call_drawing.svg(explanation))
+    texts = [(each.text or "", int(each.get("x", "0"))) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    shown = [text for text, _ in texts]
+    boxes = [each for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("class") == "kernel"]
+    assert [step.kernel for step in explanation.path] == ["autograd of aten::mul.Tensor", "multiply"]
+    assert all(step.kernel in shown for step in explanation.path)
+    assert len(boxes) == 2
+    assert [key for key in explanation.hops[0].keys if key not in shown] == []
+    assert [text for text, x in texts if x + 7.9 * len(text) * (1 if "::" in text else 0.8) > call_drawing.WIDTH] == []
+
+
+def test_writing_the_pages_again_changes_nothing_and_removes_what_is_no_page(tmp_path):
+    write(tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.*")}
+    assert len(times) > 40
+    stray = tmp_path / "reference" / "old.rst"
+    stray.write_text("old")
+    write(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.*")} == times

@@ -1,0 +1,82 @@
+"""The pages of the documentation site: each is followed as it is written (`pages` says how), and names only what exists."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from generated_pages import public_names
+from pages import FENCE, ROOT, Reader, blocks, pages, shell_commands
+
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in pages() if path.parent == DOCS)
+# A page -> the test that follows it and looks at what it has made.
+OWN_TESTS = {
+    "add-an-operator.md": "test_docs_add_an_operator.py",
+    "write-a-backend.md": "test_docs_write_a_backend.py",
+    "write-a-functionality.md": "test_docs_write_a_functionality.py",
+}
+NAME = re.compile(r"`(turnout(?:\.\w+)+)(?:\(.*?\))?`")
+# A file, a name that a type checker refuses, one of the plugin that is shown, and any name.
+NO_NAMES = {"turnout.toml", "turnout.ad", "turnout.memory_used", "turnout.name"}
+# Names in sentences that say what was, or what a reader could misspell.
+HISTORICAL = ("changelog.md",)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the commands of the pages are for a POSIX shell")
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OWN_TESTS], ids=lambda page: page.stem)
+def test_every_file_command_and_program_of_a_page_works_and_prints_what_it_says(page, tmp_path):
+    if not any(block.kind in ("python", "sh", "toml") for block in blocks(page)):
+        return
+    reader = Reader(tmp_path, trees=())
+    reader.command("turnout", f'"{reader.python}" -m turnout_cli')
+    reader.command("pytest", f'"{reader.python}" -m pytest')
+    for _ in reader.follow(page, dict.fromkeys(installations(page), "")):
+        pass
+
+
+def installations(page: Path) -> list[str]:
+    """The commands that install folders of this repository, which are installed already."""
+    commands = [command for block in blocks(page) if block.kind == "sh" for command in shell_commands(block)]
+    return [command for command in commands if re.fullmatch(r"pip install( \./(core|plugins/\w+|tools/\w+))+", command)]
+
+
+def test_the_folders_that_pages_install_exist():
+    folders = {folder for page in PAGES for command in installations(page) for folder in re.findall(r"\./\S+", command)}
+    assert {"./core", "./plugins/aten", "./plugins/cpu"} <= folders
+    assert [folder for folder in folders if not (ROOT / folder / "pyproject.toml").exists()] == []
+
+
+def test_a_page_with_a_test_of_its_own_is_named_there():
+    for page, test in OWN_TESTS.items():
+        assert page in (Path(__file__).parent / test).read_text(encoding="utf-8")
+
+
+def test_no_program_stands_where_it_is_not_run():
+    """A fence inside a list, or of a language that nothing runs, would only be shown."""
+    for page in pages():
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        assert not re.search(r"^\s*```+\{?(python|sh|toml|pycon)", text, re.MULTILINE), page
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.name not in HISTORICAL], ids=lambda page: page.stem)
+def test_every_public_name_in_a_sentence_exists(page):
+    wrong = []
+    for name in set(NAME.findall(FENCE.sub("", page.read_text(encoding="utf-8")))) - NO_NAMES:
+        try:
+            public_names.resolve(name)
+        except AttributeError:
+            wrong.append(name)
+    assert wrong == []
+
+
+def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
+    text = (DOCS / "coming-from-pytorch.md").read_text(encoding="utf-8").partition("## What is not there")[2]
+    missing, _, renamed = text.partition("## Names that differ")
+    names = re.findall(r"^\| `(?:torch\.)?([\w.]+)` \|", missing + renamed.partition("\n## ")[0], re.MULTILINE)
+    assert len(names) > 20
+    for name in names:
+        with pytest.raises(AttributeError):
+            public_names.resolve(f"turnout.{name}")
