@@ -22,7 +22,7 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     from turnout_myops import swish
 
     library.define(f"{SWISH}(Tensor x, float beta=1.0) -> Tensor", tags=("pointwise",))
-    register_kernels(library, device("cpu").backend, {"swish": swish.kernel}, namespace="myops", structured={})
+    register_kernels(library, device("cpu").backend, {"swish": swish.kernel}, namespace="myops")
     rules = Library("myops", "FRAGMENT")
     library.on_undo(rules.undo)
     register_fake(SWISH, swish.fake, lib=rules)

@@ -18,4 +18,4 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
     from turnout_aten.tensor.devices import device
     from turnout_myops_opencl.swish import kernel
 
-    register_kernels(library, device("opencl").backend, {"swish": kernel}, namespace="myops", structured={})
+    register_kernels(library, device("opencl").backend, {"swish": kernel}, namespace="myops")
