@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -42,6 +43,10 @@ LINES = {
     "explain": [["explain", "add", "float32[2,3]:grad", "float32[3]"], ["explain", "neg", "float33[2]"]],
     "coverage": [["coverage", "add*"], ["coverage", "conv_*"], ["coverage", "nosuch*"]],
     "diff": [["diff", "OLD", "NEW"]],
+    "new-plugin": [
+        ["new-plugin", "acme", "--kind", "backend", "--folder", "FOLDER"],
+        ["new-plugin", "Acme", "--kind", "backend"],
+    ],
     "demo": [["demo", "--epochs", "1"]],
 }
 FILES = {"graph": ["FILE"], "lock": [], "completion": ["bash"]}
@@ -58,7 +63,8 @@ def line(tmp_path):
             slots = {"aten::mul.Tensor": {"CPU": ["multiply", "kernel", f"turnout-cpu {version}"]}}
             found = {"format": 1, "versions": {}, "plugins": {"cpu of turnout-cpu": version}, "fallbacks": {}, "slots": slots}
             path.write_text(json.dumps(found))
-        names = {"FILE": f"{program}:loss", "OLD": str(old), "NEW": str(new)}
+        shutil.rmtree(tmp_path / "acme", ignore_errors=True)
+        names = {"FILE": f"{program}:loss", "OLD": str(old), "NEW": str(new), "FOLDER": str(tmp_path / "acme")}
         return [names.get(arg, arg) for arg in args]
 
     return with_files
@@ -78,8 +84,7 @@ def test_every_command_is_looked_at():
 
 @pytest.mark.parametrize("args", [args for lines in LINES.values() for args in lines if args[0] != "demo"], ids=" ".join)
 def test_no_word_and_no_path_is_broken_and_nothing_is_wider_than_the_terminal(args, line, monkeypatch):
-    args = line(args)
-    whole, narrow = (run(args, monkeypatch, width) for width in (None, 80))
+    whole, narrow = (run(line(args), monkeypatch, width) for width in (None, 80))
     rules = {"|", ".", *"operator"}  # of the titles of a matrix, and its corner
     words = {word for word in whole.split() if not set(word) <= rules}
     assert words - set(narrow.split()) == set()

@@ -1,8 +1,7 @@
-"""Which names are public: what a module exports, defines, or imports under the same name again (`from x import y as y`)."""
+"""Which names are public: those that a module lists in `__all__`."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 from types import ModuleType
 from typing import Any
@@ -20,22 +19,7 @@ def resolve(name: str) -> Any:
 
 def of_module(module: ModuleType) -> list[str]:
     """The public functions and classes of a module, in alphabetical order."""
-    exported = getattr(module, "__all__", None)
-    names = _stated(module) if exported is None else exported
-    return sorted({name for name in names if not name.startswith("_") and _is_documented(getattr(module, name, None))})
-
-
-def _stated(module: ModuleType) -> set[str]:
-    statements = list(ast.parse(inspect.getsource(module)).body)
-    names: set[str] = set()
-    for statement in statements:
-        if isinstance(statement, ast.If):
-            statements += statement.body
-        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-            names.add(statement.name)
-        elif isinstance(statement, ast.ImportFrom):
-            names |= {alias.name for alias in statement.names if alias.asname == alias.name}
-    return names
+    return sorted(name for name in module.__all__ if _is_documented(getattr(module, name, None)))
 
 
 def _is_documented(found: Any) -> bool:

@@ -9,6 +9,7 @@ from turnout.errors import TurnoutError
 from turnout_aten.tensor.devices import device as device_named
 
 __all__ = ["device_count", "is_available"]
+__dir__ = __all__.copy
 
 
 def is_available() -> bool:

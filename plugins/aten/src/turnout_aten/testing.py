@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
 
 __all__ = ["assert_close"]
+__dir__ = __all__.copy
 
 # dtype -> (rtol, atol), those of PyTorch; for all others, elements must be equal.
 TOLERANCES = {
@@ -31,7 +32,7 @@ _NUMBERS = {int: int64, float: float64, complex: complex128}
 _WIDE = (uint16, uint32, uint64)  # no dtype can hold the values of one of these and of another integer dtype
 
 
-class Rules(NamedTuple):
+class _Rules(NamedTuple):
     """How two values are compared: the arguments of `assert_close`."""
 
     allow_subclasses: bool
@@ -50,7 +51,7 @@ class Rules(NamedTuple):
         return max(rtol for rtol, _ in each), max(atol for _, atol in each)
 
 
-class Pair(NamedTuple):
+class _Pair(NamedTuple):
     """Two values at one place of the structures: `where` is the place, such as "[0]['weight']"."""
 
     actual: Any
@@ -106,8 +107,8 @@ def assert_close(
     if (rtol is None) != (atol is None):
         given, other = ("rtol", "atol") if atol is None else ("atol", "rtol")
         raise ArgumentError(f"assert_close: {given} was given without {other}; give both or neither")
-    rules = Rules(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_stride)
-    pairs: list[Pair] = []
+    rules = _Rules(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_stride)
+    pairs: list[_Pair] = []
     problem = ""
     for pair in _pairs(actual, expected, "", rules):  # structures that differ, and what cannot be compared, come before values
         if isinstance(pair, str):
@@ -119,9 +120,9 @@ def assert_close(
         raise AssertionError(problem if msg is None else msg(problem) if callable(msg) else msg)
 
 
-def _pairs(actual: Any, expected: Any, where: str, rules: Rules) -> Iterator[Pair | str]:
+def _pairs(actual: Any, expected: Any, where: str, rules: _Rules) -> Iterator[_Pair | str]:
     """The values to compare, at every place of the structures; a text where the structures differ."""
-    pair = Pair(actual, expected, where)
+    pair = _Pair(actual, expected, where)
     if _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
             yield pair.differ(f"have different lengths: {len(actual)} and {len(expected)}")
@@ -144,18 +145,18 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _comparable(pair: Pair, rules: Rules) -> Pair:
+def _comparable(pair: _Pair, rules: _Rules) -> _Pair:
     """The pair with numbers as Python has them and arrays as tensors. Raises CallError where the two cannot be compared."""
     a, e = pair.actual, pair.expected
     if a is None or e is None:
         return pair
     numbers = _number(a), _number(e)
     if None not in numbers and isinstance(numbers[0], bool) == isinstance(numbers[1], bool):
-        return Pair(*numbers, pair.where)
+        return _Pair(*numbers, pair.where)
     related = isinstance(a, type(e)) or isinstance(e, type(a)) if rules.allow_subclasses else type(a) is type(e)
     if related and numbers == (None, None):
         try:
-            return Pair(as_tensor(a), as_tensor(e), pair.where)
+            return _Pair(as_tensor(a), as_tensor(e), pair.where)
         except (TurnoutError, TypeError, ValueError):
             pass
     text = f"assert_close: cannot compare actual{pair.where}, {_named(a)}, with expected{pair.where}, {_named(e)}"
@@ -169,7 +170,7 @@ def _number(value: Any) -> Any:
     return python_number(value) if is_number(value) else None
 
 
-def _difference(pair: Pair, rules: Rules) -> str:
+def _difference(pair: _Pair, rules: _Rules) -> str:
     """How the two values of a pair differ; "" if they do not."""
     a, e = pair.actual, pair.expected
     if a is None or e is None:
@@ -189,7 +190,7 @@ def _short(value: Any) -> str:
     return _named(value) if isinstance(value, Tensor) else repr(value)
 
 
-def _of_numbers(pair: Pair, rules: Rules) -> str:
+def _of_numbers(pair: _Pair, rules: _Rules) -> str:
     a, e = pair.actual, pair.expected
     if isinstance(a, bool) and isinstance(e, bool):
         return "" if a is e else pair.differ(f"are not equal: {a} and {e}")
@@ -222,7 +223,7 @@ def _relative(a: Any, e: Any) -> Any:
     return _distance(a, e) / abs(e) if e else float("inf")
 
 
-def _of_tensors(pair: Pair, rules: Rules) -> str:
+def _of_tensors(pair: _Pair, rules: _Rules) -> str:
     a, e = pair.actual, pair.expected
     facts: list[tuple[str, Any, Any, bool]] = [
         ("shapes", list(a.shape), list(e.shape), True),
@@ -244,10 +245,10 @@ def _of_tensors(pair: Pair, rules: Rules) -> str:
         wrong = aten.logical_not(aten.isclose(a, e, rtol, atol, rules.equal_nan))
         if not wrong.any().item():
             return ""
-        return _of_elements(Pair(a, e, pair.where), wrong, rtol, atol)
+        return _of_elements(_Pair(a, e, pair.where), wrong, rtol, atol)
 
 
-def _of_elements(pair: Pair, wrong: Tensor, rtol: float, atol: float) -> str:
+def _of_elements(pair: _Pair, wrong: Tensor, rtol: float, atol: float) -> str:
     """The report on elements that are not close: how many there are, and the largest differences."""
     word = "close" if rtol or atol else "equal"
     pairs = list(zip(pair.actual[wrong].tolist(), pair.expected[wrong].tolist(), strict=True))

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import click
 
-from turnout_cli.main import Problem, json_option
-from turnout_cli.output import print_json
+from turnout_cli.main import Problem, facts
+from turnout_cli.output import print_json, print_lines
 
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".template"
@@ -68,11 +68,12 @@ KINDS = {
 @click.argument("name")
 @click.option("--kind", type=click.Choice(list(KINDS)), required=True, help="What the plugin brings.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where it is written; by default, the folder NAME.")
-@json_option
+@facts
 def new_plugin(name: str, kind: str, folder: Path | None, as_json: bool) -> None:
-    """Write the package of a new plugin: a device, a functionality, or operators.
+    """Write the package of a new plugin.
 
-    The package can be installed and passes its tests as it is. It holds one of each thing, for you to replace.
+    It brings a device, a functionality, or operators. It can be installed and passes its tests as it is, and holds one of each
+    thing, for you to replace.
     """
     problem = name_problem(name, kind)
     if problem:
@@ -87,11 +88,14 @@ def new_plugin(name: str, kind: str, folder: Path | None, as_json: bool) -> None
     if as_json:
         print_json({"name": name, "kind": kind, "folder": str(folder), "files": list(files)})
         return
-    click.echo(f"{Template(KINDS[kind].summary).substitute(words)}: {len(files)} files in {folder}\n")
-    click.echo(f'  install  pip install --editable "{folder}[test]"')
-    click.echo(f"  use      {Template(KINDS[kind].use).substitute(words)}")
-    click.echo(f"  prove    {Template(KINDS[kind].tests).substitute(words)}")
-    click.echo(f"  fill in  {', '.join(str(folder / 'src' / words['package'] / file) for file in KINDS[kind].files)}")
+    print_lines(
+        f"{Template(KINDS[kind].summary).substitute(words)}: {len(files)} files in {folder}",
+        "",
+        f'  install  pip install --editable "{folder}[test]"',
+        f"  use      {Template(KINDS[kind].use).substitute(words)}",
+        f"  prove    {Template(KINDS[kind].tests).substitute(words)}",
+        f"  fill in  {', '.join(str(folder / 'src' / words['package'] / file) for file in KINDS[kind].files)}",
+    )
 
 
 def names(name: str) -> dict[str, str]:

@@ -166,7 +166,7 @@ def seed() -> int:
 def get_rng_state() -> State:
     """The state of the default generator of the default device, as `set_rng_state` accepts it.
 
-    # differs from torch: it is a seed and an offset, two ints, not a tensor of bytes.
+    # differs from torch: `get_rng_state` gives a seed and an offset, two ints, not a tensor of bytes.
 
     Example:
         >>> g = turnout.manual_seed(3)
