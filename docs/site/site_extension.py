@@ -45,6 +45,7 @@ def turn_links(app: Sphinx, document: str, source: list[str]) -> None:
     folder = "../" * document.count("/")
     for file, page in PAGES.items():
         source[0] = re.sub(rf"\]\({re.escape(folder + file)}(?=[)#])", f"]({folder}{page}", source[0])
+    source[0] = re.sub(r"\]\(\.\./examples/(\w+)/README\.md", r"](generated/examples/\1.md", source[0])
 
 
 def link_names(app: Sphinx, document: nodes.document, name: str) -> None:

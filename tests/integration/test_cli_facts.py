@@ -337,6 +337,7 @@ def test_nothing_found_is_exit_code_1_with_a_sentence_and_a_wrong_line_is_2(args
 
 def test_no_plugin_is_said_and_is_exit_code_1(monkeypatch):
     monkeypatch.setattr("turnout.plugins.all_plugins", list)
+    monkeypatch.setattr("turnout.plugins.remedy_for", lambda kind, name, activate: "pip install turnout-cpu")
     done = run("plugins")
     assert (done.exit_code, done.stdout) == (1, "no plugin is installed\n  to fix  pip install turnout-cpu\n")
     assert facts("plugins", code=1) == []

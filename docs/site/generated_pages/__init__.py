@@ -5,6 +5,7 @@
 | `reference` | the API reference, from the docstrings (`docstrings` turns them into reStructuredText) and `public_names` |
 | `command_line` | the commands and their options, from the parser of the command `turnout` |
 | `differences` | what differs from PyTorch, from the marks in the sources |
+| `examples` | the pages of the examples, from their READMEs |
 | `call_drawing` | the drawing of a call, from what `turnout.explain` says about it |
 
 `write` writes all of it into docs/generated. None of it needs Sphinx, so the tests read it without one.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generated_pages import call_drawing, command_line, differences, reference
+from generated_pages import call_drawing, command_line, differences, examples, reference
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,6 +26,7 @@ def files() -> dict[str, str]:
         "call.md": call_drawing.fragment(),
         "commands.md": command_line.fragment(),
         "differences.md": differences.fragment(ROOT),
+        **examples.files(ROOT),
         **reference.files(),
     }
 

@@ -250,9 +250,10 @@ def _tensor_page(documentation: Any) -> str:
     """`Tensor`: what it defines itself in full, and the methods of operators by family, each with one sentence."""
     groups: dict[str, list[str]] = {"": [], **{family: [] for family in FAMILIES}}
     for name in dir(turnout.Tensor):
+        value = getattr(turnout.Tensor, name)  # puts what is defined in another module in its place
         found = inspect.getattr_static(turnout.Tensor, name)
         entry = documentation.find(name)
-        if name.startswith("_") or not (isinstance(found, property) or callable(getattr(turnout.Tensor, name))):
+        if name.startswith("_") or not (isinstance(found, property) or callable(value)):
             continue
         groups["" if entry is None else entry.family].append(name)
     own = described(turnout.Tensor.__doc__).text
