@@ -1,7 +1,9 @@
-"""`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`. They nest in any order.
+"""`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, `functionalize`. They nest in
+any order.
 
 Arguments and results may be nested tuples, lists and dicts of tensors, and what `turnout.trees.register` adds to these. `vmap`
-and `loop_counts` come from the plugin that provides the functionality Batched, which is activated at their first use.
+and `loop_counts` come from the plugin that provides the functionality Batched, `functionalize` from that of Functionalize; they
+are activated at the first use.
 """
 
 from __future__ import annotations
@@ -33,14 +35,19 @@ if TYPE_CHECKING:
     def loop_counts() -> dict[str, int]: ...
 
 
-_BATCHED = ("loop_counts", "vmap")
+    # Likewise that of Functionalize.
+
+    def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]: ...
+
+
+_SERVICES = {"functionalize": "Functionalize", "loop_counts": "Batched", "vmap": "Batched"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _BATCHED:
-        return getattr(plugins.service("Batched"), name)
+    if name in _SERVICES:
+        return getattr(plugins.service(_SERVICES[name]), name)
     raise AttributeError(f"module 'turnout.func' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_BATCHED})
+    return sorted({*globals(), *_SERVICES})
