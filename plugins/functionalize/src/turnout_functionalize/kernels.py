@@ -45,7 +45,8 @@ def specialize(op: Operator) -> Any:
     if not any(part.type.is_tensor_like for part in (*schema.arguments, *schema.returns)):
         return FALLTHROUGH
     call, how = decide(op)
-    return Kernel(_in_region(op, call), INTERNAL, label=f"{how} of {op.qualified_name}")
+    # The region says what is excluded below; the guards of kernels that call operators would exclude more.
+    return Kernel(_in_region(op, call), INTERNAL, calls_operators=False, label=f"{how} of {op.qualified_name}")
 
 
 def decide(op: Operator) -> tuple[Call, str]:

@@ -93,6 +93,31 @@ class FunctionalTensor(Tensor):
     def extra(self, extra: dict[str, Any] | None) -> None:
         self.array.value().extra = extra
 
+    def history_owner(self) -> Tensor:
+        value: Tensor = self.array.value()
+        return value
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.array.value().requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.array.value().requires_grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Track the value for imperative autograd, or stop that; returns self."""
+        self.array.value().requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> Tensor:
+        return self.array.value().grad
+
+    @grad.setter
+    def grad(self, grad: Tensor | None) -> None:
+        self.array.value().grad = grad  # type: ignore[assignment]
+
     @property
     def is_leaf(self) -> bool:
         return self.array.value().is_leaf

@@ -31,8 +31,11 @@ def shown(result: Any) -> Any:
     return [shown(each) for each in result] if isinstance(result, (list, tuple)) else result
 
 
-def check_replays(function: Callable[..., Any], samples: Iterable[tuple[Sample, str]], make: Make) -> None:
-    """Trace on each sample, replay on its values reversed, compare with the function there."""
+def check_replays(
+    function: Callable[..., Any], samples: Iterable[tuple[Sample, str]], make: Make, trace: Callable[..., Any] | None = None
+) -> None:
+    """Trace on each sample, replay on its values reversed, compare with the function there. `trace` is `turnout.trace` if None."""
+    trace = trace or turnout.trace
     with warnings.catch_warnings():
         # Empty reductions, item() of its own case, and formulas that branch on values: those of prod are traced along the branch
         # that they took.
@@ -41,7 +44,7 @@ def check_replays(function: Callable[..., Any], samples: Iterable[tuple[Sample, 
         warnings.simplefilter("error", KernelWarning)
         for sample, dtype in samples:
             args, kwargs = arguments(sample, dtype, make)
-            traced = turnout.trace(function)(args, kwargs)
+            traced = trace(function)(args, kwargs)
             others = [build([reversed_data(a) for a in sample.args], dtype, make) for _ in range(2)]
             turnout.manual_seed(1)
             found = traced(others[0], kwargs)
