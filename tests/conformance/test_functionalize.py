@@ -15,6 +15,7 @@ from turnout_conformance.making import leaf, row_major, samples
 from turnout_conformance.replays import call_of, check_replays, gradients_of
 
 KINDS = ("mutations", "mutations_and_views")
+CLOSE = 1e-6  # a product of a copy is added up in another order than that of a transposed view
 
 
 def tracing(remove: str) -> Callable[..., Any]:
@@ -39,10 +40,10 @@ def tracing(remove: str) -> Callable[..., Any]:
 @pytest.mark.parametrize("remove", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_functionalised_replay_gives_what_the_operator_gives(case: OperatorCase, remove: str) -> None:
-    check_replays(call_of(case), samples(case, "cpu"), row_major("cpu"), tracing(remove))
+    check_replays(call_of(case), samples(case, "cpu"), row_major("cpu"), tracing(remove), CLOSE)
 
 
 @pytest.mark.parametrize("remove", KINDS)
 @pytest.mark.parametrize("case", [c for c in CASES if c.differentiable and "float32" in c.dtypes], ids=str)
 def test_a_functionalised_replay_gives_the_gradients_of_the_operator(case: OperatorCase, remove: str) -> None:
-    check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), tracing(remove))
+    check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), tracing(remove), CLOSE)
