@@ -16,6 +16,7 @@ from turnout_functionalize.memories import Part
 from turnout_functionalize.regions import silently
 
 if TYPE_CHECKING:
+    from turnout.dtypes import DType
     from turnout.operators import Operator
 
 # What a shape function says of a call. Other errors are about meta tensors: that they have no data, or no kernel.
@@ -51,21 +52,44 @@ def viewed(op: Operator, part: Part, args: tuple[Any, ...]) -> Any:
     return silently(op.call_boxed, (shadow_of(part), *args))
 
 
-def check_write(op: Operator, args: tuple[Any, ...]) -> None:
-    """Do a write to the shadows. Raises what the operator raises for tensors of such shapes, strides and dtypes."""
+def check_write(op: Operator, args: tuple[Any, ...]) -> bool:
+    """Do a write to the shadows. Raises what the operator raises for tensors of such shapes, strides and dtypes.
+
+    False where meta tensors cannot say it.
+    """
     try:
-        silently(op.call_boxed, tuple([_shadowed(arg) for arg in args]))
+        silently(op.call_boxed, shadows_of(args))
     except NoKernelError:
-        return
+        return False
     except _ABOUT_SHAPES:
         raise
     except Exception:  # noqa: BLE001 - a meta tensor has no data, and kernels say that in many ways
-        return
+        return False
+    return True
 
 
-def _shadowed(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return shadow_of(value.array) if isinstance(value.array, Part) else silently(_meta, value)
-    if isinstance(value, (list, tuple)):
-        return [_shadowed(each) for each in value]
-    return value
+def result_dtype(op: Operator, args: tuple[Any, ...]) -> DType | None:
+    """The dtype of what an operator returns; None where it raises, or meta tensors cannot say it."""
+    try:
+        made = silently(op.call_boxed, shadows_of(args))
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    return made.dtype if isinstance(made, Tensor) else None
+
+
+def shadows_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with their shadows in place of tensors; one tensor has one shadow."""
+    made: dict[int, Tensor] = {}
+
+    def shadowed(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if id(value) not in made:
+                shadow = shadow_of(value.array) if isinstance(value.array, Part) else silently(_meta, value)
+                # An alias: the operator may resize it, or turn it.
+                made[id(value)] = shadow.new_alias(shadow.array, shadow.storage_offset())
+            return made[id(value)]
+        if isinstance(value, (list, tuple)):
+            return [shadowed(each) for each in value]
+        return value
+
+    return tuple([shadowed(arg) for arg in args])

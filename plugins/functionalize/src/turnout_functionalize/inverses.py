@@ -6,9 +6,11 @@ Any other view operator is asked: called on the positions of the base's elements
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
+from turnout.dtypes import int64
+from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import contiguous_strides, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_functionalize import errors
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
 
     Inverse = Callable[..., Tensor]
+
+    class Step(Protocol):
+        """One view operator of a chain."""
+
+        op: Operator
+        args: tuple[Any, ...]
+        index: int | None
 
 
 class Views:
@@ -51,13 +60,14 @@ class Views:
         return self.view(self._find("aten::" + name), value, *args)
 
 
-def inverse(views: Views, op: Operator, before: Tensor, new: Tensor, args: tuple[Any, ...], index: int | None) -> Tensor:
-    """`before`, the tensor that a view was made of, with the values `new` where the view is."""
-    rule = INVERSES.get(op.qualified_name.removeprefix("aten::")) if op.namespace == "aten" else None
-    if rule is None:
-        return _by_positions(views, op, before, new, args, index)
-    made: Tensor = rule(views, before, new, args, index)
-    return made
+def rule_of(op: Operator) -> Inverse | None:
+    """The function of `INVERSES` for a view operator, or None."""
+    return INVERSES.get(op.qualified_name.removeprefix("aten::")) if op.namespace == "aten" else None
+
+
+def shows_each_once(op: Operator) -> bool:
+    """Whether each element of the base is at most once in the view, and where it is is known without asking."""
+    return rule_of(op) is not None and op.name != "as_strided"
 
 
 # ---- the same elements
@@ -68,11 +78,15 @@ def _same(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> T
 
 
 def _reshaped(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    if new.shape == before.shape:
-        return new
-    if new.stride() != contiguous_strides(new.shape):
-        new = views.call("clone", new, "contiguous_format")
-    made: Tensor = views.named("view", new, before.shape)
+    return _in_shape(views, new, before.shape)
+
+
+def _in_shape(views: Views, value: Tensor, shape: Sequence[int]) -> Tensor:
+    if value.shape == shape:
+        return value
+    if value.stride() != contiguous_strides(value.shape):
+        value = views.call("clone", value, "contiguous_format")
+    made: Tensor = views.named("view", value, shape)
     return made
 
 
@@ -152,7 +166,6 @@ INVERSES: dict[str, Inverse] = {
     "squeeze":              _reshaped,
     "squeeze.dim":          _reshaped,
     "squeeze.dims":         _reshaped,
-    "expand":               _reshaped,     # an expanded dim is refused before: its elements share memory
     "transpose.int":        _transposed,
     "t":                    _turned,
     "permute":              _permuted,
@@ -170,23 +183,30 @@ INVERSES: dict[str, Inverse] = {
 # fmt: on
 
 
-def _by_positions(views: Views, op: Operator, before: Tensor, new: Tensor, args: Any, index: int | None) -> Tensor:
-    """By the positions that the operator picks, for operators that move and select elements and do nothing else."""
-    places = silently(_positions, op, before, args, index)
-    if places is None or places.shape != new.shape:
-        raise errors.FunctionalizeError(errors.no_inverse(op.qualified_name, errors.NOT_OF_POSITIONS))
-    made: Tensor = views.call("put", before, places, new, False)
-    return made
+def by_positions(views: Views, links: Sequence[Step], before: Tensor, new: Tensor) -> Tensor:
+    """`before` with `new` where a chain of view operators shows it, by the positions that the operators pick.
+
+    It serves operators that move and select elements and do nothing else.
+    """
+    places = silently(_positions, links, before)
+    if not isinstance(places, Tensor) or places.shape != new.shape:
+        raise errors.FunctionalizeError(errors.no_inverse(places or links[0].op.qualified_name, errors.NOT_OF_POSITIONS))
+    flat = _in_shape(views, before, (before.numel(),))
+    source = _in_shape(views, new, (new.numel(),))
+    made = views.call("scatter.src", flat, 0, silently(aten.reshape, places, (-1,)), source)
+    return _in_shape(views, made, before.shape)
 
 
-def _positions(op: Operator, before: Tensor, args: Any, index: int | None) -> Tensor | None:
-    from turnout_aten import operators as aten
-    from turnout.dtypes import int64
-
-    every = aten.reshape(aten.arange(before.numel(), dtype=int64, device=before.device), before.shape)
-    try:
-        found = op.call_boxed((every, *args))
-    except Exception:  # noqa: BLE001 - a kernel for other dtypes only raises what it likes
-        return None
-    found = found if index is None else found[index]
-    return found if isinstance(found, Tensor) and found.dtype is int64 else None
+def _positions(links: Sequence[Step], before: Tensor) -> Tensor | str:
+    """The positions in the view, or the name of an operator that does not give them."""
+    found: Any = aten.reshape(aten.arange(before.numel(), dtype=int64, device=before.device), before.shape)
+    for link in links:
+        try:
+            found = link.op.call_boxed((found, *link.args))
+        except Exception:  # noqa: BLE001 - a kernel for other dtypes only raises what it likes
+            return link.op.qualified_name
+        found = found if link.index is None else found[link.index]
+        if not isinstance(found, Tensor) or found.dtype is not int64:
+            return link.op.qualified_name
+    positions: Tensor = found
+    return positions

@@ -14,12 +14,14 @@ from turnout.keys import IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH, current
+from turnout_aten.kernels.wrapping import check_result_dtype
+from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_functionalize import errors
 from turnout_functionalize.adoption import value_of, written
-from turnout_functionalize.geometry import check_write, viewed
+from turnout_functionalize.geometry import check_write, result_dtype, viewed
 from turnout_functionalize.inverses import Views
 from turnout_functionalize.memories import Link, Memory, Part, write
 from turnout_functionalize.regions import KEY, REGION, Region
@@ -218,11 +220,13 @@ def _write(op: Operator, mutated: tuple[int, ...]) -> Call:
 
     def write_results(region: Region, *args: Any) -> Any:
         given = tuple([written(a, region) if i in mutated else a for i, a in enumerate(args)])
-        check_write(op, given)
+        checked = check_write(op, given)
         values = tuple([value_of(a, region) for a in given])
-        news, others = compute(region, values)
+        news, others = compute(region, given, values)
         for i, new in zip(mutated, news, strict=True):
             for tensor, value in zip(_each(given[i]), _each(new), strict=True):
+                if not checked and value.dtype is not tensor.dtype:
+                    check_result_dtype(op, Out(value.shape, value.dtype), tensor)
                 _write_one(op, tensor, value, region)
         return _returned(op, args, mutated, others, region)
 
@@ -273,13 +277,19 @@ def _by_functional(op: Operator, mutated: tuple[int, ...]) -> Call | None:
     names = [a.name for a in op.schema.arguments]
     wanted = [a.name for a in found.schema.arguments]
 
-    def compute(region: Region, values: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    sets_dtype = "dtype" in names and "dtype" in wanted
+
+    def compute(region: Region, given: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         named = dict(zip(names, values, strict=True))
-        target = next(_each(values[mutated[0]]))
-        options = {"dtype": target.dtype, "device": target.device}
-        made = region.call(found, *[named[n] if n in named else options.get(n) for n in wanted])
-        results = list(made) if isinstance(made, tuple) else [made]
-        return results, []
+        target = next(_each(given[mutated[0]]))
+        named = {"dtype": target.dtype, "device": target.device, **named}
+        if sets_dtype and named["dtype"] is None:
+            # An in-place or out operator computes in the dtype of its output.
+            plain = {**dict(zip(names, given, strict=True)), "dtype": target.dtype}
+            if result_dtype(found, tuple([plain[n] for n in wanted])) is target.dtype:
+                named["dtype"] = target.dtype
+        made = region.call(found, *[named.get(n) for n in wanted])
+        return list(made) if isinstance(made, tuple) else [made], []
 
     return compute
 
@@ -305,7 +315,7 @@ def _by_clone(op: Operator, mutated: tuple[int, ...]) -> Call:
     returns = op.schema.returns
     own = {op.schema.arguments[i].annotation for i in mutated}
 
-    def compute(region: Region, values: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    def compute(region: Region, given: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         clone = op.registry.find("aten::clone")
 
         def cloned(value: Any) -> Any:
@@ -313,10 +323,10 @@ def _by_clone(op: Operator, mutated: tuple[int, ...]) -> Call:
                 return [cloned(each) for each in value]
             return None if value is None else region.call(clone, value, None)
 
-        given = tuple([cloned(v) if i in mutated else v for i, v in enumerate(values)])
-        made = region.call(op, *given)
+        clones = tuple([cloned(v) if i in mutated else v for i, v in enumerate(values)])
+        made = region.call(op, *clones)
         results = [made] if len(returns) == 1 else list(made or ())
         others = [r for r, spec in zip(results, returns, strict=True) if spec.annotation is None or spec.annotation not in own]
-        return [given[i] for i in mutated], others
+        return [clones[i] for i in mutated], others
 
     return compute

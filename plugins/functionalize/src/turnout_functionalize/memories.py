@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
-from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import SHARES_STORAGE
 from turnout_functionalize import errors
-from turnout_functionalize.inverses import Views, inverse
+from turnout_functionalize.inverses import Views, by_positions, rule_of, shows_each_once
 from turnout_functionalize.regions import Region
 
 if TYPE_CHECKING:
@@ -132,26 +131,34 @@ def follow(value: Tensor, link: Link, region: Region) -> Tensor:
 
 def write(op: Operator, part: Part, new: Tensor) -> None:
     """Give the memory the value that it has when `new` is written into this part of it."""
-    memory, region = part.memory, part.memory.region
-    recorded = bool(GRAD.get()[0])
-    befores = [memory.base] if part.links else []
-    for link in part.links[:-1]:
+    memory, region, links = part.memory, part.memory.region, part.links
+    recorded = bool(GRAD.get()[0]) and all(link.recorded and SHARES_STORAGE not in link.op.tags for link in links)
+    known = 0  # links up to here are undone one by one, those behind it together
+    while known < len(links) and shows_each_once(links[known].op):
+        known += 1
+    if known == len(links) - 1 and links[known].op.name == "as_strided":
+        known += 1
+    befores = [memory.base]
+    for link in links[: max(known - 1, 0) if known == len(links) else known]:
         befores.append(follow(befores[-1], link, region))
     base = new
-    for link, before in zip(reversed(part.links), reversed(befores), strict=True):
-        base = inverse(Views(region, link.op), link.op, before, base, link.args, link.index)
-        recorded = recorded and link.recorded and SHARES_STORAGE not in link.op.tags
+    if known < len(links):
+        base = by_positions(Views(region, op), links[known:], befores[known], base)
+    for link, before in zip(reversed(links[:known]), reversed(befores[:known]), strict=True):
+        rule = rule_of(link.op)
+        assert rule is not None
+        base = rule(Views(region, link.op), before, base, link.args, link.index)
     _commit(op, memory, base, recorded)
-    if not part.links:
+    if not links:
         part.take(memory.base)
-    elif recorded:
+    elif recorded and known == len(links):
         part.take(new)
 
 
 def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool) -> None:
     old = memory.base
     if memory.root is not None:
-        base = _laid_out(base, memory.root.stride(), memory.region)
+        base = _laid_out(op, base, memory.root.stride(), memory.region)
     if recorded and old.gmask & GRAD.get()[0] & _IMPERATIVE and old.node is None:
         raise AliasError(errors.leaf_written(op.qualified_name))
     if not recorded and old.gmask:
@@ -174,17 +181,11 @@ def _with_history_of(old: Tensor, new: Tensor) -> Tensor:
     return made
 
 
-def _laid_out(new: Tensor, strides: tuple[int, ...], region: Region) -> Tensor:
+def _laid_out(op: Operator, new: Tensor, strides: tuple[int, ...], region: Region) -> Tensor:
     """`new` with the strides of the tensor that it is written into, where those are dense."""
     if new.stride() == strides or not is_dense(new.shape, strides):
         return new
-    order = sorted(range(new.ndim), key=lambda d: -strides[d])
-    back = [order.index(d) for d in range(new.ndim)]
-
-    def lay_out() -> Tensor:
-        turned = aten.permute(new, order)
-        made: Tensor = aten.permute(aten.clone(turned, memory_format="contiguous_format"), back)
-        return made
-
-    made: Tensor = region.run(lay_out)
+    views = Views(region, op)
+    room = views.call("new_empty_strided", new, new.shape, strides, None, None, None, None)
+    made: Tensor = views.call("as_strided_scatter", room, new, new.shape, strides, 0)
     return made
