@@ -23,7 +23,7 @@ from turnout_functionalize import errors
 from turnout_functionalize.adoption import value_of, written
 from turnout_functionalize.geometry import check_write, result_dtype, viewed
 from turnout_functionalize.inverses import Views
-from turnout_functionalize.memories import Link, Memory, Part, write
+from turnout_functionalize.memories import Link, Memory, Part, keep_for_gradients, write
 from turnout_functionalize.regions import KEY, REGION, Region
 from turnout_functionalize.values import FunctionalTensor, fresh, functional_tensor
 
@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]  # (region, *args)
 
 # Operators that change which memory a tensor has.
-REFUSED = {
-    "resize_": errors.RESIZES,
-    "resize_as_": errors.RESIZES,
-    "set_": errors.REPLACES,
-}
+REFUSED = {"resize_": errors.RESIZES, "resize_as_": errors.RESIZES, "set_": errors.REPLACES}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
@@ -221,6 +217,9 @@ def _write(op: Operator, mutated: tuple[int, ...]) -> Call:
     def write_results(region: Region, *args: Any) -> Any:
         given = tuple([written(a, region) if i in mutated else a for i, a in enumerate(args)])
         checked = check_write(op, given)
+        for i in mutated:
+            for tensor in _each(given[i]):
+                keep_for_gradients(op, tensor.array.memory)
         values = tuple([value_of(a, region) for a in given])
         news, others = compute(region, given, values)
         for i, new in zip(mutated, news, strict=True):

@@ -155,6 +155,15 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
         part.take(new)
 
 
+def keep_for_gradients(op: Operator, memory: Memory) -> None:
+    """Before the first recorded write to a tracked tensor from outside: what the write saves of it must outlive the copy back."""
+    original = memory.original
+    if original is not None and not memory.generation and original.gmask & GRAD.get()[0]:
+        memory.base = memory.region.call(op.registry.find("aten::clone"), original, None)
+        memory.generation += 1
+        memory.first_version -= 1
+
+
 def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool) -> None:
     old = memory.base
     if memory.root is not None:

@@ -43,8 +43,14 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
             the function share no memory with its arguments
 
     Example:
-        >>> print(turnout.trace(turnout.func.functionalize(lambda x: x.clone().mul_(2)))(turnout.ones(2)))
-        def <lambda>(x):
+        >>> def doubled(x):
+        ...     return x.clone().mul_(2)
+        >>> print(turnout.trace(turnout.func.functionalize(doubled))(turnout.ones(2)))
+        def doubled(x):
+            v1 = turnout.ops.aten.clone.default(x)
+            v2 = turnout.ops.aten.mul.Scalar(v1, 2)
+            return v2
+        <BLANKLINE>
     """
     plugins.require_functionality("Functionalize")
     if not callable(func):

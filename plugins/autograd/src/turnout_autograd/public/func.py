@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     def loop_counts() -> dict[str, int]: ...
 
-
     # Likewise that of Functionalize.
 
     def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]: ...
