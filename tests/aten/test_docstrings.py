@@ -411,7 +411,8 @@ def hand_written():
 
 # Tensor also has methods for other packages, and modules show what they import: neither is for users.
 PROVIDERS = (
-    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_functionalize", "turnout_tracer",
+    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_functionalize",
+    "turnout_tracer",
 )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from turnout.func import functionalize
 
 import turnout
-from turnout.func import functionalize
 from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.making import leaf, row_major, samples
 from turnout_conformance.replays import call_of, check_replays, gradients_of

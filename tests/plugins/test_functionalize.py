@@ -6,11 +6,11 @@ import gc
 import threading
 
 import pytest
+from turnout.func import functionalize, grad, hessian, jvp, vmap
 
 import turnout
 from turnout import Tensor, autograd, library
 from turnout.errors import AliasError, ShapeError
-from turnout.func import functionalize, grad, hessian, jvp, vmap
 from turnout.state import DISPATCH
 from turnout_functionalize.errors import FunctionalizeError
 from turnout_functionalize.regions import REGION
@@ -388,8 +388,8 @@ def test_a_custom_view_that_does_not_take_positions_is_refused_when_it_is_writte
         with pytest.raises(FunctionalizeError) as info:
             functionalize(lambda x: view(x).mul_(2))(square())
         assert str(info.value) == (
-            "a write into the result of functionalize_tests::floats: cannot be functionalised: calling the operator on the positions "
-            "of the elements did not give the positions in the view\n"
+            "a write into the result of functionalize_tests::floats: cannot be functionalised: calling the operator on the "
+            "positions of the elements did not give the positions in the view\n"
             "  to fix  register a kernel that accepts int64 tensors, or write before the view is made"
         )
 
@@ -401,8 +401,8 @@ def test_a_result_that_may_share_memory_with_several_arguments_is_refused():
         with pytest.raises(FunctionalizeError) as info:
             functionalize(turnout.ops.functionalize_tests.either)(square(), square())
         assert str(info.value) == (
-            "functionalize_tests::either: cannot be functionalised: its schema lets a result share memory with several arguments, or "
-            "with an unknown one\n  to fix  declare which argument each result is a view of, or return a copy"
+            "functionalize_tests::either: cannot be functionalised: its schema lets a result share memory with several "
+            "arguments, or with an unknown one\n  to fix  declare which argument each result is a view of, or return a copy"
         )
 
 
@@ -419,14 +419,29 @@ def test_resizing_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore:aten..add.out. an output with:UserWarning")
-def test_an_output_from_outside_is_not_resized_and_one_of_the_function_is():
+def test_outputs_are_resized_but_not_views():
     with pytest.raises(FunctionalizeError) as info:
-        functionalize(lambda x, out: turnout.add(x, x, out=out))(square(), turnout.zeros(2))
+        functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(2, 2)[0]))(square())
     assert str(info.value) == (
-        "aten::add.out: out has shape [2], the result [3, 3]; an output that is an argument of the function, a tensor from outside "
-        "or a view is not resized when the function is functionalised\n  to fix  give an out of shape [3, 3]"
+        "aten::add.out: out has shape [2], the result [3, 3]; a view of another tensor, or an output from outside that was written "
+        "before, is not resized in a function that is functionalised\n  to fix  give an out of shape [3, 3]"
     )
     assert functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(0)))(square()).tolist() == (square() * 2).tolist()
+    out = turnout.zeros(0)
+    assert functionalize(lambda x, out: turnout.add(x, x, out=out))(square(), out) is out
+    assert out.tolist() == (square() * 2).tolist()
+
+
+def test_versions_outside_are_those_of_the_writes():
+    ours, theirs = square(), square()
+
+    def function(x):
+        x.mul_(2)
+        x[0].add_(1)
+        return x._version
+
+    assert functionalize(function)(ours) == function(theirs)
+    assert ours._version == theirs._version == 2
 
 
 def test_a_captured_tensor_is_not_turned():
@@ -434,8 +449,8 @@ def test_a_captured_tensor_is_not_turned():
     with pytest.raises(FunctionalizeError) as info:
         functionalize(lambda: captured.t_())()
     assert str(info.value) == (
-        "aten::t_: cannot be functionalised: the tensor is from outside, and its new shape would be seen at the end of the function "
-        "only\n  to fix  make it an argument of the function"
+        "aten::t_: cannot be functionalised: the tensor is from outside, and its new shape would be seen at the end of the "
+        "function only\n  to fix  make it an argument of the function"
     )
 
 

@@ -1,4 +1,4 @@
-"""Random programs of views and writes, functionalised: values, gradients and replays of traces, against the programs themselves."""
+"""Random programs of views and writes, functionalised: values, gradients and replays of traces, against the programs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from test_autograd_programs import function_of
+from turnout.func import functionalize
 
 import turnout
 from autograd_programs import Program as Smooth
 from random_programs.running import Lines, check, difference, run, says
 from random_programs.writes import Program
-from test_autograd_programs import function_of
 from turnout import Tensor, autograd
-from turnout.func import functionalize
 from turnout_functionalize.values import FunctionalTensor
 
 KINDS = ("mutations", "mutations_and_views")

@@ -47,8 +47,8 @@ SEVERAL_ALIASES = (
 def out_shape(op: str, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
     """An output that would be resized although others see its memory."""
     return (
-        f"{op}: out has shape {list(found)}, the result {list(expected)}; an output that is an argument of the function, a tensor "
-        "from outside or a view is not resized when the function is functionalised\n"
+        f"{op}: out has shape {list(found)}, the result {list(expected)}; a view of another tensor, or an output from outside "
+        "that was written before, is not resized in a function that is functionalised\n"
         f"  to fix  give an out of shape {list(expected)}"
     )
 
@@ -66,7 +66,8 @@ def leaf_written(op: str) -> str:
 def partial_memory() -> str:
     """as_strided over memory of which only a part is known."""
     return (
-        "as_strided: cannot be functionalised: the tensor covers a part of its memory only, so elements outside of it are not known\n"
+        "as_strided: cannot be functionalised: the tensor covers a part of its memory only, so elements outside of it are not "
+        "known\n"
         "  to fix  pass the tensor that covers the whole memory"
     )
 

@@ -23,7 +23,7 @@ from turnout_functionalize import errors
 from turnout_functionalize.adoption import value_of, written
 from turnout_functionalize.geometry import check_write, result_dtype, viewed
 from turnout_functionalize.inverses import Views
-from turnout_functionalize.memories import Link, Memory, Part, keep_for_gradients, write
+from turnout_functionalize.memories import Link, Part, keep_for_gradients, resized, write
 from turnout_functionalize.regions import KEY, REGION, Region
 from turnout_functionalize.values import FunctionalTensor, fresh, functional_tensor
 
@@ -40,7 +40,7 @@ _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 def specialize(op: Operator) -> Any:
     """The kernel of one operator at Functionalize, or FALLTHROUGH for those that neither take nor make tensors."""
     schema = op.schema
-    if not any(part.type.is_tensor_like for part in (*schema.arguments, *schema.returns)):
+    if not any(t.is_tensor_like for t in [*(a.type for a in schema.arguments), *(r.type for r in schema.returns)]):
         return FALLTHROUGH
     call, how = decide(op)
     # The region says what is excluded below; the guards of kernels that call operators would exclude more.
@@ -246,9 +246,9 @@ def _write_one(op: Operator, tensor: Tensor, new: Tensor, region: Region) -> Non
     if new.shape != part.shape:
         if op.schema.kind != "out":
             raise errors.FunctionalizeError(errors.result_shape(op.qualified_name, new.shape, part.shape))
-        if part.links or part.memory.original is not None:
+        if part.links or (part.memory.original is not None and part.memory.generation):
             raise errors.FunctionalizeError(errors.out_shape(op.qualified_name, part.shape, new.shape))
-        tensor.array = Part(Memory(new, region))
+        tensor.array = Part(resized(part.memory, new), handle=part.handle)
         return
     write(op, part, new)
 

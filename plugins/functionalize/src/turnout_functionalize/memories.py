@@ -155,6 +155,21 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
         part.take(new)
 
 
+def resized(memory: Memory, new: Tensor) -> Memory:
+    """The memory of an output of another shape: views of the old memory keep that."""
+    region = memory.region
+    made = Memory(new, region, memory.original)
+    if memory.original is not None:
+        made.first_version = memory.version()
+        made.generation = 1
+        made.recorded = bool(GRAD.get()[0])
+        memory.original.bump_version()
+        for key, adopted in region.adopted.items():
+            if adopted is memory:
+                region.adopted[key] = made
+    return made
+
+
 def keep_for_gradients(op: Operator, memory: Memory) -> None:
     """Before the first recorded write to a tracked tensor from outside: what the write saves of it must outlive the copy back."""
     original = memory.original

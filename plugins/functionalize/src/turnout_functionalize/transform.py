@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
         outer = REGION.get()
         if outer is not None:
             return _join(outer, copies, lambda: func(*args, **kwargs))
-        region = Region(copies)
-        try:
+        with running(Region(copies)) as region:
             with region.entered():
                 given, structure = trees.flatten([args, kwargs])
                 inner = trees.unflatten(structure, [_in(each, region) for each in given])
@@ -76,10 +76,28 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
             _copy_back(region)
             made: R = trees.unflatten(shape, [_out(leaf) for leaf in leaves])
             return made
-        finally:
-            _end(region)
 
     return functionalized
+
+
+@contextmanager
+def running(region: Region) -> Iterator[Region]:
+    """A region; in the end, its tensors that are kept somewhere become ordinary ones."""
+    try:
+        yield region
+    finally:
+        for tensor in list(region.alive.values()):
+            if isinstance(tensor, FunctionalTensor):
+                dissolve(tensor, tensor.array.value())
+
+
+@contextmanager
+def functionalized_calls() -> Iterator[None]:
+    """A block whose calls are functionalised, with `remove="mutations"`: the context of the key in `turnout-conformance`."""
+    with running(Region(copies=False)) as region:
+        with region.entered():
+            yield
+        _copy_back(region)
 
 
 def _join(outer: Region, copies: bool, function: Callable[[], Any]) -> Any:
@@ -114,14 +132,21 @@ def _update(leaf: Any) -> None:
 
 def _copy_back(region: Region) -> None:
     for memory in region.adopted.values():
-        if memory.generation:
+        if memory.generation and memory.original is not None:
             if memory.recorded:
-                aten.copy_(memory.original, memory.base)
+                _copy(memory.original, memory.base)
             else:
                 with no_grad():
-                    aten.copy_(memory.original, memory.base)
+                    _copy(memory.original, memory.base)
     for op, handle, args in region.turns:
         op.call_boxed((handle, *args))
+
+
+def _copy(original: Tensor, value: Tensor) -> None:
+    if original.shape != value.shape:  # an output that the function resized
+        aten.resize_(original, value.shape)
+    original.shared_storage().ver -= 1  # each write was counted when it was made
+    aten.copy_(original, value)
 
 
 def _out(leaf: Any) -> Any:
@@ -149,10 +174,3 @@ def _again(value: Tensor, link: Link) -> Tensor:
     made = link.op.call_boxed((value, *link.args))
     viewed: Tensor = made if link.index is None else made[link.index]
     return viewed
-
-
-def _end(region: Region) -> None:
-    """Tensors that are kept somewhere become ordinary ones."""
-    for tensor in list(region.alive.values()):
-        if isinstance(tensor, FunctionalTensor):
-            dissolve(tensor, tensor.array.value())

@@ -65,7 +65,7 @@ class FunctionalTensor(Tensor):
     # ---- gradients: the value's
 
     @property
-    def gmask(self) -> int:  # type: ignore[override]
+    def gmask(self) -> int:
         return self.array.value().gmask
 
     @gmask.setter
@@ -78,7 +78,7 @@ class FunctionalTensor(Tensor):
         self.array.value().set_gmask(mask)
 
     @property
-    def node(self) -> Any:  # type: ignore[override]
+    def node(self) -> Any:
         return self.array.value().node
 
     @node.setter
@@ -86,7 +86,7 @@ class FunctionalTensor(Tensor):
         self.array.value().node = node
 
     @property
-    def extra(self) -> dict[str, Any] | None:  # type: ignore[override]
+    def extra(self) -> dict[str, Any] | None:
         return self.array.value().extra
 
     @extra.setter
@@ -116,7 +116,7 @@ class FunctionalTensor(Tensor):
 
     @grad.setter
     def grad(self, grad: Tensor | None) -> None:
-        self.array.value().grad = grad  # type: ignore[assignment]
+        self.array.value().grad = grad
 
     @property
     def is_leaf(self) -> bool:

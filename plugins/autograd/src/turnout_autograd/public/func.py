@@ -1,5 +1,5 @@
-"""`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, `functionalize`. They nest in
-any order.
+"""`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, `functionalize`. They
+nest in any order.
 
 Arguments and results may be nested tuples, lists and dicts of tensors, and what `turnout.trees.register` adds to these. `vmap`
 and `loop_counts` come from the plugin that provides the functionality Batched, `functionalize` from that of Functionalize; they
