@@ -423,8 +423,8 @@ def test_outputs_are_resized_but_not_views():
     with pytest.raises(FunctionalizeError) as info:
         functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(2, 2)[0]))(square())
     assert str(info.value) == (
-        "aten::add.out: out has shape [2], the result [3, 3]; a view of another tensor, or an output from outside that was written "
-        "before, is not resized in a function that is functionalised\n  to fix  give an out of shape [3, 3]"
+        "aten::add.out: out has shape [2], the result [3, 3]; a view of another tensor, or an output from outside that was "
+        "written before, is not resized in a function that is functionalised\n  to fix  give an out of shape [3, 3]"
     )
     assert functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(0)))(square()).tolist() == (square() * 2).tolist()
     out = turnout.zeros(0)
@@ -444,14 +444,17 @@ def test_versions_outside_are_those_of_the_writes():
     assert ours._version == theirs._version == 2
 
 
-def test_a_captured_tensor_is_not_turned():
+def test_a_captured_tensor_is_not_turned_when_it_was_written():
     captured = square()
     with pytest.raises(FunctionalizeError) as info:
-        functionalize(lambda: captured.t_())()
+        functionalize(lambda: captured.mul_(2).t_())()
     assert str(info.value) == (
-        "aten::t_: cannot be functionalised: the tensor is from outside, and its new shape would be seen at the end of the "
-        "function only\n  to fix  make it an argument of the function"
+        "aten::t_: cannot be functionalised: the tensor is from outside, and was viewed or written before\n"
+        "  to fix  make it an argument of the function"
     )
+    other = turnout.zeros(2, 3)
+    functionalize(lambda: other.t_())()
+    assert other.shape == (3, 2)
 
 
 @pytest.mark.parametrize("what", ["numpy", "__array__", "__dlpack__"])

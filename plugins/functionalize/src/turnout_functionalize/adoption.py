@@ -41,6 +41,11 @@ def _links(tensor: Tensor, original: Any) -> tuple[Link, ...]:
     return (Link(REGISTRY.find("aten::as_strided"), (shape, strides, offset), None, True), detach)
 
 
+def is_adopted(tensor: Tensor, region: Region) -> bool:
+    """Whether the region has a memory for a tensor from outside."""
+    return tensor.storage is not None and id(tensor.storage.memory) in region.adopted
+
+
 def value_of(value: Any, region: Region) -> Any:
     """The value of an argument: below Functionalize, tensors of the function are their values."""
     if isinstance(value, Tensor):

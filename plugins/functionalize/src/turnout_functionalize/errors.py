@@ -34,10 +34,7 @@ REPLACES = (
     "it gives a tensor the memory of another one, so that tensors share memory that did not before\n"
     "  to fix  write the values with copy_()"
 )
-CAPTURED_TURNED = (
-    "the tensor is from outside, and its new shape would be seen at the end of the function only\n"
-    "  to fix  make it an argument of the function"
-)
+CAPTURED_TURNED = "the tensor is from outside, and was viewed or written before\n  to fix  make it an argument of the function"
 SEVERAL_ALIASES = (
     "its schema lets a result share memory with several arguments, or with an unknown one\n"
     "  to fix  declare which argument each result is a view of, or return a copy"

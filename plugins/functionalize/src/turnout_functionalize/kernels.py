@@ -20,7 +20,7 @@ from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import INPLACE_VIEW
 from turnout_functionalize import errors
-from turnout_functionalize.adoption import value_of, written
+from turnout_functionalize.adoption import is_adopted, value_of, written
 from turnout_functionalize.geometry import check_write, result_dtype, viewed
 from turnout_functionalize.inverses import Views
 from turnout_functionalize.memories import Link, Part, keep_for_gradients, resized, write
@@ -195,7 +195,9 @@ def _turn(op: Operator) -> Call:
 
     def turn(region: Region, self: Tensor, *args: Any) -> Any:
         if not isinstance(self, FunctionalTensor):
-            raise errors.FunctionalizeError(errors.refused(op.qualified_name, errors.CAPTURED_TURNED))
+            if is_adopted(self, region):
+                raise errors.FunctionalizeError(errors.refused(op.qualified_name, errors.CAPTURED_TURNED))
+            return region.call(op, self, *args)  # nothing is written
         handle = self.array.handle
         made: Part = make_view(region, self, *args).array
         if handle is not None:

@@ -53,7 +53,7 @@ def check_replays(
     trace: Callable[..., Any] | None = None,
     close: float = 0.0,
 ) -> None:
-    """Trace on each sample, replay on its values reversed, compare with the function there. `trace` stands for `turnout.trace`."""
+    """Trace (by `turnout.trace`, or another) on each sample, replay on its values reversed, compare with the function there."""
     trace = trace or turnout.trace
     with warnings.catch_warnings():
         # Empty reductions, item() of its own case, and formulas that branch on values: those of prod are traced along the branch
