@@ -40,7 +40,8 @@ def tracing(remove: str) -> Callable[..., Any]:
 @pytest.mark.parametrize("remove", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_functionalised_replay_gives_what_the_operator_gives(case: OperatorCase, remove: str) -> None:
-    check_replays(call_of(case), samples(case, "cpu"), row_major("cpu"), tracing(remove), CLOSE)
+    dtypes = case.dtypes if remove == "mutations_and_views" else case.dtypes[:1]
+    check_replays(call_of(case), samples(case, "cpu", dtypes), row_major("cpu"), tracing(remove), CLOSE)
 
 
 @pytest.mark.parametrize("remove", KINDS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -566,3 +568,12 @@ def test_a_tensor_of_a_running_function_works_in_another_thread():
     total, x = functionalize(function)(square())
     assert total.item() == 90
     assert x.tolist() == (square() * 2).tolist()
+
+
+def test_the_kit_for_functionalities_passes(tmp_path):
+    context = "Functionalize=turnout_functionalize.transform:functionalized_calls"
+    options = ["--turnout-key=Functionalize", f"--turnout-key-context={context}", "-k", "Functionalize-mul or Functionalize-sele"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "turnout_conformance", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "kernels of Functionalize ran for" in done.stdout
