@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.dtypes import int64
 from turnout_aten import operators as aten
-from turnout_aten.shapes.extents import contiguous_strides, wrap_dim, wrap_dims
+from turnout_aten.shapes.extents import contiguous_strides, is_dense, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_functionalize import errors
 from turnout_functionalize.regions import Region, silently
@@ -200,6 +200,8 @@ def by_positions(views: Views, links: Sequence[Step], before: Tensor, new: Tenso
 def _positions(links: Sequence[Step], before: Tensor) -> Tensor | str:
     """The positions in the view, or the name of an operator that does not give them."""
     found: Any = aten.reshape(aten.arange(before.numel(), dtype=int64, device=before.device), before.shape)
+    if is_dense(before.shape, before.stride()):  # `as_strided` goes by memory
+        found = aten.copy_(aten.new_empty_strided(found, before.shape, before.stride()), found)
     for link in links:
         try:
             found = link.op.call_boxed((found, *link.args))

@@ -133,6 +133,8 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
     """Give the memory the value that it has when `new` is written into this part of it."""
     memory, region, links = part.memory, part.memory.region, part.links
     recorded = bool(GRAD.get()[0]) and all(link.recorded and SHARES_STORAGE not in link.op.tags for link in links)
+    if links and links[0].op.qualified_name == "aten::as_strided" and not _covers_its_memory(memory):
+        raise errors.FunctionalizeError(errors.partial_memory())
     known = 0  # links up to here are undone one by one, those behind it together
     while known < len(links) and shows_each_once(links[known].op):
         known += 1
@@ -151,8 +153,13 @@ def write(op: Operator, part: Part, new: Tensor) -> None:
     _commit(op, memory, base, recorded)
     if not links:
         part.take(memory.base)
-    elif recorded and known == len(links):
+    elif recorded and known == len(links) and (part.shadow is None or part.shadow.stride() == new.stride()):
         part.take(new)
+
+
+def _covers_its_memory(memory: Memory) -> bool:
+    root = memory.root
+    return root is None or (not root.storage_offset() and is_dense(root.shape, root.stride()))
 
 
 def resized(memory: Memory, new: Tensor) -> Memory:
