@@ -15,6 +15,7 @@ from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH, current
 from turnout_aten.kernels.wrapping import check_result_dtype
+from turnout_aten.shapes.extents import is_dense
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
@@ -158,6 +159,8 @@ def _view(op: Operator, at: int) -> Call:
         rest = tuple([value_of(each, region) for each in rest])
         part: Part = seen.array
         shadows = viewed(op, part, rest)
+        if op.qualified_name == "aten::as_strided":
+            return _over_memory(part, op, rest, shadows, region)
         made = Views(region, op).view(op, part.value(), *rest)
         if isinstance(made, (list, tuple)):
             shadows = shadows or [None] * len(made)
@@ -174,16 +177,19 @@ def _part_of(
     if not region.copies and not made.is_alias_of(part.value()):
         return fresh(made, region)  # the operator made a copy: it may, where a view is not possible
     memory, links = part.memory, part.links
-    if op.qualified_name == "aten::as_strided":  # it sees the whole memory, not the tensor alone
-        assert shadow is not None
-        root = memory.root
-        assert root is not None
-        if memory.generation and (root.storage_offset() or not root.is_contiguous()):
-            raise errors.FunctionalizeError(errors.partial_memory())
-        links, rest = (), (*rest[:2], shadow.storage_offset())
-        made = Views(region, op).view(op, memory.base, *rest)
     link = Link(op, rest, index, bool(GRAD.get()[0]))
     return functional_tensor(Part(memory, (*links, link), made, shadow))
+
+
+def _over_memory(part: Part, op: Operator, rest: tuple[Any, ...], shadow: Tensor, region: Region) -> Tensor:
+    """`as_strided` sees the whole memory, not the tensor alone."""
+    memory, root = part.memory, part.memory.root
+    assert root is not None
+    if memory.generation and (root.storage_offset() or not is_dense(root.shape, root.stride())):
+        raise errors.FunctionalizeError(errors.partial_memory())
+    link = Link(op, (*rest[:2], shadow.storage_offset()), None, bool(GRAD.get()[0]))
+    made = Views(region, op).view(op, memory.base, *link.args)
+    return functional_tensor(Part(memory, (link,), made, shadow))
 
 
 def _turn(op: Operator) -> Call:
