@@ -409,7 +409,10 @@ def hand_written():
 
 
 # Tensor also has methods for other packages, and modules show what they import: neither is for users.
-PROVIDERS = ("turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_tracer")
+PROVIDERS = (
+    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_functionalize",
+    "turnout_tracer",
+)  # fmt: skip
 
 
 def owner(function):

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the environments are ma
 ASKED = {
     "autocast": "with turnout.autocast('cpu'): pass",
     "batched": "turnout.vmap(turnout.exp)(x)",
+    "functionalize": "turnout.func.functionalize(turnout.exp)(x)",
     "tracer": "turnout.trace(turnout.exp)(x)",
     "cuda": "turnout.ones(2, device='cuda')",
     "opencl": "turnout.ones(2, device='opencl')",
@@ -32,6 +33,8 @@ if missing != "autocast":
         assert (x @ y).dtype is turnout.bfloat16
 if missing != "batched":
     assert turnout.vmap(lambda row: row @ y)(x).tolist() == [[3.0, 3.0]] * 2
+if missing != "functionalize":
+    assert turnout.func.functionalize(lambda a: a.clone().mul_(2))(y).tolist() == [[2.0] * 2] * 3
 if missing != "tracer":
     graph = turnout.trace(lambda a: (a @ y).sum())(x)
     assert graph(x.detach() * 2).item() == 24.0
@@ -56,6 +59,7 @@ print(json.dumps([calls, str(turnout.explain(turnout.matmul, x, y.t())), str(tur
 ENTERED = {
     "autocast": "with turnout.autocast('cpu'): x @ y.t()",
     "batched": "turnout.vmap(turnout.exp)(x)",
+    "functionalize": "turnout.func.functionalize(turnout.exp)(y)",
     "tracer": "turnout.trace(turnout.exp)(y)",
     "opencl": "try: turnout.ones(2, device='opencl')\nexcept turnout.errors.PluginError: pass",
     "cuda": "try: turnout.ones(2, device='cuda')\nexcept turnout.errors.PluginError: pass",

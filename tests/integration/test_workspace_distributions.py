@@ -39,6 +39,7 @@ ARROWS = {
     },
     "turnout-cpu": {*TENSORS, "turnout-arrays"},
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
+    "turnout-functionalize": {*TENSORS, "turnout-meta"},
     "turnout-meta": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-cpu"},
     "turnout-stubs": {"turnout-core"},

@@ -53,6 +53,16 @@ class GradientMethods:
         else:
             self.keys &= ~TRACKED
 
+    def history_owner(self: Any) -> Tensor:
+        """The tensor whose history and `.grad` are this one's: itself, unless a transform shows another tensor in its place.
+
+        Example:
+            >>> x = turnout.tensor([1.0])
+            >>> x.history_owner() is x
+            True
+        """
+        return self  # type: ignore[no-any-return]
+
     @property
     def requires_grad(self: Any) -> bool:
 

@@ -64,7 +64,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise errors.GradientError(errors.passes.edge_inside_vmap())
     if not tensor.requires_grad:
         raise errors.GradientError(errors.passes.edge_of_untracked())
-    edge = tensor.node or tensor
+    edge = tensor.node or tensor.history_owner()
     index = edge.index if isinstance(edge, Output) else 0
     node = edge.node if isinstance(edge, Output) else node_of(edge)
     return GradientEdge(node, index, (tensor.array.shape, tensor.dtype, tensor.device))

@@ -19,9 +19,9 @@ _BATCHED = KEYS.bit("Batched")
 
 
 def places(name: str, what: str, given: Any) -> tuple[Any, ...]:
-    """One tensor (or edge) or several as a tuple. Raises CallError for anything else."""
+    """One tensor (or edge) or several as a tuple, tensors as those that have the history. Raises CallError for anything else."""
     if isinstance(given, (Tensor, GradientEdge)):
-        return (given,)
+        given = (given,)
     try:
         found = tuple(given)
     except TypeError:
@@ -29,7 +29,7 @@ def places(name: str, what: str, given: Any) -> tuple[Any, ...]:
     for i, each in enumerate(found):
         if not isinstance(each, (Tensor, GradientEdge)):
             raise CallError(errors.passes.not_tensors(name, what, i, each))
-    return found
+    return tuple([each.history_owner() if isinstance(each, Tensor) else each for each in found])
 
 
 def roots_of(outputs: tuple[Any, ...], given: Any, levels: int) -> list[tuple[Any, Tensor]]:

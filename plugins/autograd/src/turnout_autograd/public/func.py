@@ -1,7 +1,9 @@
-"""`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`. They nest in any order.
+"""`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, `functionalize`. They
+nest in any order.
 
 Arguments and results may be nested tuples, lists and dicts of tensors, and what `turnout.trees.register` adds to these. `vmap`
-and `loop_counts` come from the plugin that provides the functionality Batched, which is activated at their first use.
+and `loop_counts` come from the plugin that provides the functionality Batched, `functionalize` from that of Functionalize; they
+are activated at the first use.
 """
 
 from __future__ import annotations
@@ -27,13 +29,19 @@ if TYPE_CHECKING:
 
     def loop_counts() -> dict[str, int]: ...
 
+    # Likewise that of Functionalize.
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap"]
+    def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]: ...
+
+
+__all__ = [
+    "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap",
+]  # fmt: skip
 __dir__ = __all__.copy
-_BATCHED = ("loop_counts", "vmap")
+_SERVICES = {"functionalize": "Functionalize", "loop_counts": "Batched", "vmap": "Batched"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _BATCHED:
-        return getattr(plugins.service("Batched"), name)
+    if name in _SERVICES:
+        return getattr(plugins.service(_SERVICES[name]), name)
     raise AttributeError(f"module 'turnout.func' has no attribute {name!r}")

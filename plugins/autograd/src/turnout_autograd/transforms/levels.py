@@ -64,7 +64,7 @@ def enter(level: Level, tensor: Tensor) -> Tensor:
         return raise_(made, level.vmaps)
     outer = low.gmask & GRAD.get()[0]
     node = InputNode()
-    start(node, ((low.node or low) if outer else None,))
+    start(node, ((low.node or low.history_owner()) if outer else None,))
     node.bit = level.bit
     attach(made, node, outer | level.bit)
     level.inputs.append((low, node))
@@ -79,7 +79,7 @@ def leave(level: Level, tensor: Tensor) -> Tensor:
     made = low.new_alias(low.array, low.storage_offset())
     outer = low.gmask & GRAD.get()[0] & ~level.bit
     if outer:
-        attach(made, low.node or low, outer)
+        attach(made, low.node or low.history_owner(), outer)
     return raise_(made, level.vmaps)
 
 

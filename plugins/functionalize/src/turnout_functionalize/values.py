@@ -1,0 +1,208 @@
+"""The tensors that a functionalised function sees.
+
+Such a tensor has the key Functionalize and no other: what its value needs of other keys is done below, when operators are called
+on the value. History, `.grad` and hooks are the value's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import CallError
+from turnout.keys import TRACKED
+from turnout.registry import REGISTRY
+from turnout_aten import operators as aten
+from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_functionalize import errors
+from turnout_functionalize.geometry import shadow_of
+from turnout_functionalize.memories import Link, Memory, Part
+from turnout_functionalize.regions import KEY, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.dtypes import DType
+
+
+class FunctionalTensor(Tensor):
+    """A tensor inside functionalize: a view of a memory that gets a new value with each write."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        return self.array.last.dtype
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides that the tensor would have if it were written in place, in elements, or the one of one dimension."""
+        strides = shadow_of(self.array).stride()
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """The position of the first element in the memory that the tensor would have."""
+        return shadow_of(self.array).storage_offset()
+
+    # ---- versions and aliases
+
+    def version(self) -> int:
+        return self.array.memory.version()
+
+    def bump_version(self) -> None:
+        """Nothing: a write gives the memory another value, and that is its version."""
+
+    def new_alias(self, array: Any, offset: int) -> Tensor:
+        """Another tensor over the same memory, whose value has no history."""
+        part: Part = array
+        value = part.value()
+        link = Link(REGISTRY.find("aten::alias"), (), None, bool(GRAD.get()[0]))
+        made = value.new_alias(value.array, value.storage_offset())
+        return functional_tensor(Part(part.memory, (*part.links, link), made, part.shadow))
+
+    def is_alias_of(self, other: Tensor) -> bool:
+        return self is other or (isinstance(other, FunctionalTensor) and other.array.memory is self.array.memory)
+
+    # ---- gradients: the value's
+
+    @property
+    def gmask(self) -> int:
+        return self.array.value().gmask
+
+    @gmask.setter
+    def gmask(self, mask: int) -> None:
+        value = self.array.value()
+        value.gmask = mask
+        value.keys = value.keys | TRACKED if mask else value.keys & ~TRACKED
+
+    def set_gmask(self, mask: int) -> None:
+        self.array.value().set_gmask(mask)
+
+    @property
+    def node(self) -> Any:
+        return self.array.value().node
+
+    @node.setter
+    def node(self, node: Any) -> None:
+        self.array.value().node = node
+
+    @property
+    def extra(self) -> dict[str, Any] | None:
+        return self.array.value().extra
+
+    @extra.setter
+    def extra(self, extra: dict[str, Any] | None) -> None:
+        self.array.value().extra = extra
+
+    def history_owner(self) -> Tensor:
+        value: Tensor = self.array.value()
+        return value
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.array.value().requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.array.value().requires_grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Track the value for imperative autograd, or stop that; returns self."""
+        self.array.value().requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> Tensor:
+        return self.array.value().grad
+
+    @grad.setter
+    def grad(self, grad: Tensor | None) -> None:
+        self.array.value().grad = grad
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.array.value().is_leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        return self.array.value().grad_fn
+
+    def detach_(self) -> Tensor:
+        """Forget the history of the value; returns self. Raises AliasError for a view."""
+        self.array.value().detach_()
+        return self
+
+    def retain_grad(self) -> None:
+        self.array.value().retain_grad()
+
+    @property
+    def retains_grad(self) -> bool:
+        return self.array.value().retains_grad
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        return self.array.value().register_hook(hook)
+
+    # ---- on the host
+
+    def _of_value(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        part: Part = self.array
+        method = getattr(part.value(), name)
+        return part.memory.region.run(lambda: method(*args, **kwargs))
+
+    def item(self) -> Any:
+        return self._of_value("item")
+
+    def tolist(self) -> Any:
+        return self._of_value("tolist")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise errors.FunctionalizeError(errors.no_data_pointer("numpy()"))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise errors.FunctionalizeError(errors.no_data_pointer("numpy.asarray()"))
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        raise errors.FunctionalizeError(errors.no_data_pointer("__dlpack__()"))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise CallError(errors.no_data_pointer("saving"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        made: Tensor = aten.clone(self)
+        return made
+
+    def __copy__(self) -> Tensor:
+        return self.new_alias(self.array, 0)
+
+    def __repr__(self) -> str:
+        part: Part = self.array
+        return f"<functional {part.memory.region.run(repr, part.value())}>"
+
+
+def functional_tensor(part: Part) -> Tensor:
+    """The tensor of a part of a memory."""
+    made = wrap(part, part.last.device)
+    made.__class__ = FunctionalTensor
+    made.keys = KEY
+    part.memory.region.alive[id(made)] = made
+    return made
+
+
+def fresh(value: Tensor, region: Region) -> Tensor:
+    """A value that no tensor of the function shares, as one."""
+    return functional_tensor(Part(Memory(value, region)))
+
+
+def dissolve(tensor: Tensor, value: Tensor) -> None:
+    """Make a tensor of a function that has ended an ordinary one: another handle on its value."""
+    storage = value.shared_storage()
+    if value.gmask and value.node is None and value.extra is None:
+        value.extra = {}  # both handles are the same leaf, with one `.grad`
+    tensor.__class__ = Tensor
+    tensor.array = value.array
+    tensor.storage = storage
+    tensor.offset = value.offset
+    tensor.view_of = value.view_of
+    tensor.keys = value.keys
+    tensor.gmask = value.gmask
+    tensor.node = value.node
+    tensor.extra = value.extra

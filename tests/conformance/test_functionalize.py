@@ -1,0 +1,50 @@
+"""Every operator case functionalised and traced on cpu: the graph has no write and no view, and a replay gives what the operator
+gives, with its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from turnout.func import functionalize
+
+import turnout
+from turnout_conformance.cases import CASES, OperatorCase
+from turnout_conformance.making import leaf, row_major, samples
+from turnout_conformance.replays import call_of, check_replays, gradients_of
+
+KINDS = ("mutations", "mutations_and_views")
+CLOSE = 1e-6  # a product of a copy is added up in another order than that of a transposed view
+
+
+def tracing(remove: str) -> Callable[..., Any]:
+    """`turnout.trace` of the functionalised function; looks at the graph too."""
+
+    def trace(function: Callable[..., Any]) -> Callable[..., Any]:
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            graph = turnout.trace(functionalize(function, remove=remove))(*args, **kwargs)
+            inputs = range(len(graph.inputs))
+            for node in graph.nodes:
+                schema = node.op.schema
+                copies_back = node.op.qualified_name == "aten::copy_" and node.args[0].index in inputs
+                assert copies_back or not schema.mutated_arguments, graph
+                assert remove == "mutations" or not schema.is_view, graph
+            return graph
+
+        return traced
+
+    return trace
+
+
+@pytest.mark.parametrize("remove", KINDS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_functionalised_replay_gives_what_the_operator_gives(case: OperatorCase, remove: str) -> None:
+    dtypes = case.dtypes if remove == "mutations_and_views" else case.dtypes[:1]
+    check_replays(call_of(case), samples(case, "cpu", dtypes), row_major("cpu"), tracing(remove), CLOSE)
+
+
+@pytest.mark.parametrize("remove", KINDS)
+@pytest.mark.parametrize("case", [c for c in CASES if c.differentiable and "float32" in c.dtypes], ids=str)
+def test_a_functionalised_replay_gives_the_gradients_of_the_operator(case: OperatorCase, remove: str) -> None:
+    check_replays(gradients_of(case), samples(case, "cpu", ("float32",)), leaf("cpu"), tracing(remove), CLOSE)

@@ -1,0 +1,579 @@
+"""`turnout.func.functionalize`: what a function without writes computes, traces, returns and refuses."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+from turnout.func import functionalize, grad, hessian, jvp, vmap
+
+import turnout
+from turnout import Tensor, autograd, library
+from turnout.errors import AliasError, ShapeError
+from turnout.state import DISPATCH
+from turnout_functionalize.errors import FunctionalizeError
+from turnout_functionalize.regions import REGION
+from turnout_functionalize.values import FunctionalTensor
+
+KINDS = ("mutations", "mutations_and_views")
+kinds = pytest.mark.parametrize("remove", KINDS)
+
+
+def graph_of(function, *inputs, remove="mutations"):
+    return turnout.trace(functionalize(function, remove=remove))(*inputs)
+
+
+def names(graph):
+    return [node.op.qualified_name.removeprefix("aten::") for node in graph.nodes]
+
+
+def square():
+    return turnout.arange(9.0).reshape(3, 3) + 1
+
+
+# ---- traces
+
+
+def written_views(x):
+    y = x.clone()
+    y[0].mul_(2)
+    y.t()[1].add_(1)
+    return y
+
+
+def test_a_trace_has_functional_operators_and_views_made_anew():
+    assert names(graph_of(written_views, square())) == [
+        "clone", "select.int", "mul.Scalar", "select_scatter", "t", "select.int", "add.Scalar", "t", "select_scatter", "t",
+    ]  # fmt: skip
+
+
+def test_a_trace_without_views_has_copies():
+    assert names(graph_of(written_views, square(), remove="mutations_and_views")) == [
+        "clone", "select_copy.int", "mul.Scalar", "select_scatter", "t_copy", "select_copy.int", "add.Scalar", "t_copy",
+        "select_scatter", "t_copy",
+    ]  # fmt: skip
+
+
+@kinds
+def test_a_written_argument_is_copied_back_once_at_the_end(remove):
+    def function(x):
+        x.mul_(2)
+        x[0].add_(1)
+
+    graph = graph_of(function, square(), remove=remove)
+    assert names(graph).count("copy_") == 1
+    assert names(graph)[-1] == "copy_"
+    x = square()
+    graph(x)
+    expected = square()
+    function(expected)
+    assert x.tolist() == expected.tolist()
+
+
+def test_a_step_of_training_has_one_write():
+    def step(weight, x):
+        loss = (x @ weight).square().sum()
+        loss.backward()
+        with turnout.no_grad():
+            weight.sub_(weight.grad, alpha=0.1)
+        weight.grad = None
+        return loss
+
+    ours, theirs = (turnout.ones(3, 1, requires_grad=True) for _ in range(2))
+    expected = step(theirs, square())
+    found = functionalize(step)(ours, square())
+    assert found.tolist() == expected.tolist()
+    assert ours.tolist() == theirs.tolist()
+    assert ours.requires_grad
+    assert ours.is_leaf
+    assert ours.grad is None
+    graph = graph_of(step, turnout.ones(3, 1, requires_grad=True), square())
+    assert [name for name in names(graph) if name.endswith("_")] == ["copy_"]
+
+
+def test_two_steps_in_one_function_write_into_the_same_leaf():
+    def steps(weight):
+        for _ in range(2):
+            (weight * weight).sum().backward()
+            with turnout.no_grad():
+                weight.sub_(weight.grad)
+                weight.grad = None
+        return weight.requires_grad, weight.is_leaf
+
+    ours, theirs = (turnout.ones(3, requires_grad=True) for _ in range(2))
+    assert functionalize(steps)(ours) == steps(theirs) == (True, True)
+    assert ours.tolist() == theirs.tolist()
+
+
+# ---- aliases
+
+
+@kinds
+def test_arguments_over_one_memory_see_each_others_writes(remove):
+    def function(x, row, again):
+        row.zero_()
+        x[1].mul_(2)
+        return x + again
+
+    def called(make):
+        x = square()
+        return make(function)(x, x[0], x.detach()).tolist(), x.tolist()
+
+    assert called(lambda f: functionalize(f, remove=remove)) == called(lambda f: f)
+
+
+@kinds
+def test_a_captured_tensor_is_written_and_read_as_it_stands(remove):
+    def called(make):
+        captured = square()
+        row = captured[1]
+
+        def function(x):
+            captured.add_(x)
+            row.mul_(captured[0])
+            return captured * 1, row + 1
+
+        found = [each.tolist() for each in make(function)(turnout.ones(3, 3))]
+        return found, captured.tolist(), row.tolist(), captured._version > 0
+
+    assert called(lambda f: functionalize(f, remove=remove)) == called(lambda f: f)
+
+
+def test_an_argument_that_is_returned_is_the_argument():
+    x = square()
+    assert functionalize(lambda x: x)(x) is x
+    assert functionalize(lambda x: x.mul_(2))(x) is x
+    assert functionalize(lambda x: [x.contiguous()])(x)[0] is x
+
+
+def test_results_share_memory_as_those_of_the_function_do():
+    def function(x):
+        x.mul_(2)
+        y = x.clone()
+        y.add_(1)
+        return x[0], y, y[1]
+
+    x = square()
+    first, y, row = functionalize(function)(x)
+    assert first.is_alias_of(x)
+    assert y.is_alias_of(row)
+    first.zero_()
+    y.zero_()
+    assert x[0].tolist() == [0.0] * 3
+    assert row.tolist() == [0.0] * 3
+
+
+def test_results_without_views_share_memory_with_nothing():
+    x = square()
+    y = functionalize(lambda x: x.mul_(2)[0], remove="mutations_and_views")(x)
+    assert not y.is_alias_of(x)
+    assert y.tolist() == x[0].tolist()
+
+
+def test_tensors_inside_say_what_shares_memory_and_how_often_it_was_written():
+    def function(x):
+        assert isinstance(x, FunctionalTensor)
+        y = x[0]
+        assert y.is_alias_of(x)
+        assert not y.clone().is_alias_of(x)
+        before = x.version()
+        y.mul_(2)
+        assert x.version() == y.version() == before + 1
+        turned = x.t()
+        assert (turned.stride(), turned.is_contiguous()) == ((1, 3), False)
+        assert (x[1].stride(), x[1].storage_offset()) == ((1,), 3)
+        return turned
+
+    for remove in KINDS:
+        functionalize(function, remove=remove)(square())
+
+
+def test_a_reshape_that_must_copy_is_no_view_although_the_values_are_contiguous():
+    def function(x):
+        x.t().reshape(-1).zero_()
+        return x * 1
+
+    assert functionalize(function, remove="mutations_and_views")(square()).tolist() == square().tolist()
+
+
+def test_an_in_place_view_of_an_argument_turns_it():
+    x = turnout.zeros(2, 3)
+    view = functionalize(lambda x: x.t_().add_(1))(x)
+    assert view is x
+    assert x.shape == (3, 2)
+    assert x.tolist() == [[1.0] * 2] * 3
+
+
+def test_tensors_that_are_kept_are_ordinary_ones_afterwards():
+    kept = []
+
+    def function(x):
+        y = x.clone()
+        kept.extend([y, y[0], x])
+        y.mul_(2)
+        return y
+
+    y = functionalize(function)(square())
+    assert [type(each) for each in kept] == [Tensor] * 3
+    assert kept[0].tolist() == y.tolist()
+    assert kept[1].tolist() == y[0].tolist()
+    kept[1].zero_()
+    assert y[0].tolist() == [0.0] * 3
+
+
+def test_gradients_that_backward_leaves_are_ordinary_tensors():
+    weight = turnout.ones(3, requires_grad=True)
+
+    def function(x):
+        (x.clone().mul_(weight)).sum().backward()
+
+    functionalize(function)(turnout.full((3,), 2.0))
+    assert type(weight.grad) is Tensor
+    assert weight.grad.tolist() == [2.0] * 3
+    function(turnout.full((3,), 2.0))
+    assert weight.grad.tolist() == [4.0] * 3
+
+
+# ---- with other functionalities
+
+
+def cubes(x):
+    y = x.clone()
+    y[0].mul_(x[1])
+    y.mul_(x)
+    return (y * x).sum()
+
+
+@kinds
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f, wrap: grad(wrap(f)),
+        lambda f, wrap: wrap(grad(f)),
+        lambda f, wrap: vmap(grad(wrap(f))),
+        lambda f, wrap: wrap(vmap(grad(f))),
+        lambda f, wrap: vmap(wrap(grad(f))),
+        lambda f, wrap: grad(wrap(lambda x: vmap(f)(x).sum())),
+        lambda f, wrap: hessian(wrap(f)),
+        lambda f, wrap: wrap(hessian(f)),
+        lambda f, wrap: lambda x: jvp(wrap(f), (x,), (x,)),
+        lambda f, wrap: wrap(lambda x: jvp(f, (x,), (x,))),
+        lambda f, wrap: wrap(wrap(grad(wrap(f)))),
+    ],
+)
+def test_it_nests_with_every_other_transform(transform, remove):
+    x = square().reshape(3, 3, 1)
+    expected = transform(cubes, lambda f: f)(x)
+    found = transform(cubes, lambda f: functionalize(f, remove=remove))(x)
+    for a, b in zip(*([each] if isinstance(each, Tensor) else each for each in (found, expected)), strict=True):
+        assert type(a) is Tensor
+        assert turnout.allclose(a, b)
+
+
+def test_vmap_around_it_writes_into_the_mapped_argument():
+    x = square()
+    found = vmap(functionalize(lambda row: row.mul_(row[0] * 1)))(x)
+    assert x.tolist() == found.tolist() == [[1, 2, 3], [16, 20, 24], [49, 56, 63]]
+
+
+def test_a_value_that_an_outer_vmap_batches_meets_one_that_it_does_not():
+    x = square()
+    found = vmap(lambda row: functionalize(lambda y: y.clone().add_(row))(turnout.zeros(3) + row))(x)
+    assert found.tolist() == (2 * x).tolist()
+
+
+def test_gradients_pass_through_it():
+    x = square().requires_grad_()
+    expected = autograd.grad(cubes(x), x)[0]
+    assert turnout.allclose(autograd.grad(functionalize(cubes)(x), x)[0], expected)
+    y = (x * 1).requires_grad_()
+    z = functionalize(lambda y: y.mul_(y).sum())(y)
+    assert turnout.allclose(autograd.grad(z, x, retain_graph=True)[0], 2 * x)
+    assert turnout.allclose(autograd.grad(y.sum(), x)[0], 2 * x)
+
+
+def test_casts_are_made_for_the_functional_operators():
+    def function(x, y):
+        z = x.clone()
+        z[0].mul_(2)
+        with turnout.autocast("cpu", enabled=False):
+            plain = z @ y
+        return z @ y, plain, turnout.quantile(z @ y, 0.5)
+
+    for around in (lambda f: f, functionalize):
+        with turnout.autocast("cpu"):
+            found = around(function)(square(), square())
+        assert [each.dtype.name for each in found] == ["bfloat16", "float32", "float32"]
+    inside = functionalize(lambda x: _cast(function, x))(square())
+    assert [each.dtype.name for each in inside] == ["bfloat16", "float32", "float32"]
+
+
+def _cast(function, x):
+    with turnout.autocast("cpu"):
+        return function(x, x)
+
+
+def test_a_dispatch_mode_sees_functional_operators():
+    seen = []
+
+    class Log(turnout.DispatchMode):
+        def dispatch(self, op, ks, args):
+            seen.append(op.qualified_name)
+            return op.redispatch(ks, *args)
+
+    x = square()
+    with Log():
+        functionalize(lambda x: x.clone().mul_(2))(x)
+    assert seen == ["aten::clone", "aten::mul.Scalar"]
+
+
+def test_random_operators_draw_what_they_draw_in_place():
+    def function():
+        return turnout.empty(3).normal_(), turnout.zeros(3).uniform_(), turnout.zeros(3).bernoulli_(0.5)
+
+    turnout.manual_seed(3)
+    expected = [each.tolist() for each in function()]
+    turnout.manual_seed(3)
+    assert [each.tolist() for each in functionalize(function)()] == expected
+    assert not [name for name in names(graph_of(function)) if name.endswith("_")]
+
+
+# ---- custom operators
+
+
+def test_a_custom_operator_that_writes_runs_on_a_clone():
+    with library.Library("functionalize_tests", "DEF") as lib:
+        lib.define("double_(Tensor(a!) x, Tensor y) -> Tensor")
+        lib.impl("double_", lambda x, y: (x.mul_(2), y + 1)[1], "CompositeExplicitAutograd")
+        double = turnout.ops.functionalize_tests.double_
+
+        def function(x):
+            y = x.clone()
+            made = double(y[0], y[1])
+            return y, made
+
+        expected = [each.tolist() for each in function(square())]
+        for remove in KINDS:
+            assert [each.tolist() for each in functionalize(function, remove=remove)(square())] == expected
+        assert names(graph_of(function, square()))[:4] == ["clone", "select.int", "select.int", "clone"]
+
+
+def test_a_custom_view_is_written_by_the_positions_that_it_picks():
+    with library.Library("functionalize_tests", "DEF") as lib:
+        lib.define("corner(Tensor(a) x) -> Tensor(a)")
+        lib.impl("corner", lambda x: x[:2, 1:].t(), "CompositeExplicitAutograd")
+        corner = turnout.ops.functionalize_tests.corner
+
+        def function(x):
+            y = x.clone()
+            corner(y)[0].mul_(10)
+            return y
+
+        for remove in KINDS:
+            assert functionalize(function, remove=remove)(square()).tolist() == function(square()).tolist()
+
+
+def test_a_custom_view_that_does_not_take_positions_is_refused_when_it_is_written():
+    with library.Library("functionalize_tests", "DEF") as lib:
+        lib.define("floats(Tensor(a) x) -> Tensor(a)")
+
+        def floats(x):
+            assert x.is_floating_point()
+            return x[0]
+
+        lib.impl("floats", floats, "CompositeExplicitAutograd")
+        view = turnout.ops.functionalize_tests.floats
+        assert functionalize(lambda x: view(x) * 2)(square()).tolist() == [2.0, 4.0, 6.0]
+        with pytest.raises(FunctionalizeError) as info:
+            functionalize(lambda x: view(x).mul_(2))(square())
+        assert str(info.value) == (
+            "a write into the result of functionalize_tests::floats: cannot be functionalised: calling the operator on the "
+            "positions of the elements did not give the positions in the view\n"
+            "  to fix  register a kernel that accepts int64 tensors, or write before the view is made"
+        )
+
+
+def test_a_result_that_may_share_memory_with_several_arguments_is_refused():
+    with library.Library("functionalize_tests", "DEF") as lib:
+        lib.define("either(Tensor(a) x, Tensor(b) y) -> Tensor(a|b)")
+        lib.impl("either", lambda x, y: x, "CompositeExplicitAutograd")
+        with pytest.raises(FunctionalizeError) as info:
+            functionalize(turnout.ops.functionalize_tests.either)(square(), square())
+        assert str(info.value) == (
+            "functionalize_tests::either: cannot be functionalised: its schema lets a result share memory with several "
+            "arguments, or with an unknown one\n  to fix  declare which argument each result is a view of, or return a copy"
+        )
+
+
+# ---- errors
+
+
+def test_resizing_is_refused():
+    with pytest.raises(FunctionalizeError) as info:
+        functionalize(lambda x: x.resize_(2))(square())
+    assert str(info.value) == (
+        "aten::resize_: cannot be functionalised: it changes how much memory a tensor has, which other tensors may share\n"
+        "  to fix  make a tensor of the new shape, such as with new_empty() or reshape()"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:aten..add.out. an output with:UserWarning")
+def test_outputs_are_resized_but_not_views():
+    with pytest.raises(FunctionalizeError) as info:
+        functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(2, 2)[0]))(square())
+    assert str(info.value) == (
+        "aten::add.out: out has shape [2], the result [3, 3]; a view of another tensor, or an output from outside that was "
+        "written before, is not resized in a function that is functionalised\n  to fix  give an out of shape [3, 3]"
+    )
+    assert functionalize(lambda x: turnout.add(x, x, out=turnout.zeros(0)))(square()).tolist() == (square() * 2).tolist()
+    out = turnout.zeros(0)
+    assert functionalize(lambda x, out: turnout.add(x, x, out=out))(square(), out) is out
+    assert out.tolist() == (square() * 2).tolist()
+
+
+def test_versions_outside_are_those_of_the_writes():
+    ours, theirs = square(), square()
+
+    def function(x):
+        x.mul_(2)
+        x[0].add_(1)
+        return x._version
+
+    assert functionalize(function)(ours) == function(theirs)
+    assert ours._version == theirs._version == 2
+
+
+def test_a_captured_tensor_is_not_turned_when_it_was_written():
+    captured = square()
+    with pytest.raises(FunctionalizeError) as info:
+        functionalize(lambda: captured.mul_(2).t_())()
+    assert str(info.value) == (
+        "aten::t_: cannot be functionalised: the tensor is from outside, and was viewed or written before\n"
+        "  to fix  make it an argument of the function"
+    )
+    other = turnout.zeros(2, 3)
+    functionalize(lambda: other.t_())()
+    assert other.shape == (3, 2)
+
+
+@pytest.mark.parametrize("what", ["numpy", "__array__", "__dlpack__"])
+def test_memory_is_not_given_out(what):
+    shown = {"numpy": "numpy()", "__array__": "numpy.asarray()", "__dlpack__": "__dlpack__()"}[what]
+    with pytest.raises(FunctionalizeError) as info:
+        functionalize(lambda x: getattr(x, what)())(square())
+    assert str(info.value) == (
+        f"{shown}: a tensor inside functionalize has no memory of its own; return it, or take its clone() from the function"
+    )
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(FunctionalizeError) as info:
+        functionalize(cubes, remove="views")
+    assert str(info.value) == "functionalize: remove must be 'mutations' or 'mutations_and_views', got 'views'"
+    with pytest.raises(FunctionalizeError) as info:
+        functionalize(3)
+    assert str(info.value) == "functionalize: expected a function, got int"
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (lambda x: x.add_(turnout.ones(2, 3, 3)), ShapeError),
+        (lambda x: x[:1].expand(3, 3).mul_(2), AliasError),
+        (lambda x: x.t().view(9), ShapeError),
+        (lambda x: turnout.add(x[:2], x[:2], out=x[1:]), AliasError),
+        (lambda x: x.requires_grad_().mul_(2), AliasError),
+        (lambda x: x.long().requires_grad_(), TypeError),
+    ],
+)
+def test_what_the_function_is_refused_is_refused(function, kind):
+    for remove in KINDS:
+        with pytest.raises(kind) as plain:
+            function(square())
+        with pytest.raises(kind) as info:
+            functionalize(function, remove=remove)(square())
+        assert type(info.value) is type(plain.value)
+
+
+def test_a_value_that_a_gradient_needs_is_kept_when_it_is_written():
+    x = square().requires_grad_()
+
+    def function(x):
+        y = x * 1
+        z = y * y
+        with turnout.no_grad():
+            y.mul_(2)
+        return z.sum()
+
+    with pytest.raises(RuntimeError):
+        function(x).backward()
+    # The values that gradients need are kept: nothing writes into them.
+    functionalize(function)(x).backward()
+    assert turnout.allclose(x.grad, 2 * x.detach())
+
+
+def test_an_error_leaves_the_arguments_and_the_state_as_they_were():
+    x = square()
+    before = DISPATCH.get()
+
+    def function(x):
+        x.mul_(2)
+        raise KeyError("x")
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            functionalize(function)(x)
+        assert x.tolist() == square().tolist()
+        assert (DISPATCH.get(), REGION.get()) == (before, None)
+    assert functionalize(lambda x: x.mul_(2))(x).tolist() == (square() * 2).tolist()
+
+
+# ---- lifetimes and threads
+
+
+def test_nothing_of_it_is_left_when_it_ends():
+    functionalize(cubes)(square())
+    gc.collect()
+    assert not [each for each in gc.get_objects() if type(each) is FunctionalTensor]
+
+
+def test_threads_run_their_own():
+    shared = turnout.ones(50)
+    found = []
+
+    def work(factor):
+        function = functionalize(lambda x: (x.clone().mul_(factor)[:25].add_(shared[0])).sum())
+        for _ in range(20):
+            found.append(function(shared).item() == 25 * (factor + 1))
+
+    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [True] * 80
+
+
+def test_a_tensor_of_a_running_function_works_in_another_thread():
+    def function(x):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(x.mul_(2).sum()))
+        thread.start()
+        thread.join()
+        return found[0], x * 1
+
+    total, x = functionalize(function)(square())
+    assert total.item() == 90
+    assert x.tolist() == (square() * 2).tolist()
+
+
+def test_the_kit_for_functionalities_passes(tmp_path):
+    context = "Functionalize=turnout_functionalize.transform:functionalized_calls"
+    options = ["--turnout-key=Functionalize", f"--turnout-key-context={context}", "-k", "Functionalize-mul or Functionalize-sele"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "turnout_conformance", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "kernels of Functionalize ran for" in done.stdout
