@@ -45,6 +45,7 @@ class MetaArray:
 class MetaBackend(TensorBackend):
     """It has no memory and no values: kernels do nothing, and reading a value raises NoDataError."""
 
+    has_values = False
     name = "Meta"
     device_type = "meta"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from turnout.errors import TurnoutError
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
-    from turnout_aten.tensor.devices import TensorDevice
+    from turnout_aten.tensor.devices import TensorDevice, TensorMode
 
     Ints = tuple[int, ...]
 
@@ -38,10 +38,14 @@ class TensorBackend(Backend):
     `random_bits`, `fill` and `item` may wait: until they are there, the installed backend of lowest rank does it on the host.
 
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
+    has_values      False for arrays without elements: checks of values are left out
+    fake_mode       the mode of a backend of fake tensors
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
     array_type: type | None = None
+    has_values: bool = True
+    fake_mode: TensorMode | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:

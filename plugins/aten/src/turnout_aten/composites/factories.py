@@ -11,7 +11,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
-from turnout_aten.kernels.factories import place
+from turnout_aten.tensor.devices import place
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.tensor import Tensor, wrap

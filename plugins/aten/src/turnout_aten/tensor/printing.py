@@ -23,17 +23,19 @@ THRESHOLD = 1000  # elements; a tensor with more is shortened
 EDGE = 3  # elements shown at each end of a shortened dim
 LINE = 80  # characters
 
-_PREFIX = "tensor("
+_PREFIX, _FAKE = "tensor(", "FakeTensor("
 
 
 def tensor_text(tensor: Tensor) -> str:
     """The text of `repr(tensor)`."""
-    indent = len(_PREFIX)
+    fake = tensor.fake_mode is not None
+    prefix = _FAKE if fake else _PREFIX
+    indent = len(prefix)
     try:
-        body = _body(tensor, indent)
+        body = "..." if fake else _body(tensor, indent)
     except NoDataError:
         body = "..."
-    return _with_suffixes(_PREFIX + body, _suffixes(tensor, body), indent)
+    return _with_suffixes(prefix + body, _suffixes(tensor, body), indent)
 
 
 # ---- the elements
@@ -168,7 +170,7 @@ def _formatter(values: Sequence[Any], category: int) -> _Formatter:
 
 def _suffixes(tensor: Tensor, body: str) -> list[str]:
     found = []
-    dtype, empty = tensor.dtype, tensor.numel() == 0
+    dtype, empty = tensor.dtype, body == "[]"
     if tensor.device.type != "cpu":
         found.append(f"device='{tensor.device}'")
     if body == "..." or (empty and tensor.ndim != 1):

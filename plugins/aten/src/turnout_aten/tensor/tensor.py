@@ -242,6 +242,11 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     def is_meta(self) -> bool:
         return self.device.type == "meta"
 
+    @property
+    def fake_mode(self) -> Any:
+        """The `FakeMode` of a fake tensor, None for any other."""
+        return self.device.backend.fake_mode
+
     # ---- versions and views
 
     def version(self) -> int:
@@ -506,7 +511,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return bool(found.any().item())
 
     def __format__(self, spec: str) -> str:
-        if self.shape == () and not self.is_meta and (spec or self.__class__ is Tensor):
+        if self.shape == () and self.device.backend.has_values and (spec or self.__class__ is Tensor):
             return format(self.item(), spec)
         if spec:
             raise CallError(f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()")

@@ -1,0 +1,1 @@
+"""Sizes that depend on values: `expressions` (polynomials in symbols), `scope` (symbols and what is known of them), `sizes` (`SymInt`)."""

@@ -1,0 +1,270 @@
+"""`SymInt`, a size whose value is not known, and `SymBool`, what a comparison of one gives. `check` states facts about them.
+
+Python code computes with a SymInt as with an int, until something needs its value. That is an error, unless the symbol is the
+size of an input: then the value of the present input decides, and the decision is noted (`FakeMode.guards`).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import ArgumentError, CallError, DataDependentSizeError
+from turnout_meta.symbols import errors
+from turnout_meta.symbols.expressions import Expression
+
+if TYPE_CHECKING:
+    from turnout_meta.symbols.scope import Scope
+
+_SIGNS = {(">=", True): ">=", (">=", False): "<", ("==", True): "==", ("==", False): "!="}
+
+
+class SymInt:
+    """A size that is known only as an expression: `u0`, `s0*4`. See `turnout.FakeMode`.
+
+    `+`, `-`, `*`, `//`, `%` and comparisons work as for ints. A comparison that the bounds of the symbols do not decide is a
+    SymBool. The truth of that, or `int(size)`, raises DataDependentSizeError for a size that depends on data.
+    """
+
+    __slots__ = ("_expression", "_scope")
+    schema_type = "SymInt"
+
+    def __init__(self, expression: Expression, scope: Scope) -> None:
+        self._expression = expression
+        self._scope = scope
+
+    # ---- reading
+
+    @property
+    def expression(self) -> Expression:
+        """Its present form, after what was learnt from checks."""
+        return self._scope.settled(self._expression)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value that it can have; infinite where nothing is known."""
+        return self._scope.bounds(self.expression)
+
+    @property
+    def hint(self) -> int | None:
+        """The value for the present inputs, or None if it depends on data."""
+        return self._scope.hint(self.expression)
+
+    def __repr__(self) -> str:
+        return str(self.expression)
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def __hash__(self) -> int:
+        return hash(self._expression)
+
+    def __index__(self) -> int:
+        expression = self.expression
+        value = expression.value
+        if value is None:
+            value = self._scope.hint(expression)
+            if value is None:
+                raise DataDependentSizeError(errors.no_number(str(expression), self._scope.origins(expression)))
+            self._scope.guards.append(f"{expression} == {value}")
+            self._scope.assume(expression - Expression.constant(value), "==", True)
+        return value
+
+    def __int__(self) -> int:
+        return self.__index__()
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    # ---- computing
+
+    def _made(self, expression: Expression) -> Any:
+        value = self._scope.settled(expression).value
+        return SymInt(expression, self._scope) if value is None else value
+
+    def _other(self, other: Any) -> Expression | None:
+        if isinstance(other, SymInt):
+            if other._scope is not self._scope:
+                raise CallError(f"{self} and {other} are sizes of two fake modes; make all fake tensors with one FakeMode")
+            return other.expression
+        return Expression.constant(int(other)) if isinstance(other, int) else None
+
+    def __add__(self, other: Any) -> Any:
+        right = self._other(other)
+        return NotImplemented if right is None else self._made(self.expression + right)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self._made(-self.expression)
+
+    def __pos__(self) -> SymInt:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        right = self._other(other)
+        return NotImplemented if right is None else self._made(self.expression - right)
+
+    def __rsub__(self, other: Any) -> Any:
+        left = self._other(other)
+        return NotImplemented if left is None else self._made(left - self.expression)
+
+    def __mul__(self, other: Any) -> Any:
+        right = self._other(other)
+        return NotImplemented if right is None else self._made(self.expression * right)
+
+    __rmul__ = __mul__
+
+    def __divmod__(self, other: Any) -> Any:
+        right = self._other(other)
+        if right is None:
+            return NotImplemented
+        quotient, rest = self.expression.divided(right)
+        return self._made(quotient), self._made(rest)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        left = self._other(other)
+        if left is None:
+            return NotImplemented
+        quotient, rest = left.divided(self.expression)
+        return self._made(quotient), self._made(rest)
+
+    def __floordiv__(self, other: Any) -> Any:
+        both = self.__divmod__(other)
+        return both if both is NotImplemented else both[0]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        both = self.__rdivmod__(other)
+        return both if both is NotImplemented else both[0]
+
+    def __mod__(self, other: Any) -> Any:
+        both = self.__divmod__(other)
+        return both if both is NotImplemented else both[1]
+
+    def __rmod__(self, other: Any) -> Any:
+        both = self.__rdivmod__(other)
+        return both if both is NotImplemented else both[1]
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    # ---- comparing
+
+    def _compared(self, other: Any, relation: str, holds: bool, *, swapped: bool = False) -> Any:
+        right = self._other(other)
+        if right is None:
+            return NotImplemented
+        left = self.expression
+        made = SymBool(self._scope, right if swapped else left, left if swapped else right, relation, holds, swapped)
+        found = made.decided()
+        return made if found is None else found
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, "==", True)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, "==", False)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, ">=", True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, ">=", False)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, ">=", True, swapped=True)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, ">=", False, swapped=True)
+
+
+class SymBool:
+    """A comparison of sizes that their bounds do not decide. `turnout.check` makes it a fact; its truth may be an error."""
+
+    __slots__ = ("_difference", "_holds", "_relation", "_scope", "_text")
+
+    def __init__(
+        self, scope: Scope, left: Expression, right: Expression, relation: str, holds: bool, swapped: bool = False
+    ) -> None:
+        self._scope = scope
+        self._difference = left - right
+        self._relation = relation
+        self._holds = holds
+        sign = _SIGNS[relation, holds]
+        if swapped:
+            left, right, sign = right, left, {">=": "<=", "<": ">"}[sign]
+        self._text = f"{left} {sign} {right}"
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def decided(self, *, general: bool = False) -> bool | None:
+        """The answer that holds for all values, or None. `general`: for sizes other than 0 and 1."""
+        found = self._scope.decided(self._difference, self._relation, general=general)
+        return None if found is None else found is self._holds
+
+    def assume(self) -> None:
+        """Take it for a fact."""
+        self._scope.assume(self._difference, self._relation, self._holds)
+
+    def __bool__(self) -> bool:
+        found = self.decided()
+        if found is None and _asked_by_a_kernel():
+            found = self.decided(general=True)
+        if found is None:
+            value = self._scope.hint(self._scope.settled(self._difference))
+            if value is None:
+                raise DataDependentSizeError(
+                    errors.undecided(self._text, self._scope.origins(self._scope.settled(self._difference)))
+                )
+            found = (value == 0 if self._relation == "==" else value >= 0) is self._holds
+            self._scope.guards.append(self._text if found else f"not ({self._text})")
+            self._scope.assume(self._difference, self._relation, found is self._holds)
+        return found
+
+
+def _asked_by_a_kernel() -> bool:
+    """Whether the truth of a comparison is asked for by code of a package of Turnout, `turnout` or `turnout_*`.
+
+    Shape functions and composites ask whether a size is 0 or 1, to expand it or to leave work out. Their answer for other sizes
+    is right for these too, but for strides of empty results, which mean nothing. So for them a size that depends on data is
+    none of the two. A program that asks is told that nobody knows.
+    """
+    name: str = sys._getframe(2).f_globals.get("__name__", "")
+    package = name.partition(".")[0]
+    return package == "turnout" or package.startswith("turnout_")
+
+
+def check(condition: Any, message: str = "") -> None:
+    """State that a condition holds. For sizes that depend on data, it is known from then on.
+
+    Raises ArgumentError when it does not hold, or when no size fulfils it.
+
+    Arguments:
+        condition: a bool, or a comparison of sizes
+        message: the text of the error
+
+    Example:
+        >>> with turnout.FakeMode():
+        ...     found = turnout.nonzero(turnout.ones(3))
+        ...     turnout.check(found.shape[0] >= 2)
+        ...     print(found.shape[0] >= 1)
+        True
+    """
+    if isinstance(condition, SymBool):
+        found = condition.decided()
+        if found is None:
+            condition.assume()
+            return
+        condition, message = found, message or errors.failed(repr(condition))
+    if not condition:
+        raise ArgumentError(message or errors.failed("the condition"))
+
+
+def representative(size: SymInt) -> int:
+    """One of the values that a size can have."""
+    low, high = size.bounds
+    return int(max(low, 1) if high >= 1 else max(low, high))
