@@ -167,7 +167,7 @@ class Expression:
 
 def _nested(expression: Expression) -> str:
     text = str(expression)
-    return f"({text})" if len(expression.terms) > 1 else text
+    return text if expression.value is not None or expression.lone is not None else f"({text})"
 
 
 def _exact(monomial: Monomial, factor: int, divisor: Expression) -> tuple[Monomial, int] | None:
@@ -191,9 +191,9 @@ def _bounds_of(atom: Atom, of_symbol: Callable[[Symbol], Bounds]) -> Bounds:
     low, high = atom.right.bounds(of_symbol)
     if low <= 0:
         return -inf, inf
-    if atom.sign == "%":
-        return 0, high - 1
     first, last = atom.left.bounds(of_symbol)
+    if atom.sign == "%":
+        return (first, last) if 0 <= first and last < low else (0, high - 1)
     return _floored(first, low if first < 0 else high), _floored(last, high if last < 0 else low)
 
 
