@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def broadcast(a: Ints, b: Ints) -> Ints:
     """The common shape of two shapes. Dimensions are matched from the right, and a length of 1 expands."""
-    if a == b or not b:
+    if not b or (len(a) == len(b) and a == b):  # lengths first: sizes that are not known need not be compared then
         return a
     if not a:
         return b
@@ -103,7 +103,7 @@ def layout(shape: Ints, *operands: Any) -> Ints | None:
         return None
     agreed: Ints | None = None
     for operand in operands:
-        if isinstance(operand, Tensor) and operand.array.shape == shape:
+        if isinstance(operand, Tensor) and len(operand.array.shape) == len(shape) and operand.array.shape == shape:
             strides = operand.device.backend.strides(operand.array)
             if agreed is None:
                 if strides == contiguous_strides(shape):

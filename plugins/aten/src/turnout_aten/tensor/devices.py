@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from turnout.devices import Device
+    from turnout_aten.backend.tensor_backend import TensorBackend
     from turnout_aten.tensor.random import Generator
     from turnout_aten.tensor.tensor import Tensor
-    from turnout_aten.backend.tensor_backend import TensorBackend
 
     class TensorDevice(Device):
         """A device that holds tensors."""

@@ -12,7 +12,7 @@ from turnout.devices import Device, default_device
 from turnout.errors import CallError
 from turnout.keys import KEYS, UNDEFINED
 from turnout.library.fake import missing
-from turnout.operators.kernels import INTERNAL, Kernel
+from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
 from turnout.operators.placement import mixed, one_device
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH
@@ -38,26 +38,30 @@ _ON_META = KEYS.bit("Dense") | KEYS.backend_bit("Meta")
 
 def at_fake(op: Operator) -> Kernel:
     """The kernel of an operator at Fake: that of Meta, in the mode of the call."""
-    if op.entry("Meta") is None and op.entry(UNDEFINED) is None:
+    entry = op.entry("Meta")
+    if entry is None and op.entry(UNDEFINED) is None:
         absent = missing(op)
         return Kernel(in_mode(op, absent.fn), INTERNAL, label=absent.label)
+    # A structured operator: numbers beside tensors decide dtypes, and nothing else.
+    structured = entry is not None and entry.kernel.form == ARRAY
 
     def run_on_meta(ks: int, *args: Any) -> Any:
         ks &= ~(FAKE | _SELECT | KEYS.backend_mask)
         return op.lookup(ks | _ON_META)(ks | _ON_META, *args)
 
-    return Kernel(in_mode(op, run_on_meta), INTERNAL, label="the kernel of Meta, for fake tensors")
+    return Kernel(in_mode(op, run_on_meta, structured=structured), INTERNAL, label="the kernel of Meta, for fake tensors")
 
 
-def in_mode(op: Operator, call: Call, *, checks_result: bool = False) -> Call:
+def in_mode(op: Operator, call: Call, *, checks_result: bool = False, structured: bool = False) -> Call:
     """`call`, a function of the internal convention, with admitted arguments and in the mode that they belong to."""
     arguments = op.schema.arguments
     has_tensors = any(a.type.is_tensor_like for a in arguments)
     place = None if has_tensors else next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
-    numbers = [a.type.canonical.startswith("Scalar") for a in arguments]
+    numbers = [structured and a.type.canonical.startswith("Scalar") for a in arguments]
 
     def call_in_mode(ks: int, *args: Any) -> Any:
         mode = _mode_of(args)
+        active: Any = fake_mode()
         given = [_admitted(op, mode, a, v, n) for a, v, n in zip(arguments, args, numbers, strict=True)]
         if place is not None and given[place] is None:
             given[place] = mode.device(default_device())
@@ -67,7 +71,7 @@ def in_mode(op: Operator, call: Call, *, checks_result: bool = False) -> Call:
                 return _moved(op, ks, given)
             if len(given) > 1 and any(t.device.backend.indexed for t in tensors_in(given)):
                 one_device(op, tuple(given))
-        if fake_mode() is mode and DISPATCH.get()[0] & FAKE:
+        if active is mode and DISPATCH.get()[0] & FAKE:
             result = call(ks, *given)
         else:
             with mode:
@@ -86,13 +90,19 @@ def _moved(op: Operator, ks: int, args: list[Any]) -> Any:
 def _mode_of(args: tuple[Any, ...]) -> FakeMode:
     """The mode of the call's fake tensors, or that of the context when there are none."""
     for value in tensors_in(args):
-        mode = value.device.backend.fake_mode if isinstance(value, Tensor) else None
+        mode = _own_mode(value)
         if mode is not None:
-            return mode  # type: ignore[no-any-return]  # a backend of this package
-    active = fake_mode()
+            return mode
+    active: Any = fake_mode()
     if active is None:
         raise CallError(errors.NO_MODE)
-    return active  # type: ignore[return-value]  # set by FakeMode alone
+    made: FakeMode = active
+    return made
+
+
+def _own_mode(value: Any) -> FakeMode | None:
+    place = value.device if isinstance(value, Tensor) else None
+    return place.backend.mode if isinstance(place, FakeDevice) else None
 
 
 def _admitted(op: Operator, mode: FakeMode, argument: Argument, value: Any, is_number: bool) -> Any:
@@ -114,7 +124,7 @@ def _admitted(op: Operator, mode: FakeMode, argument: Argument, value: Any, is_n
 def _admitted_tensor(op: Operator, mode: FakeMode, name: str, tensor: Tensor) -> Tensor:
     place = tensor.device
     if isinstance(place, FakeDevice):
-        if place.backend.fake_mode is not mode:
+        if place.backend.mode is not mode:
             raise CallError(errors.two_modes(op, name))
         return tensor
     if not mode.allow_non_fake_inputs:
@@ -125,5 +135,5 @@ def _admitted_tensor(op: Operator, mode: FakeMode, name: str, tensor: Tensor) ->
 
 def _check_fake(op: Operator, mode: FakeMode, result: Any) -> None:
     for tensor in tensors_in(result if isinstance(result, (list, tuple)) else (result,)):
-        if isinstance(tensor, Tensor) and tensor.device.backend.fake_mode is not mode:
+        if isinstance(tensor, Tensor) and _own_mode(tensor) is not mode:
             raise CallError(errors.real_result(op))

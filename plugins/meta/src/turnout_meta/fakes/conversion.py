@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -40,7 +41,7 @@ class Conversions:
             raise CallError(errors.inside_vmap())
         place = tensor.device
         if isinstance(place, FakeDevice):
-            if place.backend.fake_mode is not self._mode:
+            if place.backend.mode is not self._mode:
                 raise CallError(errors.OTHER_MODE)
             return tensor
         with _LOCK:
@@ -105,7 +106,7 @@ class Conversions:
         storage = tensor.storage
         if storage is None:
             return wrap(MetaArray(shape, tensor.dtype, strides), place)
-        real = tensor.device.backend
+        real: Any = tensor.device.backend
         root = MetaArray((real.storage_size(storage.array),), tensor.dtype, (1,))
         holder = wrap(root, place)
         return holder.new_alias(place.backend.strided(root, shape, strides, tensor.offset), tensor.offset)
@@ -118,9 +119,10 @@ class Conversions:
         chosen = {wrap_dim(d, len(shape)) for d in dynamic} if shape else set()
         if not any(shape[d] > 1 for d in chosen):
             return shape, strides
-        made = [
-            self._mode.sizes.backed(f"dim {d} of an input", n) if d in chosen and n > 1 else n for d, n in enumerate(shape)
-        ]
+        made: list[Any] = list(shape)
+        for d in sorted(chosen):
+            if shape[d] > 1:
+                made[d] = self._mode.sizes.backed(f"dim {d} of an input", shape[d])
         if strides == contiguous_strides(shape):
             return tuple(made), contiguous_strides(made)
         return tuple(made), self._strides(shape, strides, made)
@@ -129,7 +131,7 @@ class Conversions:
         """Strides that are products of inner sizes become products of the symbols; others stay numbers."""
         made = list(strides)
         order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: strides[d])
-        for inner, outer in zip(order, order[1:], strict=False):
+        for inner, outer in pairwise(order):
             if strides[outer] == strides[inner] * shape[inner]:
                 made[outer] = made[inner] * sizes[inner]
         return tuple(made)

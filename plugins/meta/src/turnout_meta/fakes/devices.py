@@ -12,6 +12,7 @@ from turnout.devices import Device
 from turnout.devices import device as real_device
 from turnout.errors import DeviceError, NoDataError, PluginError
 from turnout.keys import KEYS
+from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.random import Generator
 from turnout_meta.backend import MetaArray, MetaBackend
 from turnout_meta.fakes import errors
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 FAKE = KEYS.bit("Fake")
 
 
-class FakeDevice(Device):
+class FakeDevice(TensorDevice):
     """A device of a FakeMode."""
 
     __slots__ = ()
+
+    backend: FakeBackend
 
     def __init__(self, type: str, index: int | None, backend: FakeBackend) -> None:
         self.type = type
@@ -50,6 +53,7 @@ class FakeBackend(MetaBackend):
     """
 
     def __init__(self, mode: FakeMode, row: BackendRow) -> None:
+        self.mode = mode
         self.fake_mode = mode
         self.name = row.name
         self.device_type = row.device
@@ -64,14 +68,14 @@ class FakeBackend(MetaBackend):
             self._current = 0
 
     def current_device(self) -> FakeDevice:
-        return self.fake_mode.at(self, self._current)
+        return self.mode.at(self, self._current)
 
     @property
-    def place(self) -> FakeDevice:  # type: ignore[override]  # the real one is kept, this one is looked up
-        return self.fake_mode.at(self, None)
+    def place(self) -> FakeDevice:
+        return self.mode.at(self, None)
 
-    def resolve_device(self, wanted: Device) -> FakeDevice:  # type: ignore[override]  # a fake device is a TensorDevice
-        return self.fake_mode.device(wanted)
+    def resolve_device(self, wanted: Device) -> FakeDevice:
+        return self.mode.device(wanted)
 
     # ---- values: there are none
 
@@ -82,7 +86,7 @@ class FakeBackend(MetaBackend):
         raise NoDataError(errors.no_values("its elements"))
 
     def item(self, array: MetaArray) -> Any:
-        return self.fake_mode.item(array)
+        return self.mode.item(array)
 
     def numpy(self, array: MetaArray) -> NoReturn:
         raise NoDataError(errors.no_values("numpy"))

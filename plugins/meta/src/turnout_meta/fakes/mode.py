@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.config.lock import new_lock
 from turnout.devices import device as real_device
-from turnout.errors import NoDataError
 from turnout.dtypes import BOOL, FLOAT
+from turnout.errors import NoDataError
 from turnout.guards import Guard
 from turnout.state import DISPATCH
 from turnout_aten.tensor.devices import FAKE_MODE

@@ -113,5 +113,3 @@ def kernels() -> dict[str, Any]:
         "aten::bincount": bincount,
         "aten::repeat_interleave.Tensor": repeat_interleave,
     }
-
-

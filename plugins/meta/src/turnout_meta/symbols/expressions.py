@@ -33,7 +33,7 @@ class Division:
     right: Expression
 
     def __str__(self) -> str:
-        return f"({_nested(self.left)} {self.sign} {_nested(self.right)})"
+        return f"{_nested(self.left)} {self.sign} {_nested(self.right)}"
 
 
 Atom = Symbol | Division
@@ -152,9 +152,11 @@ class Expression:
         return low, high
 
     def __str__(self) -> str:
+        if self.lone is not None:
+            return str(self.lone)
         text = ""
         for monomial, factor in self.terms:
-            factors = [str(atom) for atom in monomial]
+            factors = [f"({atom})" if isinstance(atom, Division) else str(atom) for atom in monomial]
             if abs(factor) != 1 or not factors:
                 factors.append(str(abs(factor)))
             part = "*".join(factors)
@@ -167,7 +169,7 @@ class Expression:
 
 def _nested(expression: Expression) -> str:
     text = str(expression)
-    return text if expression.value is not None or expression.lone is not None else f"({text})"
+    return text if expression.value is not None or isinstance(expression.lone, Symbol) else f"({text})"
 
 
 def _exact(monomial: Monomial, factor: int, divisor: Expression) -> tuple[Monomial, int] | None:
@@ -193,7 +195,7 @@ def _bounds_of(atom: Atom, of_symbol: Callable[[Symbol], Bounds]) -> Bounds:
         return -inf, inf
     first, last = atom.left.bounds(of_symbol)
     if atom.sign == "%":
-        return (first, last) if 0 <= first and last < low else (0, high - 1)
+        return (first, last) if first >= 0 and last < low else (0, high - 1)
     return _floored(first, low if first < 0 else high), _floored(last, high if last < 0 else low)
 
 

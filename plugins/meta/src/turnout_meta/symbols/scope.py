@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 from turnout.config.lock import new_lock
 from turnout.errors import ArgumentError
 from turnout_meta.symbols import errors
-from turnout_meta.symbols.expressions import Atom, Bounds, Expression, Symbol
+from turnout_meta.symbols.expressions import Atom, Bounds, Division, Expression, Symbol
 
 if TYPE_CHECKING:
     from turnout_meta.symbols.sizes import SymInt
 
 _LOCK = new_lock()
+
+
+def _general(low: float, high: float) -> Bounds:
+    """The bounds of a size, without 0 and 1 if it may be larger."""
+    return (max(low, 2), high) if low >= 0 and high >= 2 else (low, high)
 
 
 @dataclass(slots=True)
@@ -62,7 +67,22 @@ class Scope:
 
     def settled(self, expression: Expression) -> Expression:
         """With everything replaced that is known to equal something else."""
-        return expression.replaced(self._settled_atom) if self._equal else expression
+        return self._multiplied(expression.replaced(self._settled_atom)) if self._equal else expression
+
+    def _multiplied(self, expression: Expression) -> Expression:
+        """With `(a // n)*n` as `a` where `a % n` is known to be 0."""
+        for monomial, factor in expression.terms:
+            for atom in monomial:
+                if not isinstance(atom, Division) or atom.sign != "//" or not atom.right.value or factor % atom.right.value:
+                    continue
+                rest = self._equal.get(Division("%", atom.left, atom.right))
+                if rest is not None and not rest.terms:
+                    others = list(monomial)
+                    others.remove(atom)
+                    gone = Expression.of({monomial: factor})
+                    whole = atom.left * Expression.of({tuple(others): factor // atom.right.value})
+                    return self._multiplied(expression - gone + whole)
+        return expression
 
     def _settled_atom(self, atom: Atom) -> Expression:
         found = self._equal.get(atom)
@@ -75,14 +95,18 @@ class Scope:
         lone = made.lone
         return self._equal.get(lone, made) if lone is not None else made
 
-    def bounds(self, expression: Expression, *, general: bool = False) -> Bounds:
-        """The least and greatest value. `general`: sizes that may be 0 or 1 are taken for larger ones."""
+    def bounds(self, expression: Expression) -> Bounds:
+        """The least and the greatest value."""
+        return expression.bounds(lambda symbol: (self.known[symbol].low, self.known[symbol].high))
 
-        def of_symbol(symbol: Symbol) -> Bounds:
-            known = self.known[symbol]
-            return (max(known.low, 2), known.high) if general and known.low >= 0 and known.high >= 2 else (known.low, known.high)
-
-        return expression.bounds(of_symbol)
+    def _general_bounds(self, expression: Expression) -> Bounds:
+        """The bounds when symbols, and the sum of the terms with symbols, are no 0 or 1 where they are sizes that may be more."""
+        low, high = expression.bounds(lambda symbol: _general(self.known[symbol].low, self.known[symbol].high))
+        number = dict(expression.terms).get((), 0)
+        size = expression - Expression.constant(number)
+        a, b = _general(*self.bounds(size))
+        c, d = _general(*self.bounds(-size))
+        return max(low, a + number, -d + number), min(high, b + number, -c + number)
 
     def hint(self, expression: Expression) -> int | None:
         """The value in this run; None if it depends on data."""
@@ -102,7 +126,7 @@ class Scope:
     def decided(self, difference: Expression, relation: str, *, general: bool = False) -> bool | None:
         """Whether `difference` is == 0 or >= 0, or None if both can be."""
         difference = self.settled(difference)
-        low, high = self.bounds(difference, general=general)
+        low, high = self._general_bounds(difference) if general else self.bounds(difference)
         if relation == ">=":
             if low >= 0 or any(self.bounds(difference - fact)[0] >= 0 for fact in self._not_negative):
                 return True

@@ -7,15 +7,18 @@ size of an input: then the value of the present input decides, and the decision 
 from __future__ import annotations
 
 import sys
+from math import inf
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ArgumentError, CallError, DataDependentSizeError
+from turnout.errors import ArgumentError, CallError, DataDependentSizeError, DimError
 from turnout_meta.symbols import errors
 from turnout_meta.symbols.expressions import Expression
 
 if TYPE_CHECKING:
     from turnout_meta.symbols.scope import Scope
 
+_OPPOSITES = {"==": "!=", "!=": "==", ">=": "<", "<": ">=", "<=": ">", ">": "<="}
 _SIGNS = {(">=", True): ">=", (">=", False): "<", ("==", True): "==", ("==", False): "!="}
 
 
@@ -148,8 +151,46 @@ class SymInt:
         both = self.__rdivmod__(other)
         return both if both is NotImplemented else both[1]
 
+    def __truediv__(self, other: Any) -> Any:
+        return int(self) / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / int(self)
+
     def __abs__(self) -> Any:
         return -self if self < 0 else self
+
+    # ---- as a length or an index, for views
+
+    def index_of(self, length: Any, index: Any) -> Any:
+        """An index counted from 0, where the length or the index is this size. Raises DimError for one that is never in the dim.
+
+        An index that may be in it is taken to be, as the elements of index tensors are.
+        """
+        if _known(index >= length) or _known(index < -length):
+            raise DimError(f"select: index {index} is out of range for a dim of length {length}")
+        if _known(index >= 0):
+            return index
+        return length + index if _known(index < 0) else self._scope.unbacked(f"the index {index}", 0)
+
+    def slice_of(self, length: Any, start: Any, end: Any, step: Any) -> tuple[Any, Any]:
+        """(first index, number of elements) of a slice in which this size occurs; a new symbol for what is not known."""
+        first = 0 if start is None else _clamped(start, length)
+        last = length if end is None else _clamped(end, length)
+        if first is not None and last is not None:
+            if _known(first >= last):
+                return first, 0
+            if _known(first <= last):
+                return first, (last - first + step - 1) // step
+        return self._some_of(first, length, end, step)
+
+    def _some_of(self, first: Any, length: Any, end: Any, step: Any) -> tuple[Any, Any]:
+        limits = [length - first if isinstance(first, int) else length]
+        limits += [end] if end is not None and _known(end >= 0) else []
+        highest = min(v if isinstance(v, int) else v.bounds[1] for v in limits)
+        high = None if highest == inf else -(-int(max(highest, 0)) // step) if isinstance(step, int) else int(highest)
+        count = self._scope.unbacked(f"a slice of a dim of length {length}", 0, high)
+        return (self._scope.unbacked("the start of a slice", 0) if first is None else first), count
 
     # ---- comparing
 
@@ -181,10 +222,13 @@ class SymInt:
         return self._compared(other, ">=", False, swapped=True)
 
 
+Integral.register(SymInt)  # it may stand where an operator takes a number
+
+
 class SymBool:
     """A comparison of sizes that their bounds do not decide. `turnout.check` makes it a fact; its truth may be an error."""
 
-    __slots__ = ("_difference", "_holds", "_relation", "_scope", "_text")
+    __slots__ = ("_difference", "_holds", "_left", "_relation", "_right", "_scope", "_sign")
 
     def __init__(
         self, scope: Scope, left: Expression, right: Expression, relation: str, holds: bool, swapped: bool = False
@@ -196,10 +240,10 @@ class SymBool:
         sign = _SIGNS[relation, holds]
         if swapped:
             left, right, sign = right, left, {">=": "<=", "<": ">"}[sign]
-        self._text = f"{left} {sign} {right}"
+        self._left, self._sign, self._right = left, sign, right
 
     def __repr__(self) -> str:
-        return self._text
+        return f"{self._left} {self._sign} {self._right}"
 
     def decided(self, *, general: bool = False) -> bool | None:
         """The answer that holds for all values, or None. `general`: for sizes other than 0 and 1."""
@@ -210,20 +254,46 @@ class SymBool:
         """Take it for a fact."""
         self._scope.assume(self._difference, self._relation, self._holds)
 
+    def known(self) -> bool | None:
+        """The answer for all values, else for the present inputs, which is noted as a guard; None if it depends on data."""
+        found = self.decided()
+        if found is None:
+            value = self._scope.hint(self._scope.settled(self._difference))
+            if value is not None:
+                found = (value == 0 if self._relation == "==" else value >= 0) is self._holds
+                self._scope.guards.append(f"{self._left} {self._sign if found else _OPPOSITES[self._sign]} {self._right}")
+                self._scope.assume(self._difference, self._relation, found is self._holds)
+        return found
+
     def __bool__(self) -> bool:
         found = self.decided()
         if found is None and _asked_by_a_kernel():
             found = self.decided(general=True)
         if found is None:
-            value = self._scope.hint(self._scope.settled(self._difference))
-            if value is None:
-                raise DataDependentSizeError(
-                    errors.undecided(self._text, self._scope.origins(self._scope.settled(self._difference)))
-                )
-            found = (value == 0 if self._relation == "==" else value >= 0) is self._holds
-            self._scope.guards.append(self._text if found else f"not ({self._text})")
-            self._scope.assume(self._difference, self._relation, found is self._holds)
+            found = self.known()
+        if found is None:
+            rows = self._scope.origins(self._scope.settled(self._difference))
+            raise DataDependentSizeError(errors.undecided(repr(self), rows))
         return found
+
+
+def _known(condition: Any) -> bool | None:
+    """What a comparison is for all values, or for the present inputs; None if it depends on data."""
+    return condition.known() if isinstance(condition, SymBool) else condition
+
+
+def _clamped(index: Any, length: Any) -> Any:
+    """A bound of a slice, counted from 0 and within the dim; None if that depends on data."""
+    if _known(index < 0):
+        index = length + index
+        if _known(index >= 0):
+            return index
+        return 0 if _known(index < 0) else None
+    if not _known(index >= 0):
+        return None
+    if _known(index <= length):
+        return index
+    return length if _known(index >= length) else None
 
 
 def _asked_by_a_kernel() -> bool:
