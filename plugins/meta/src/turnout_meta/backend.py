@@ -15,6 +15,7 @@ from turnout.errors import NoDataError
 from turnout_aten.backend.tensor_backend import TensorBackend
 
 Ints = tuple[int, ...]
+NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
@@ -93,7 +94,7 @@ class MetaBackend(TensorBackend):
         return self.empty(shape, dtype, device)
 
     def to_host(self, array: MetaArray) -> bytes:
-        raise NoDataError("cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)")
+        raise NoDataError(NOTHING_TO_COPY)
 
     def item(self, array: MetaArray) -> bool | int | float | complex:
         raise NoDataError("item: a meta tensor has no value")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
     from turnout_aten.tensor.devices import TensorDevice, TensorMode
+    from turnout_aten.tensor.tensor import Tensor
 
     Ints = tuple[int, ...]
 
@@ -140,6 +141,10 @@ class TensorBackend(Backend):
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         """A new array from such bytes."""
         raise missing(self, "from_host")
+
+    def received(self, source: Tensor, device: Device) -> Any:
+        """A new array with the elements of a tensor on another device."""
+        return self.from_host(source.device.backend.to_host(source.array), source.array.shape, source.dtype, device)
 
     def item(self, array: Any) -> bool | int | float | complex:
         """The value of an array of one element."""

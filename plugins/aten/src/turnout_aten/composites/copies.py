@@ -59,9 +59,8 @@ def _converted(self: Tensor, dtype: DType, device: TensorDevice, strides: tuple[
 def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -> None:
     """Copy a tensor's elements into an array of the same shape."""
     moved = source.array
-    if source.device is not device and backend.has_values:
-        host = source.device.backend.to_host(moved)
-        moved = backend.from_host(host, moved.shape, source.dtype, device)
+    if source.device is not device:
+        moved = backend.received(source, device)
     with backend.kernel_context():
         backend.copy(array, moved)
 

@@ -115,8 +115,10 @@ def layout(shape: Ints, *operands: Any) -> Ints | None:
 
 
 def _without_gaps(shape: Ints, strides: Ints) -> Ints | None:
-    if 0 in shape or 0 in strides:
+    if 0 in shape:
         return None
+    if 0 in strides:
+        return iterated_strides(shape, [strides])
     return strides if is_dense(shape, strides) else _packed(shape, strides)
 
 

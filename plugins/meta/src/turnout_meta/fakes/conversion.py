@@ -55,7 +55,9 @@ class Conversions:
 
     def _convert(self, tensor: Tensor, dynamic: Iterable[int] | None) -> Tensor:
         with no_grad():
-            made = self._related(tensor) or self._unrelated(tensor, dynamic)
+            made = self._related(tensor)
+            if made is None:
+                made = self._unrelated(tensor, dynamic)
         if tensor.is_inference():
             return mark(made)
         if tensor.requires_grad and not made.requires_grad:

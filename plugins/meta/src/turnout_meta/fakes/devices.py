@@ -14,11 +14,12 @@ from turnout.errors import DeviceError, NoDataError, PluginError
 from turnout.keys import KEYS
 from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.random import Generator
-from turnout_meta.backend import MetaArray, MetaBackend
+from turnout_meta.backend import NOTHING_TO_COPY, MetaArray, MetaBackend
 from turnout_meta.fakes import errors
 
 if TYPE_CHECKING:
     from turnout.keys import BackendRow
+    from turnout_aten.tensor.tensor import Tensor
     from turnout_meta.fakes.mode import FakeMode
 
     State = tuple[int, int]
@@ -84,6 +85,12 @@ class FakeBackend(MetaBackend):
 
     def to_host(self, array: MetaArray) -> NoReturn:
         raise NoDataError(errors.no_values("its elements"))
+
+    def received(self, source: Tensor, device: Device) -> MetaArray:
+        if source.device.type == "meta":
+            raise NoDataError(NOTHING_TO_COPY)  # as when the tensor is real
+        made: MetaArray = source.array
+        return made
 
     def item(self, array: MetaArray) -> Any:
         return self.mode.item(array)
