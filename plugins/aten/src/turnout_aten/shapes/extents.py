@@ -7,10 +7,11 @@ from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     Ints = tuple[int, ...]
+    Compare = Callable[[Ints, tuple[Ints, ...], int, int], int]
 
 
 def broadcast(a: Ints, b: Ints) -> Ints:
@@ -93,25 +94,24 @@ def dense_strides(shape: Ints, strides: Ints) -> Ints:
 
 
 def layout(shape: Ints, *operands: Any) -> Ints | None:
-    """The strides of a pointwise result: the dense strides on which its operands agree, or None for row-major.
+    """The strides of a pointwise result: dense, with dims in the order on which all operands agree; None for row-major.
 
-    Operands of another shape are ignored.
-    # differs from torch: operands with different strides give a row-major result; TensorIterator orders dims by the first
-    # operand.
+    Operands that are no tensors do not count, nor do dims along which an operand is repeated.
+    # differs from torch: operands that disagree about two dims leave them in row-major order, as in NumPy, which computes
+    # most of these results. In TensorIterator the first operand decides.
     """
-    if len(shape) < 2:
+    if len(shape) < 2 or 0 in shape:
         return None
-    agreed: Ints | None = None
+    given: list[Ints] = []
     for operand in operands:
-        if isinstance(operand, Tensor) and len(operand.array.shape) == len(shape) and operand.array.shape == shape:
+        if isinstance(operand, Tensor):
+            own = operand.array.shape
             strides = operand.device.backend.strides(operand.array)
-            if agreed is None:
-                if strides == contiguous_strides(shape):
-                    return None
-                agreed = strides
-            elif strides != agreed:
+            lead = len(shape) - len(own)
+            if not lead and own == shape and strides == contiguous_strides(shape):
                 return None
-    return None if agreed is None else _without_gaps(shape, agreed)
+            given.append((0,) * lead + tuple([0 if n == 1 else s for n, s in zip(own, strides, strict=True)]))
+    return iterated_strides(shape, given, _agreed_later)
 
 
 def _without_gaps(shape: Ints, strides: Ints) -> Ints | None:
@@ -133,18 +133,19 @@ def _packed(shape: Ints, strides: Ints) -> Ints:
     return tuple(packed)
 
 
-def iterated_strides(shape: Ints, operands: Iterable[Ints]) -> Ints | None:
+def iterated_strides(shape: Ints, operands: Iterable[Ints], compare: Compare | None = None) -> Ints | None:
     """The dense strides of a result in the order in which an iteration over its operands visits dims; None for row-major.
 
-    `operands` are strides over the dims of the result, 0 where an operand is repeated. The first operand that has a stride in
-    two dims decides their order.
+    `operands` are strides over the dims of the result, 0 where an operand is repeated. `compare` decides the order of two dims,
+    by default the first operand that has a stride in both.
     """
+    later = compare or _comes_later
     given = tuple(operands)
     order = list(reversed(range(len(shape))))
     for i in range(1, len(order)):
         moving = i
         for other in reversed(range(i)):
-            verdict = _comes_later(shape, given, order[other], order[moving])
+            verdict = later(shape, given, order[other], order[moving])
             if verdict < 0:
                 break
             if verdict > 0:
@@ -168,6 +169,17 @@ def _comes_later(shape: Ints, operands: tuple[Ints, ...], a: int, b: int) -> int
             if shape[a] > shape[b]:
                 return 1
     return 0
+
+
+def _agreed_later(shape: Ints, operands: tuple[Ints, ...], a: int, b: int) -> int:
+    """As `_comes_later`, but 1 only if all operands that tell say so."""
+    verdict = 0
+    for strides in operands:
+        if strides[a] and strides[b]:
+            if strides[a] <= strides[b]:
+                return -1
+            verdict = 1
+    return verdict
 
 
 def preserved_strides(tensor: Any) -> Ints | None:

@@ -265,8 +265,14 @@ def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
     return (*shape[:at], 1, *shape[at:]), (*strides[:at], step, *strides[at:]), offset
 
 
+def _is_one(length: Any) -> bool:
+    """Whether a dim goes. A length that is not known must be told to be 1 or not, because the number of dims depends on it."""
+    made: bool = length.is_exactly(1) if is_symbol(length) else length == 1
+    return made
+
+
 def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:
-    kept = [d for d, n in enumerate(shape) if n != 1 or d not in dims]
+    kept = [d for d, n in enumerate(shape) if d not in dims or not _is_one(n)]
     return tuple([shape[d] for d in kept]), tuple([strides[d] for d in kept]), offset
 
 

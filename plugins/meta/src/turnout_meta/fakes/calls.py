@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, default_device
-from turnout.errors import CallError
+from turnout.errors import CallError, NoDataError, TurnoutError
 from turnout.keys import KEYS, UNDEFINED
 from turnout.library.fake import missing
 from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
@@ -21,7 +21,7 @@ from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_meta.fakes import errors
 from turnout_meta.fakes.devices import FAKE, FakeDevice
-from turnout_meta.symbols.sizes import SymInt, representative
+from turnout_meta.symbols.sizes import ASSUMED, SymInt, representative
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,11 +71,20 @@ def in_mode(op: Operator, call: Call, *, checks_result: bool = False, structured
                 return _moved(op, ks, given)
             if len(given) > 1 and any(t.device.backend.indexed for t in tensors_in(given)):
                 one_device(op, tuple(given))
-        if active is mode and DISPATCH.get()[0] & FAKE:
-            result = call(ks, *given)
-        else:
-            with mode:
+        before = ASSUMED.get()
+        try:
+            ASSUMED.set(())
+            if active is mode and DISPATCH.get()[0] & FAKE:
                 result = call(ks, *given)
+            else:
+                with mode:
+                    result = call(ks, *given)
+        except TurnoutError as error:
+            if ASSUMED.get() and not isinstance(error, NoDataError):
+                raise ASSUMED.get()[-1].undecided() from error
+            raise
+        finally:
+            ASSUMED.set(before)
         if checks_result:
             _check_fake(op, mode, result)
         return result

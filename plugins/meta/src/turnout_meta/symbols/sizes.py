@@ -7,6 +7,7 @@ size of an input: then the value of the present input decides, and the decision 
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar
 from math import inf
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ from turnout_meta.symbols.expressions import Expression
 
 if TYPE_CHECKING:
     from turnout_meta.symbols.scope import Scope
+
+# The comparisons that the running call has answered for sizes other than 0 and 1.
+ASSUMED: ContextVar[tuple[SymBool, ...]] = ContextVar("turnout_meta.assumed", default=())
 
 _OPPOSITES = {"==": "!=", "!=": "==", ">=": "<", "<": ">=", "<=": ">", ">": "<="}
 _SIGNS = {(">=", True): ">=", (">=", False): "<", ("==", True): "==", ("==", False): "!="}
@@ -162,6 +166,14 @@ class SymInt:
 
     # ---- as a length or an index, for views
 
+    def is_exactly(self, value: int) -> bool:
+        """Whether it is a number. Raises DataDependentSizeError where that depends on data, also for 0 and 1."""
+        equal = self == value
+        found = _known(equal)
+        if found is None:
+            raise equal.undecided()
+        return found
+
     def index_of(self, length: Any, index: Any) -> Any:
         """An index counted from 0, where the length or the index is this size. Raises DimError for one that is never in the dim.
 
@@ -267,14 +279,20 @@ class SymBool:
 
     def __bool__(self) -> bool:
         found = self.decided()
-        if found is None and _asked_by_a_kernel():
+        if found is None and {0, 1} & {self._left.value, self._right.value} and _asked_by_a_kernel():
             found = self.decided(general=True)
+            if found is not None:
+                ASSUMED.set((*ASSUMED.get(), self))
         if found is None:
             found = self.known()
         if found is None:
-            rows = self._scope.origins(self._scope.settled(self._difference))
-            raise DataDependentSizeError(errors.undecided(repr(self), rows))
+            raise self.undecided()
         return found
+
+    def undecided(self) -> DataDependentSizeError:
+        """The error of a question that only data can answer."""
+        rows = self._scope.origins(self._scope.settled(self._difference))
+        return DataDependentSizeError(errors.undecided(repr(self), rows))
 
 
 def _known(condition: Any) -> bool | None:
@@ -301,7 +319,8 @@ def _asked_by_a_kernel() -> bool:
 
     Shape functions and composites ask whether a size is 0 or 1, to expand it or to leave work out. Their answer for other sizes
     is right for these too, but for strides of empty results, which mean nothing. So for them a size that depends on data is
-    none of the two. A program that asks is told that nobody knows.
+    none of the two; a call that refuses its arguments after such an answer raises DataDependentSizeError instead. A program
+    that asks is told that nobody knows.
     """
     name: str = sys._getframe(2).f_globals.get("__name__", "")
     package = name.partition(".")[0]
