@@ -78,6 +78,11 @@ class FakeMode(Guard):
         """
         return self._converted.fake(tensor, dynamic)
 
+    @property
+    def guards(self) -> list[str]:
+        """What sizes of the present inputs have decided, in order: for other inputs the results may be others."""
+        return list(self.sizes.guards)
+
     # ---- devices and values
 
     def device(self, wanted: Device | str) -> FakeDevice:

@@ -84,7 +84,8 @@ class SymInt:
         return float(self.__index__())
 
     def __bool__(self) -> bool:
-        return bool(self != 0)
+        nonzero = self != 0
+        return nonzero.answer(kernel=_asked_by_a_kernel()) if isinstance(nonzero, SymBool) else bool(nonzero)
 
     # ---- computing
 
@@ -188,6 +189,8 @@ class SymInt:
     def slice_of(self, length: Any, start: Any, end: Any, step: Any) -> tuple[Any, Any]:
         """(first index, number of elements) of a slice in which this size occurs; a new symbol for what is not known."""
         first = 0 if start is None else _clamped(start, length)
+        if first is None and _known(start >= 0):
+            first = start  # past the end the slice is empty, and where it starts means nothing
         last = length if end is None else _clamped(end, length)
         if first is not None and last is not None:
             if _known(first >= last):
@@ -278,8 +281,12 @@ class SymBool:
         return found
 
     def __bool__(self) -> bool:
+        return self.answer(kernel=_asked_by_a_kernel())
+
+    def answer(self, *, kernel: bool) -> bool:
+        """Its truth. `kernel`: sizes beside 0 and 1 may be taken to be none of them. Raises DataDependentSizeError."""
         found = self.decided()
-        if found is None and {0, 1} & {self._left.value, self._right.value} and _asked_by_a_kernel():
+        if found is None and kernel and {0, 1} & {self._left.value, self._right.value}:
             found = self.decided(general=True)
             if found is not None:
                 ASSUMED.set((*ASSUMED.get(), self))
