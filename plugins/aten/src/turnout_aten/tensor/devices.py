@@ -54,6 +54,6 @@ def place(wanted: str | Device | None, beside: Tensor | None = None) -> TensorDe
     `beside` is a tensor that is moved or copied: if it has no data, its mode has the device. Raises DeviceError for a device
     that does not exist.
     """
-    mode = fake_mode() if beside is None else beside.device.backend.fake_mode
     named = default_device() if wanted is None else device(wanted)
+    mode = beside.device.backend.fake_mode if beside is not None else fake_mode() if FAKE_MODE.get() else None
     return named.backend.resolve_device(named) if mode is None else mode.device(named)
