@@ -65,7 +65,8 @@ def test_programs_give_what_torch_s_fake_tensors_give(seeds):
         "x.nonzero()", "x[x > 0]", "t.masked_select(x, x > 0)", "t.unique(x)", "x.repeat_interleave(t.tensor([1, 2, 0]), 0)",
         "t.cat([x.nonzero(), x.nonzero()])", "x.nonzero().t()", "x[x > 0].view(-1, 1)", "x[x > 0].unsqueeze(0).expand(3, -1)",
         "x.nonzero().sum(0)", "x.nonzero().float() @ t.ones(2, 5)", "x[x > 0].sort()[0]", "x[x > 0] * 2 + 1", "x.nonzero()[:, 0]",
-        "t.zeros(x.nonzero().shape[0], 4)", "x[x > 0].softmax(0)", "t.bincount(t.tensor([1, 2]))", "t.arange(x.nonzero().shape[0])",
+        "t.zeros(x.nonzero().shape[0], 4)", "x[x > 0].softmax(0)", "t.bincount(t.tensor([1, 2]))",
+        "t.arange(x.nonzero().shape[0])",
     ],
 )  # fmt: skip
 def test_the_same_sizes_depend_on_values(line):
