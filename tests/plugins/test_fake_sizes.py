@@ -181,6 +181,27 @@ def test_unlike_sizes_need_a_check_to_meet():
         assert str((a.unsqueeze(1) + turnout.ones(1, 3)).shape) == "(u0, 3)"
 
 
+def test_gradients_pass_sizes_that_depend_on_values():
+    with turnout.FakeMode():
+        x, y = turnout.ones(6, requires_grad=True), turnout.ones(2, 3, requires_grad=True)
+        w = turnout.ones(2, 4, requires_grad=True)
+        (x[x > 0].exp().sum() + y[y > 0].mean()).backward()
+        (y.nonzero().float() @ w).softmax(0).sum().backward()
+        assert (x.grad.shape, y.grad.shape, w.grad.shape) == ((6,), (2, 3), (2, 4))
+
+
+def test_shapes_of_other_lengths_and_with_another_known_size_differ():
+    with turnout.FakeMode():
+        x = turnout.ones(4).nonzero()
+        assert x.shape != (4,)
+        assert x.shape != (4, 3)
+        assert x.shape == x.clone().shape
+        with pytest.raises(DataDependentSizeError, match="u0 == 4 cannot be decided"):
+            assert x.shape != (4, 1)
+        with pytest.raises(DataDependentSizeError, match="u0 == 1 cannot be decided"):
+            assert x.shape != (1, 1)
+
+
 def test_a_size_that_may_be_one_makes_no_refusal():
     with turnout.FakeMode():
         x = turnout.ones(4)

@@ -253,9 +253,10 @@ def test_transforms_and_traces_work():
 
 
 def test_autocast_applies(mode):
-    with turnout.autocast("cpu", dtype=turnout.bfloat16):
-        x = turnout.ones(2, 2)
-        assert (x @ x).dtype is turnout.bfloat16
+    for device, dtype in (("cpu", turnout.bfloat16), ("cuda", turnout.float16)):
+        with turnout.autocast(device, dtype=dtype):
+            x = turnout.ones(2, 2, device=device)
+            assert (x @ x).dtype is dtype
 
 
 def test_writes_and_views_count_versions(mode):

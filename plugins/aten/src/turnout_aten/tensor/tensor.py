@@ -70,7 +70,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     @property
     def shape(self) -> tuple[int, ...]:
         shape: tuple[int, ...] = self.array.shape
-        return shape if shape.__class__ is tuple else tuple(shape)  # a library may have a class of its own
+        return shape if shape.__class__ is tuple or isinstance(shape, tuple) else tuple(shape)  # a library may have its own
 
     @property
     def ndim(self) -> int:

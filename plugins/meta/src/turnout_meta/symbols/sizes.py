@@ -302,6 +302,36 @@ class SymBool:
         return DataDependentSizeError(errors.undecided(repr(self), rows))
 
 
+class Sizes(tuple[Any, ...]):
+    """A shape or strides with sizes that are not known.
+
+    It differs from one of another length, and from one with a size that surely differs.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self._equals(other, kernel=_asked_by_a_kernel()) if isinstance(other, tuple) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self._equals(other, kernel=_asked_by_a_kernel()) if isinstance(other, tuple) else NotImplemented
+
+    def _equals(self, other: tuple[Any, ...], *, kernel: bool) -> bool:
+        if len(self) != len(other):
+            return False
+        answers = [a == b for a, b in zip(self, other, strict=True)]
+        if any(answer is False for answer in answers):
+            return False
+        return all(a.answer(kernel=kernel) if isinstance(a, SymBool) else a for a in answers)
+
+    __hash__ = tuple.__hash__
+
+
+def as_sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A shape or strides as an array holds it."""
+    return Sizes(shape) if any(n.__class__ is SymInt for n in shape) else shape
+
+
 def _known(condition: Any) -> bool | None:
     """What a comparison is for all values, or for the present inputs; None if it depends on data."""
     return condition.known() if isinstance(condition, SymBool) else condition
