@@ -181,6 +181,15 @@ def test_unlike_sizes_need_a_check_to_meet():
         assert str((a.unsqueeze(1) + turnout.ones(1, 3)).shape) == "(u0, 3)"
 
 
+def test_the_same_values_give_the_same_size_until_they_are_written():
+    with turnout.FakeMode():
+        x = turnout.ones(4, 5)
+        first = x.nonzero().shape[0]
+        assert (x.nonzero().shape[0] == first) is True
+        x.add_(1)
+        assert (x.nonzero().shape[0] == first) is not True
+
+
 def test_gradients_pass_sizes_that_depend_on_values():
     with turnout.FakeMode():
         x, y = turnout.ones(6, requires_grad=True), turnout.ones(2, 3, requires_grad=True)

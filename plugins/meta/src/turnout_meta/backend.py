@@ -21,13 +21,14 @@ _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class MetaArray:
-    """What a tensor on `meta` holds. Never changed.
+    """What a tensor on `meta` holds. Never changed but for `sizes`.
 
     root    the array whose memory it would share: itself, unless it is a view
     offset  of its first element from the root's, in elements
+    sizes   what depends on its values: operator -> (version of the tensor, size)
     """
 
-    __slots__ = ("dtype", "offset", "root", "shape", "strides")
+    __slots__ = ("dtype", "offset", "root", "shape", "sizes", "strides")
 
     def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
         self.shape = as_sizes(shape)
@@ -35,6 +36,7 @@ class MetaArray:
         self.strides = as_sizes(strides)
         self.root = self if root is None else root
         self.offset = offset
+        self.sizes: dict[str, tuple[int, Any]] = {}
 
     def __repr__(self) -> str:
         return f"MetaArray({self.shape}, {self.dtype.name}, strides={self.strides}, offset={self.offset})"

@@ -23,11 +23,16 @@ def _empty(like: Tensor, shape: Sequence[Any], dtype: DType, strides: tuple[Any,
 
 
 def _size(like: Tensor, operator: str, low: int, high: Any) -> Any:
-    """A new size of a result; `high` may be a symbol itself."""
+    """The size of a result, the same as for the last call if nothing was written since; `high` may be a symbol itself."""
+    version, known = like.array.sizes.get(operator, (None, None))
+    if version == like.version() and not like.is_inference():  # writes into inference tensors are not counted
+        return known
     at_most = int(high) if not isinstance(high, SymInt) else None if high.bounds[1] == float("inf") else int(high.bounds[1])
     if at_most is not None and low >= at_most:
         return at_most
-    return like.fake_mode.sizes.unbacked(f"a result of {operator}", low, at_most)
+    made = like.fake_mode.sizes.unbacked(f"a result of {operator}", low, at_most)
+    like.array.sizes[operator] = (like.version(), made)
+    return made
 
 
 def nonzero(ks: int, self: Tensor) -> Tensor:
@@ -60,7 +65,7 @@ def _distinct_rows(self: Tensor, operator: str, dim: int) -> tuple[Tensor, Tenso
     length = self.shape[d]
     if not isinstance(length, SymInt) and not length and 0 in (n for i, n in enumerate(self.shape) if i != d):
         raise ShapeError("unique: slices of an empty array cannot be compared")
-    found = _size(self, operator, _shortest(self, length), length)
+    found = _size(self, f"{operator} of dim {d}", _shortest(self, length), length)
     shape = (*self.shape[:d], found, *self.shape[d + 1 :])
     return _empty(self, shape, self.dtype), _empty(self, (length,), int64), _empty(self, (found,), int64)
 
