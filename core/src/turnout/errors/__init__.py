@@ -35,6 +35,10 @@ class NoDataError(TurnoutError, NotImplementedError):
     """A value of a tensor without data was needed."""
 
 
+class DataDependentSizeError(NoDataError):
+    """Something needed the value of a size that depends on data."""
+
+
 class UnknownOperatorError(TurnoutError, AttributeError):
     """An operator, overload or namespace that is not defined."""
 

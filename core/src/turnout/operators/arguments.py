@@ -11,7 +11,7 @@ from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError, RangeError
 from turnout.errors import calls as texts
-from turnout.operators.values import is_generator, is_tensor
+from turnout.operators.values import is_generator, is_symbol, is_tensor
 from turnout.state import FRESH as FRESH
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ def _items(value: Any, size: int) -> list[Any] | None:
 def as_scalar(op_name: str, argument: str, value: Any) -> Any:
     """Scalar: a number or bool of Python or an array library, or a 0-dim tensor. Raises RangeError beyond 64 bits."""
     value = _item(value)
-    if isinstance(value, (bool, float, complex)):
+    if isinstance(value, (bool, float, complex)) or is_symbol(value):
         return value
     if not hasattr(value, "__index__"):
         _refuse(op_name, argument, "a number", value)
@@ -90,6 +90,11 @@ def as_int(op_name: str, argument: str, value: Any) -> int:
         return int(value.__index__())
     except (AttributeError, TypeError):
         _refuse(op_name, argument, "int", value)
+
+
+def as_symint(op_name: str, argument: str, value: Any) -> Any:
+    """SymInt: an int, or a size whose value is not known."""
+    return value if is_symbol(value) else as_int(op_name, argument, value)
 
 
 def as_float(op_name: str, argument: str, value: Any) -> float:
@@ -131,6 +136,14 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int
         except (AttributeError, TypeError):
             pass
     _refuse(op_name, argument, f"int[{size or ''}]", value)
+
+
+def as_symints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[Any, ...]:
+    """SymInt[] or SymInt[N]: as `as_ints`, and each may be a size whose value is not known."""
+    values = (value,) * size if size and is_symbol(value) else value
+    if values.__class__ in (tuple, list) and any(map(is_symbol, values)):
+        return tuple(as_symint(op_name, argument, v) for v in values)
+    return as_ints(op_name, argument, values, size)
 
 
 def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:

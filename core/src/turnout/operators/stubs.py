@@ -107,14 +107,14 @@ def _key_set(schema: FunctionSchema) -> list[str]:
 _TESTS = {
     "Scalar": ("{0}.__class__ is not float and ({0}.__class__ is not int or abs({0}) >> 30)", "as_scalar"),
     "int": ("{0}.__class__ is not int", "as_int"),
-    "SymInt": ("{0}.__class__ is not int", "as_int"),
+    "SymInt": ("{0}.__class__ is not int", "as_symint"),
     "float": ("{0}.__class__ is not float", "as_float"),
     "bool": ("{0}.__class__ is not bool", "as_bool"),
     "str": ("{0}.__class__ is not str", "as_str"),
     "ScalarType": ("{0}.__class__ is not DType", "as_dtype"),
     "Device": ("{0}.__class__ is not Device", "as_device"),
 }
-_LISTS = {"int": "as_ints", "SymInt": "as_ints", "float": "as_floats", "bool": "as_bools", "Scalar": "as_scalars"}
+_LISTS = {"int": "as_ints", "SymInt": "as_symints", "float": "as_floats", "bool": "as_bools", "Scalar": "as_scalars"}
 
 
 def _normalise(argument: Argument, op_name: str) -> str:

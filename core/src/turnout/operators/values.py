@@ -28,6 +28,11 @@ def is_generator(value: object) -> bool:
     return has_keys(value) and getattr(value, "schema_type", "Tensor") == "Generator"
 
 
+def is_symbol(value: object) -> bool:
+    """Whether a value is a size that is not known, which may stand where a schema says SymInt."""
+    return getattr(value, "schema_type", "") == "SymInt"
+
+
 def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
     """The tensors and generators among arguments, those in lists included, in order."""
     for arg in args:

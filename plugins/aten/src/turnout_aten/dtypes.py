@@ -25,6 +25,7 @@ from turnout.dtypes import (
     uint64,
 )
 from turnout.errors import DTypeError, RangeError
+from turnout.operators.values import is_symbol
 from turnout_aten.errors.tensors import does_not_fit
 
 _WIDE_UNSIGNED = (uint16, uint32, uint64)
@@ -114,7 +115,7 @@ def check_held(dtype: DType, value: bool | int | float | complex, name: str, arg
     """Raise RangeError, which names the operator and the argument, unless the dtype holds the number."""
     if value.__class__ is int and 0 <= value < 128:  # the usual ones, in every dtype
         return
-    if not holds(dtype, value):
+    if not is_symbol(value) and not holds(dtype, value):
         real = dtype.to_real()
         low, high = int_range(dtype) if dtype.category == INT else (-LARGEST[real], LARGEST[real])
         raise RangeError(does_not_fit(name, argument, value, dtype.name, low, high))

@@ -11,12 +11,12 @@ from typing import Any
 
 from turnout import config
 from turnout.config import OVERRIDES
-from turnout.devices import device
 from turnout.dtypes import DType, bfloat16, dtype_named, float16
 from turnout.errors import DTypeError
 from turnout.guards import Changes
 from turnout.keys import AUTOCAST, KEYS
 from turnout.state import DISPATCH
+from turnout_aten.tensor.devices import place
 from turnout_autocast import errors
 from turnout_autocast.casts import Cache
 from turnout_autocast.rules import lower_dtype_of
@@ -46,7 +46,7 @@ SETTINGS: ContextVar[Sequence[Settings]] = ContextVar("turnout_autocast.settings
 
 def entered(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Changes:
     """What a guard sets to switch casting on for one device type. Raises DTypeError for a dtype that is not a lower precision."""
-    backend = device(device_type).backend.name  # activates it
+    backend = place(device_type).backend.name  # activates it
     (outer,) = SETTINGS.get()
     lower = get_autocast_dtype(device_type) if dtype is None else dtype
     if lower not in LOWER_PRECISIONS:

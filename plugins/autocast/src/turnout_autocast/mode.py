@@ -10,6 +10,7 @@ from turnout.guards import Guard
 from turnout.keys import AUTOCAST, KEYS
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH, current
+from turnout_aten.tensor.devices import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class autocast(Guard):
     def sets(self) -> Changes:
         if not self.enabled:
             return _switched_off(self.device_type)
-        _require_key(device(self.device_type).backend.name)
+        _require_key(place(self.device_type).backend.name)
         entered: Changes = plugins.service(AUTOCAST).entered(self.device_type, self.dtype, self.cache_enabled)
         return entered
 
@@ -77,7 +78,7 @@ def _switched_off(device_type: str) -> Changes:
     if device_type not in active_device_types():
         return ()  # it has no tensors, and no context that is on
     include, keep = DISPATCH.get()
-    return ((DISPATCH, [include, keep & ~KEYS.switch_bit(AUTOCAST + device(device_type).backend.name)]),)
+    return ((DISPATCH, [include, keep & ~KEYS.switch_bit(AUTOCAST + place(device_type).backend.name)]),)
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
@@ -93,4 +94,4 @@ def is_autocast_enabled(device_type: str = "cpu") -> bool:
     if device_type not in active_device_types():
         return False
     include, keep = current()
-    return bool(include & keep & KEYS.switch_bit(AUTOCAST + device(device_type).backend.name))
+    return bool(include & keep & KEYS.switch_bit(AUTOCAST + place(device_type).backend.name))

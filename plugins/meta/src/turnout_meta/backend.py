@@ -13,26 +13,30 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError
 from turnout_aten.backend.tensor_backend import TensorBackend
+from turnout_meta.symbols.sizes import as_sizes
 
 Ints = tuple[int, ...]
+NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
 _ENUMERATED = 10_000  # elements up to which overlap is found exactly
 
 
 class MetaArray:
-    """What a tensor on `meta` holds. Never changed.
+    """What a tensor on `meta` holds. Never changed but for `sizes`.
 
     root    the array whose memory it would share: itself, unless it is a view
     offset  of its first element from the root's, in elements
+    sizes   what depends on its values: operator -> (version of the tensor, size)
     """
 
-    __slots__ = ("dtype", "offset", "root", "shape", "strides")
+    __slots__ = ("dtype", "offset", "root", "shape", "sizes", "strides")
 
     def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
-        self.shape = shape
+        self.shape = as_sizes(shape)
         self.dtype = dtype
-        self.strides = strides
+        self.strides = as_sizes(strides)
         self.root = self if root is None else root
         self.offset = offset
+        self.sizes: dict[str, tuple[int, Any]] = {}
 
     def __repr__(self) -> str:
         return f"MetaArray({self.shape}, {self.dtype.name}, strides={self.strides}, offset={self.offset})"
@@ -45,6 +49,7 @@ class MetaArray:
 class MetaBackend(TensorBackend):
     """It has no memory and no values: kernels do nothing, and reading a value raises NoDataError."""
 
+    has_values = False
     name = "Meta"
     device_type = "meta"
 
@@ -95,7 +100,7 @@ class MetaBackend(TensorBackend):
         return self.empty(shape, dtype, device)
 
     def to_host(self, array: MetaArray) -> bytes:
-        raise NoDataError("cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)")
+        raise NoDataError(NOTHING_TO_COPY)
 
     def item(self, array: MetaArray) -> bool | int | float | complex:
         raise NoDataError("item: a meta tensor has no value")

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from turnout.errors import TurnoutError
     from turnout.operators import Operator
     from turnout.operators.kernels import Kernel
-    from turnout_aten.tensor.devices import TensorDevice
+    from turnout_aten.tensor.devices import TensorDevice, TensorMode
+    from turnout_aten.tensor.tensor import Tensor
 
     Ints = tuple[int, ...]
 
@@ -39,10 +40,14 @@ class TensorBackend(Backend):
     `random_bits`, `fill` and `item` may wait: until they are there, the installed backend of lowest rank does it on the host.
 
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
+    has_values      False for arrays without elements: checks of values are left out
+    fake_mode       the mode of a backend of fake tensors
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
     array_type: type | None = None
+    has_values: bool = True
+    fake_mode: TensorMode | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
@@ -141,6 +146,10 @@ class TensorBackend(Backend):
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         """A new array from such bytes."""
         raise missing(self, "from_host")
+
+    def received(self, source: Tensor, device: Device) -> Any:
+        """A new array with the elements of a tensor on another device."""
+        return self.from_host(source.device.backend.to_host(source.array), source.array.shape, source.dtype, device)
 
     def item(self, array: Any) -> bool | int | float | complex:
         """The value of an array of one element."""

@@ -200,15 +200,20 @@ def tile(self: Tensor, dims: Sequence[int]) -> Tensor:
     return made
 
 
+def check_repeats(repeats: Tensor) -> None:
+    """Raise ShapeError or DTypeError for numbers of repetitions that are no vector of integers."""
+    if repeats.ndim != 1:
+        raise ShapeError(f"repeat_interleave: 'repeats' must have 1 dimension, got shape {list(repeats.shape)}")
+    if repeats.dtype not in (int32, int64):
+        raise DTypeError(f"repeat_interleave: 'repeats' must be int32 or int64, got {repeats.dtype.name}")
+
+
 def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
     """0 repeats[0] times, then 1 repeats[1] times, ...
 
     Marks where each number begins, and sums the marks.
     """
-    if repeats.ndim != 1:
-        raise ShapeError(f"repeat_interleave: 'repeats' must have 1 dimension, got shape {list(repeats.shape)}")
-    if repeats.dtype not in (int32, int64):
-        raise DTypeError(f"repeat_interleave: 'repeats' must be int32 or int64, got {repeats.dtype.name}")
+    check_repeats(repeats)
     if not repeats.numel():
         found: Tensor = aten.new_empty(repeats, (0,))
         return found

@@ -10,9 +10,10 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
-from turnout_aten.kernels.factories import check_layout, place, strides_as
+from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
+from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import mark
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor, wrap
@@ -59,8 +60,7 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     """Copy a tensor's elements into an array of the same shape."""
     moved = source.array
     if source.device is not device:
-        host = source.device.backend.to_host(moved)
-        moved = backend.from_host(host, moved.shape, source.dtype, device)
+        moved = backend.received(source, device)
     with backend.kernel_context():
         backend.copy(array, moved)
 
@@ -87,12 +87,12 @@ def to_copy(
     """A copy with another dtype or on another device."""
     check_layout(layout)
     strides = strides_as(memory_format, self.array.shape, self)
-    return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
+    return _converted(self, dtype or self.dtype, self.device if device is None else place(device, self), strides)
 
 
 def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
     """self if nothing changes, else a converted copy."""
-    device = None if device is None else place(device)
+    device = None if device is None else place(device, self)
     same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
     if same and _laid_out(self, memory_format):
         return self

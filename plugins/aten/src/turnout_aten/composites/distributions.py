@@ -96,7 +96,7 @@ def normal(mean: Any, std: Any = 1, *, generator: Generator | None = None) -> Te
         _check_std(std)
     elif std.dtype.category == COMPLEX:
         raise DTypeError(f"normal: std must be real, got {std.dtype.name}")
-    elif std.numel() and not std.is_meta and bool(aten.any(aten.lt__Scalar(std, 0))):
+    elif std.numel() and std.device.backend.has_values and bool(aten.any(aten.lt__Scalar(std, 0))):
         raise ArgumentError("normal: std must not be negative")
     dtype = result_type(mean, std) if len(given) > 1 else given[0].dtype
     drawn: Any = drawn_normal(shape, dtype, given[0].device, generator)
@@ -173,7 +173,7 @@ def _made(tensor: Any) -> Tensor:
 
 
 def _check_probabilities(self: Tensor) -> None:
-    if self.is_meta or not self.numel():
+    if not self.device.backend.has_values or not self.numel():
         return
     good = aten.logical_and(aten.ge__Scalar(self, 0), aten.lt__Scalar(self, float("inf")))
     if not bool(aten.all(good)):
@@ -189,7 +189,7 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
     """
     _floating("poisson", self)
     made: Tensor
-    if self.is_meta or not self.numel():
+    if not self.device.backend.has_values or not self.numel():
         made = aten.empty_like(self)
         return made
     if not bool(aten.all(aten.ge__Scalar(self, 0))):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, float32, float64, get_default_dtype, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.operators.values import is_symbol
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
-from turnout_aten.kernels.factories import place
 from turnout_aten.kernels.wrapping import resize_output
 from turnout_aten.shapes.promotion import number_dtype
+from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     if options.get("dtype") is None:
         whole = all(number_dtype(v).category < FLOAT for v in (start, end, step))
         options["dtype"] = int64 if whole else get_default_dtype()
-    if options["dtype"].category < FLOAT and all(isfinite(v) for v in (start, end, step)):
+    if options["dtype"].category < FLOAT and _all_finite(start, end, step):
         start, end, step = _whole_steps(start, end, step)
     made = aten.empty__memory_format((arange_length(start, end, step),), **options)
     return arange_out(start, end, step, out=_made(made))
@@ -57,19 +58,25 @@ def _whole_steps(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
     """The three truncated towards 0. Raises RangeError for one beyond int64, in which they are counted."""
     for name, value in (("start", start), ("end", end), ("step", step)):
         check_held(int64, value, "arange", name)
-    return int(start), int(end), int(step)
+    start, end, step = [v if is_symbol(v) else int(v) for v in (start, end, step)]
+    return start, end, step
+
+
+def _all_finite(*values: Any) -> bool:
+    return all(is_symbol(v) or isfinite(v) for v in values)
 
 
 def arange_length(start: Any, end: Any, step: Any) -> int:
     """The number of values. Raises ShapeError if step is 0 or leads away from the end."""
-    if not all(isfinite(v) for v in (start, end, step)):
+    if not _all_finite(start, end, step):
         raise ArgumentError(f"arange: start, end and step must be finite, got {start}, {end} and {step}")
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: step {step} leads away from end: start is {start}, end is {end}")
-    if all(isinstance(v, int) for v in (start, end, step)):
-        return int(-((start - end) // step))
+    if all(isinstance(v, int) or is_symbol(v) for v in (start, end, step)):
+        length: int = -((start - end) // step)
+        return length
     count: int = ceil((end - start) / step)
     return count
 
@@ -79,7 +86,7 @@ def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
 
     If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
     """
-    if out.dtype.category < FLOAT and all(isfinite(v) for v in (start, end, step)):
+    if out.dtype.category < FLOAT and _all_finite(start, end, step):
         start, end, step = _whole_steps(start, end, step)
     n = arange_length(start, end, step)
     resize_output(find_operator("aten::arange.start_out"), out.device.backend, out, (n,))

@@ -12,8 +12,9 @@ from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import LARGEST, int_range
 from turnout_aten.errors.tensors import does_not_fit
-from turnout_aten.kernels.factories import place, strides_as
+from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel
+from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.random import Generator, default_generator
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -104,7 +105,7 @@ def _like(
     draw: Any, self: Tensor, generator: Generator | None, dtype: DType | None, device: Device | None, memory_format: Any
 ) -> Tensor:
     """Numbers with the shape and layout of self."""
-    drawn = draw(self.shape, dtype or self.dtype, self.device if device is None else place(device), generator)
+    drawn = draw(self.shape, dtype or self.dtype, self.device if device is None else place(device, self), generator)
     return _laid_out(drawn, self, memory_format)
 
 
@@ -164,7 +165,7 @@ def randint_like_low(
     layout: Any = None, device: Device | None = None, pin_memory: bool | None = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Integers from low to high - 1 in self's shape, dtype and device."""
-    where = self.device if device is None else place(device)
+    where = self.device if device is None else place(device, self)
     made = _integers("randint_like", self.shape, low, high, dtype or self.dtype, where, generator)
     return _laid_out(made, self, memory_format)
 
@@ -305,7 +306,7 @@ def bernoulli_Tensor_(self: Tensor, p: Tensor, *, generator: Generator | None = 
 
 def _check_chances(p: Tensor) -> None:
     """Raise ShapeError for probabilities outside 0 to 1, if the values can be read."""
-    if p.is_meta or p.keys & _BATCHED or not p.numel():
+    if not p.device.backend.has_values or p.keys & _BATCHED or not p.numel():
         return
     if not bool(aten.all(aten.logical_and(aten.ge__Scalar(p, 0), aten.le__Scalar(p, 1)))):
         raise ArgumentError("bernoulli: probabilities must lie between 0 and 1")

@@ -161,7 +161,7 @@ def _scattered(name: str, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     available = numel(source.shape)
     made: Tensor
     if not available or not numel(self.shape):
-        if numel(self.shape) and not self.is_meta and bool(aten.any(mask)):
+        if numel(self.shape) and self.device.backend.has_values and bool(aten.any(mask)):
             raise ShapeError(f"{name}: 'mask' has more true elements than 'source' has elements: 0")
         made = aten.clone(self, memory_format="contiguous_format")
         return made

@@ -53,7 +53,7 @@ def _limits(lengths: Tensor | None, offsets: Tensor | None) -> tuple[Tensor, Ten
 
 
 def _check_lengths(lengths: Tensor, size: int) -> None:
-    if lengths.is_meta or not lengths.numel():
+    if not lengths.device.backend.has_values or not lengths.numel():
         return
     if aten._local_scalar_dense(aten.min(lengths)) < 0:
         raise ArgumentError("segment_reduce: lengths must not be negative")

@@ -146,7 +146,7 @@ def _weights(name: str, given: Tensor | None, observations: int, category: int) 
         raise ShapeError(f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}")
     if given.dtype.category != category:
         raise DTypeError(f"cov: {name} must be {'integers' if category == INT else 'floats'}, got {given.dtype.name}")
-    if observations and not given.is_meta and aten._local_scalar_dense(aten.min(given)) < 0:
+    if observations and given.device.backend.has_values and aten._local_scalar_dense(aten.min(given)) < 0:
         raise ArgumentError(f"cov: {name} must not be negative")
     return _flat(given)
 

@@ -172,7 +172,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     total = 1
     for n in lengths:
         total *= n
-    if indices.numel() and not indices.is_meta and not 0 <= indices.min().item() <= indices.max().item() < total:
+    if indices.numel() and indices.device.backend.has_values and not 0 <= indices.min().item() <= indices.max().item() < total:
         raise ShapeError(f"unravel_index: an index is outside shape {list(lengths)}")
     found = []
     for n in reversed(lengths):

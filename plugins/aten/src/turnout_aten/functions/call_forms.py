@@ -10,7 +10,7 @@ from turnout.dtypes import DTYPES, get_default_dtype
 from turnout.errors import CallError
 from turnout.operators.arguments import MISSING
 from turnout.operators.packet import type_key
-from turnout.operators.values import is_tensor
+from turnout.operators.values import is_symbol, is_tensor
 from turnout.registry import REGISTRY
 from turnout_aten.dtypes import holds
 from turnout_aten.errors import calls as texts
@@ -51,8 +51,13 @@ _KINDS = frozenset("biufcV")
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number or a NumPy scalar. Tensors, arrays (of 0 dims, too), strings and dates are not."""
+    """Whether a value is a Python number, a size that is not known, or a NumPy scalar.
+
+    Tensors, arrays (of 0 dims, too), strings and dates are not.
+    """
     if isinstance(value, (int, float, complex)):
+        return True
+    if is_symbol(value):
         return True
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     return kind in _KINDS and value.shape == () and hasattr(value, "item") and not hasattr(value, "__setitem__")
@@ -78,7 +83,7 @@ def number_dtype(value: Any) -> DType:
     """The dtype of a tensor made from a Python number."""
     if isinstance(value, bool):
         return DTYPES["bool"]
-    if isinstance(value, int):
+    if isinstance(value, int) or is_symbol(value):
         return DTYPES["int64"]
     return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
 

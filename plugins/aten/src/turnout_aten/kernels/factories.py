@@ -17,21 +17,13 @@ from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.wrapping import check_writable
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
-from turnout_aten.tensor.devices import default_device
+from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnout_aten.tensor.devices import TensorDevice
-
     Sizes = Sequence[int]
-
-
-def place(device: Device | None) -> TensorDevice:
-    """A device as tensors store it: the default one for None, with its index if the backend has several."""
-    wanted: TensorDevice = default_device() if device is None else device  # type: ignore[assignment]  # core knows less
-    return wanted.backend.resolve_device(wanted)
 
 
 def check_layout(layout: Any) -> None:

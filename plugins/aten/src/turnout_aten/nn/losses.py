@@ -443,7 +443,7 @@ def gaussian_nll_loss(
             raise ArgumentError(
                 f"gaussian_nll_loss: 'var' of shape {list(var.shape)} does not fit 'input' of shape {list(input.shape)}"
             )
-    if not var.is_meta and bool((var < 0).any()):
+    if var.device.backend.has_values and bool((var < 0).any()):
         raise ArgumentError("gaussian_nll_loss: 'var' must not have negative elements")
     # eps is a constant limit; the gradient reaches the variance unchanged.
     limited = var + (var.detach().clamp(min=eps) - var.detach())

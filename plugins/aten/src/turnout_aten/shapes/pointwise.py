@@ -127,7 +127,7 @@ def operands_shape(self: Any, other: Any) -> tuple[int, ...]:
     """The broadcast shape of two operands; numbers have shape ()."""
     a: tuple[int, ...] = self.array.shape if isinstance(self, Tensor) else ()
     b: tuple[int, ...] = other.array.shape if isinstance(other, Tensor) else ()
-    return a if a == b else broadcast(a, b)
+    return broadcast(a, b)
 
 
 def two_operands(

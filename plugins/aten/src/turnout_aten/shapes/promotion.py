@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64
 from turnout.errors import DTypeError
+from turnout.operators.values import is_symbol
 from turnout_aten.dtypes import promote_types
 from turnout_aten.functions.call_forms import python_number
 from turnout_aten.tensor.tensor import Tensor
@@ -22,7 +23,7 @@ def number_dtype(value: bool | int | float | complex) -> DType:
     """The dtype a Python number has beside no tensor: bool, int64, the default dtype or its complex counterpart."""
     if isinstance(value, bool):
         return bool_
-    if isinstance(value, int):
+    if isinstance(value, int) or is_symbol(value):
         return int64
     return get_default_dtype().to_complex() if isinstance(value, complex) else get_default_dtype()
 

@@ -12,7 +12,7 @@ from turnout.errors import CallError, DTypeError
 from turnout_aten.dtypes import promote_types
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.devices import default_device
-from turnout_aten.tensor.devices import device as device_named
+from turnout_aten.tensor.devices import place as place_of
 from turnout_aten.tensor.inference import made as inference_made
 from turnout_aten.tensor.tensor import Tensor, wrap
 
@@ -42,7 +42,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | Device | None
         tensor([[1, 2],
                 [3, 4]])
     """
-    place = _place(device)
+    place = place_of(device)
     if isinstance(data, Tensor):
         made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
         made = made if dtype is None else made.to(dtype)
@@ -80,12 +80,12 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
         >>> turnout.as_tensor([1, 2])
         tensor([1, 2])
     """
-    place = None if device is None else _place(device)
+    place = None if device is None else place_of(device)
     if not isinstance(data, Tensor):
         adopted = (place or default_device()).backend.adopt(data)
         if adopted is None:
             return tensor(data, dtype=dtype, device=device)
-        data = inference_made(wrap(adopted, _place(device)))
+        data = inference_made(wrap(adopted, place_of(device)))
     if place is not None and data.device != place:
         data = data.to(device=place)
     made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
@@ -100,12 +100,6 @@ def operand(self: Tensor, array: Any) -> Tensor:
     # differs from torch: `tensor + array` of a NumPy array is a tensor with the dtype that two tensors would give, and a gradient
     # is recorded. In PyTorch NumPy computes it.
     return tensor(array, device="cpu")
-
-
-def _place(device: str | Device | None) -> TensorDevice:
-    """The device on which to make a tensor. Raises DeviceError for a device that does not exist."""
-    wanted = default_device() if device is None else device_named(device)
-    return wanted.backend.resolve_device(wanted)
 
 
 # ---- arrays

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError
 from turnout.keys import KEYS
+from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
 from turnout_aten.errors import tensors as texts
 from turnout_aten.functions.call_forms import is_number
@@ -85,7 +86,7 @@ def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     dim = 0
     seen_ellipsis = False
     for item in items:
-        if item.__class__ is int:
+        if item.__class__ is int or is_symbol(item):
             viewed = aten.select__int(viewed, dim, item)
         elif item.__class__ is slice:
             if item.start is not None or item.stop is not None or item.step is not None:
@@ -142,21 +143,22 @@ def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
     return made
 
 
-def _bound(value: Any) -> int:
+def _bound(value: Any) -> Any:
     try:
-        return int(value.__index__())
+        return value if is_symbol(value) else int(value.__index__())
     except (AttributeError, TypeError):
         raise CallError(f"a slice takes integers, got {type(value).__name__}") from None
 
 
 def _item(item: Any, device: TensorDevice) -> Any:
     """An item as an int, bool, slice, None, Ellipsis or an index tensor; lists become tensors on `device`."""
-    if item.__class__ in _PLAIN or item is None or item is Ellipsis:
+    if item.__class__ in _PLAIN or item is None or item is Ellipsis or is_symbol(item):
         return item
     if isinstance(item, Tensor):
         dtype = item.dtype
         if item.ndim == 0 and dtype.category <= INT and not item.keys & _BATCHED:
-            return bool(item.item()) if dtype is bool_ or dtype is uint8 else int(item.item())
+            found = item.item()
+            return bool(found) if dtype is bool_ or dtype is uint8 else found if is_symbol(found) else int(found)
         if dtype is uint8:
             item = aten.to__dtype(item, bool_)
         return item

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from turnout_aten.tensor.tensor import Tensor
 
-_PREFIX = "tensor("
+_PREFIX, _FAKE = "tensor(", "FakeTensor("
 _NOTHING = "[...]"  # the elements of a large tensor when none are asked for
 
 
@@ -81,13 +81,15 @@ def set_printoptions(
 
 def tensor_text(tensor: Tensor) -> str:
     """The text of `repr(tensor)`."""
-    indent = len(_PREFIX)
+    fake = tensor.fake_mode is not None
+    prefix = _FAKE if fake else _PREFIX
+    indent = len(prefix)
     options = _options
     try:
-        body = _body(tensor, indent, options)
+        body = "..." if fake else _body(tensor, indent, options)
     except NoDataError:
         body = "..."
-    return _with_suffixes(_PREFIX + body, _suffixes(tensor, body), indent, options.linewidth)
+    return _with_suffixes(prefix + body, _suffixes(tensor, body), indent, options.linewidth)
 
 
 # ---- the elements
@@ -228,7 +230,7 @@ def _formatter(values: Sequence[Any], category: int, options: PrintOptions) -> _
 
 def _suffixes(tensor: Tensor, body: str) -> list[str]:
     found = []
-    dtype, empty = tensor.dtype, tensor.numel() == 0
+    dtype, empty = tensor.dtype, body == "[]"
     if tensor.device.type != "cpu":
         found.append(f"device='{tensor.device}'")
     if body in ("...", _NOTHING) or (empty and tensor.ndim != 1):

@@ -106,6 +106,9 @@ _PROCESS_SEED = [_DEFAULT_SEED]
 def default_generator(device: str | Device = "cpu") -> Generator:
     """The generator that random operators on a device use by default."""
     named = device_named(device)
+    mode = named.backend.fake_mode
+    if mode is not None:
+        return mode.generator(named)
     named = named.backend.resolve_device(named)
     found = _DEFAULTS.get(named)
     if found is None:

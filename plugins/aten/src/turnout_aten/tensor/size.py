@@ -17,7 +17,7 @@ _get = tuple.__getitem__
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints. A part of one, a sum with a tuple and a multiple are a `Size` too.
 
-    Raises TypeError for elements that are not ints.
+    Raises TypeError for elements that are not ints. A class with `symbolic_length = True` stands for an int that is not known.
 
     Arguments:
         lengths: the length of each dimension
@@ -32,10 +32,10 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Self:
-        made = []
+        made: list[Any] = []
         for i, length in enumerate(lengths):
             try:
-                made.append(index(length))
+                made.append(length if getattr(type(length), "symbolic_length", False) else index(length))
             except TypeError:
                 raise TypeError(f"Size: expected ints, got {type(length).__name__} at position {i}") from None
         return new(cls, made)

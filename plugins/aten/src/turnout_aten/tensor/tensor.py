@@ -73,7 +73,8 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     @property
     def shape(self) -> Size:
         """The length of each dimension."""
-        return new_size(Size, self.array.shape)
+        shape = self.array.shape
+        return shape if shape.__class__ is not tuple and isinstance(shape, Size) else new_size(Size, shape)
 
     @property
     def ndim(self) -> int:
@@ -288,6 +289,11 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             8
         """
         return self.device.backend.data_ptr(self.array) if self.numel() else 0
+
+    @property
+    def fake_mode(self) -> Any:
+        """The `FakeMode` of a fake tensor, None for any other."""
+        return self.device.backend.fake_mode
 
     # ---- versions and views
 
@@ -601,7 +607,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return bool(found.any().item())
 
     def __format__(self, spec: str) -> str:
-        if self.shape == () and not self.is_meta and (spec or self.__class__ is Tensor):
+        if self.shape == () and self.device.backend.has_values and (spec or self.__class__ is Tensor):
             return format(self.item(), spec)
         if spec:
             raise CallError(f"the format {spec!r} is for numbers, got a tensor of shape {list(self.shape)}; use .item()")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError
+from turnout.operators.values import is_symbol
 from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import wrap
 
@@ -112,7 +113,7 @@ def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
     """
     row_major = contiguous_strides(shape)
     if strides == row_major or 0 in shape:
-        return row_major if wanted == shape else contiguous_strides(wanted)
+        return contiguous_strides(wanted)
     made = [1] * len(wanted)
     d = len(wanted) - 1
     old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
@@ -264,8 +265,14 @@ def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
     return (*shape[:at], 1, *shape[at:]), (*strides[:at], step, *strides[at:]), offset
 
 
+def _is_one(length: Any) -> bool:
+    """Whether a dim goes. A length that is not known must be told to be 1 or not, because the number of dims depends on it."""
+    made: bool = length.is_exactly(1) if is_symbol(length) else length == 1
+    return made
+
+
 def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:
-    kept = [d for d, n in enumerate(shape) if n != 1 or d not in dims]
+    kept = [d for d, n in enumerate(shape) if d not in dims or not _is_one(n)]
     return tuple([shape[d] for d in kept]), tuple([strides[d] for d in kept]), offset
 
 
@@ -297,7 +304,10 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
         raise DimError("select: a 0-dim tensor has no dimension to select from")
     d = dim if 0 <= dim < len(shape) else wrap_dim(dim, len(shape))
     n = shape[d]
-    if not -n <= index < n:
+    if is_symbol(index) or is_symbol(n):
+        symbol: Any = index if is_symbol(index) else n
+        index = symbol.index_of(n, index)
+    elif not -n <= index < n:
         raise DimError(f"select: index {index} is out of range for dim {d} of length {n}")
     at = offset + (index + n if index < 0 else index) * strides[d]
     if not d:
@@ -316,8 +326,12 @@ def slice_Tensor(
         raise ShapeError(f"slice: step must be positive, got {step}")
     d = wrap_dim(dim, len(shape))
     n = shape[d]
-    first, last, _ = slice(start, end).indices(n)
-    count = max(0, (last - first + step - 1) // step)
+    symbol: Any = next((v for v in (n, start, end, step) if is_symbol(v)), None)
+    if symbol is None:
+        first, last, _ = slice(start, end).indices(n)
+        count = max(0, (last - first + step - 1) // step)
+    else:
+        first, count = symbol.slice_of(n, start, end, step)
     at = offset + first * strides[d]
     return (*shape[:d], count, *shape[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), at
 

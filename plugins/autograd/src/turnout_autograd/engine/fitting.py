@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from turnout.errors import DataDependentSizeError
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.formulas.broadcasting import sum_to
@@ -67,9 +68,12 @@ def counted(node: Node, arguments: str, grads: Any, count: int) -> Any:
 def unlike(result: Tensor, *arguments: Tensor | None) -> tuple[Meta | None, ...] | None:
     """What `fit` needs when any argument differs from the result in shape, dtype or device."""
     shape, dtype, device = result.array.shape, result.dtype, result.device
-    for t in arguments:
-        if t is not None and (t.array.shape != shape or t.dtype is not dtype or t.device is not device):
-            return metas(*arguments)
+    try:
+        for t in arguments:
+            if t is not None and (t.array.shape != shape or t.dtype is not dtype or t.device is not device):
+                return metas(*arguments)
+    except DataDependentSizeError:  # whether two sizes are equal is for `fit` to ask, about the gradient
+        return metas(*arguments)
     return None
 
 

@@ -78,7 +78,7 @@ def prod_grad_dim(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim:
     if not shape:
         return grad
     share = restored(grad, shape, dim, keepdim)
-    if not bool((self == 0).any()):
+    if not self.device.backend.has_values or not bool((self == 0).any()):
         return share * restored(result, shape, dim, keepdim) / self
     return share * products_of_others(self.transpose(dim, -1)).transpose(dim, -1)
 

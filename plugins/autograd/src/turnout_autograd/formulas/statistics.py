@@ -44,7 +44,7 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
     """
     if not self.shape or not count(self.shape):
         return grad
-    if not bool((self == 0).any()):
+    if not self.device.backend.has_values or not bool((self == 0).any()):
         return cumsum_grad(grad * result, dim) / self
     n = self.shape[dim]
     last = self.transpose(dim, -1)

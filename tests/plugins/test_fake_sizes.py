@@ -1,0 +1,267 @@
+"""Sizes whose values are not known: how they compute, compare and print, what checks teach, inputs with dynamic sizes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import turnout
+from turnout.errors import ArgumentError, CallError, DataDependentSizeError, DimError
+from turnout_meta.symbols.scope import Scope
+
+
+@pytest.fixture
+def scope():
+    return Scope()
+
+
+def test_sizes_compute_as_ints_and_print_as_expressions(scope):
+    u, v = scope.unbacked("a test", 0, 10), scope.unbacked("a test", 1)
+    shown = [
+        u,
+        u * 4,
+        4 * u + 1,
+        u - v,
+        -u,
+        u * v * 2 - 3,
+        (u + 1) // 2,
+        ((u + 1) // 2) * u,
+        u % v,
+        7 // v,
+        (u * 4) // 2,
+        (u * 4) % 2,
+    ]
+    assert [str(s) for s in shown] == [
+        "u0", "u0*4", "u0*4 + 1", "u0 - u1", "-u0", "u0*u1*2 - 3", "(u0 + 1) // 2", "((u0 + 1) // 2)*u0", "u0 % u1", "7 // u1",
+        "u0*2", "0",
+    ]  # fmt: skip
+    assert (u - u, (u + v) * 2 - 2 * v == u * 2, u * v // v == u) == (0, True, True)
+    assert f"{u * 4:>6}" == "  u0*4"
+    assert hash(u + v) == hash(v + u)
+
+
+def test_bounds_decide_comparisons(scope):
+    u = scope.unbacked("a test", 2, 10)
+    assert (u >= 2, u > 10, u < 2, u == 11, u != 1, u * 2 >= 4, 3 * u + 1 == 0, u <= u + 1) == (
+        True, False, False, False, True, True, False, True,
+    )  # fmt: skip
+    assert isinstance(u >= 3, turnout.SymBool)
+    assert repr(u < 3) == "u0 < 3"
+    assert repr(u <= 3) == "u0 <= 3"
+    assert u.bounds == (2, 10)
+    assert (u % 4).bounds == (0, 3)
+    assert (u // 3).bounds == (0, 3)
+    assert u.hint is None
+
+
+def test_an_undecided_comparison_and_a_number_are_errors(scope):
+    u = scope.unbacked("aten::nonzero", 0, 20)
+    with pytest.raises(DataDependentSizeError) as caught:
+        bool(u * 2 > 7)
+    assert str(caught.value) == (
+        "u0*2 > 7 cannot be decided without data\n"
+        "  u0      0 to 20, from aten::nonzero\n"
+        "  to fix  if it always holds, say so: turnout.check(...) of u0*2 > 7, in terms of the program's sizes"
+    )
+    for use in (int, float, range, bool, lambda s: [0] * s):
+        with pytest.raises(DataDependentSizeError):
+            use(u)
+    with pytest.raises(DataDependentSizeError) as caught:
+        int(u)
+    assert str(caught.value) == (
+        "u0 has no known value, and a number is needed here\n"
+        "  u0      0 to 20, from aten::nonzero\n"
+        "  to fix  if it is always the same, say so: turnout.check(u0 == number); or keep it as a size"
+    )
+
+
+def test_checks_teach_bounds_equalities_and_divisors(scope):
+    u, v, w = (scope.unbacked("a test", 0, 20) for _ in range(3))
+    turnout.check(u >= 2)
+    turnout.check(2 * u < 15)
+    assert u.bounds == (2, 7)
+    turnout.check(v == u + 1)
+    assert (str(v), v > u, (v - u), v * 2) == ("u0 + 1", True, 1, 2 * u + 2)
+    turnout.check(w % 4 == 0)
+    assert (w % 4, w // 4 * 4 == w) == (0, True)
+    a, b = scope.unbacked("a test"), scope.unbacked("a test")
+    turnout.check(a >= b * 2)
+    assert (a >= b * 2, a >= b, a < 2 * b, a + 1 > 2 * b) == (True, True, False, True)
+    turnout.check(a != 0)
+    assert (a >= 1, a == 0) == (True, False)
+    turnout.check(a <= 1)
+    assert (a == 1, int(a), str(a)) == (True, 1, "1")
+
+
+def test_a_check_that_does_not_hold_is_an_error(scope):
+    u = scope.unbacked("a test", 2, 5)
+    kept = u <= 2
+    with pytest.raises(ArgumentError) as caught:
+        turnout.check(u > 5)
+    assert str(caught.value) == "check: the condition does not hold"
+    turnout.check(u >= 3)
+    with pytest.raises(ArgumentError) as caught:
+        turnout.check(kept)
+    assert str(caught.value) == "check: u0 <= 2 does not hold"
+    with pytest.raises(ArgumentError) as caught:
+        turnout.check(False, "too few")
+    assert str(caught.value) == "too few"
+    turnout.check(True)
+    a = scope.unbacked("aten::nonzero", 0, 4)
+    turnout.check(a * 2 >= 3)
+    assert a.bounds == (2, 4)
+    kept = a * 3 <= 8
+    turnout.check(a * 2 >= 5)
+    with pytest.raises(ArgumentError) as caught:
+        turnout.check(kept)
+    assert str(caught.value) == "check: u1*3 <= 8 does not hold"
+
+
+def test_sizes_of_two_modes_do_not_mix(scope):
+    with pytest.raises(CallError) as caught:
+        scope.unbacked("a test") + Scope().unbacked("a test")
+    assert str(caught.value) == "u0 and u0 are sizes of two fake modes; make all fake tensors with one FakeMode"
+
+
+def test_random_expressions_are_right_for_all_values(seeds):
+    for seed in seeds(300):
+        random, scope = Random(seed), Scope()
+        known = [(scope.unbacked("a test", 0, 9), random.randint(0, 9)) for _ in range(3)]
+        known += [(n, n) for n in (random.randint(-3, 5), 2)]
+        for _ in range(12):
+            (a, x), (b, y) = random.choice(known), random.choice(known)
+            kind = random.choice("+-*/%")
+            if kind in "/%" and (y == 0 or (isinstance(b, int) and b == 0)):
+                continue
+            made = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a // b, "%": lambda: a % b}[kind]()  # noqa: B023
+            real = {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "/": lambda: x // y, "%": lambda: x % y}[kind]()  # noqa: B023
+            if isinstance(made, turnout.SymInt):
+                assert made.bounds[0] <= real <= made.bounds[1], (seed, made, real, made.bounds)
+            else:
+                assert made == real, (seed, made, real)
+            if len(str(made)) < 60:
+                known.append((made, real))
+        for a, x in known:
+            for b, y in known:
+                for found, expected in ((a == b, x == y), (a >= b, x >= y), (a < b, x < y), (a != b, x != y)):
+                    assert not isinstance(found, bool) or found is expected, (seed, a, b, x, y)
+
+
+# ---- in operators
+
+
+def test_sizes_flow_through_operators():
+    with turnout.FakeMode():
+        x = turnout.ones(4, 5).nonzero()
+        shapes = [
+            x.shape, x.reshape(-1).shape, turnout.cat([x, x]).shape, turnout.stack([x, x]).shape,
+            (x.float() @ turnout.ones(2, 7)).shape,
+            x.sum(0).shape, x.repeat(2, 3).shape, turnout.zeros(x.shape[0] * 2 + 1).shape, turnout.arange(x.shape[0]).shape,
+            x.unsqueeze(0).expand(3, -1, 2).shape, turnout.nn.functional.pad(x, (1, 2)).shape, (x * x.shape[0]).shape,
+        ]  # fmt: skip
+        assert [str(s) for s in shapes] == [
+            "(u0, 2)", "(u0*2,)", "(u0*2, 2)", "(2, u0, 2)", "(u0, 7)", "(2,)", "(u0*2, 6)", "(u0*2 + 1,)", "(u0,)", "(3, u0, 2)",
+            "(u0, 5)", "(u0, 2)",
+        ]  # fmt: skip
+        assert str((x.numel(), x.contiguous().stride(), x.t().contiguous().stride())) == "(u0*2, (2, 1), (u0, 1))"
+        assert repr(x) == "FakeTensor(..., size=(u0, 2), dtype=turnout.int64)"
+
+
+def test_unlike_sizes_need_a_check_to_meet():
+    with turnout.FakeMode():
+        x = turnout.ones(4)
+        a, b = x[x > 0], x[x > 1]
+        with pytest.raises(DataDependentSizeError, match="u0 == u1 cannot be decided without data"):
+            a + b
+        with pytest.raises(DataDependentSizeError, match="u0 == 4 cannot be decided without data"):
+            a + x
+        turnout.check(a.shape[0] == b.shape[0])
+        assert str((a + b).shape) == "(u0,)"
+        assert str((a.unsqueeze(1) + turnout.ones(1, 3)).shape) == "(u0, 3)"
+
+
+def test_the_same_values_give_the_same_size_until_they_are_written():
+    with turnout.FakeMode():
+        x = turnout.ones(4, 5)
+        first = x.nonzero().shape[0]
+        assert (x.nonzero().shape[0] == first) is True
+        x.add_(1)
+        assert (x.nonzero().shape[0] == first) is not True
+
+
+def test_gradients_pass_sizes_that_depend_on_values():
+    with turnout.FakeMode():
+        x, y = turnout.ones(6, requires_grad=True), turnout.ones(2, 3, requires_grad=True)
+        w = turnout.ones(2, 4, requires_grad=True)
+        (x[x > 0].exp().sum() + y[y > 0].mean()).backward()
+        (y.nonzero().float() @ w).softmax(0).sum().backward()
+        assert (x.grad.shape, y.grad.shape, w.grad.shape) == ((6,), (2, 3), (2, 4))
+
+
+def test_shapes_of_other_lengths_and_with_another_known_size_differ():
+    with turnout.FakeMode():
+        x = turnout.ones(4).nonzero()
+        assert x.shape != (4,)
+        assert x.shape != (4, 3)
+        assert x.shape == x.clone().shape
+        with pytest.raises(DataDependentSizeError, match="u0 == 4 cannot be decided"):
+            assert x.shape != (4, 1)
+        with pytest.raises(DataDependentSizeError, match="u0 == 1 cannot be decided"):
+            assert x.shape != (1, 1)
+
+
+def test_a_size_that_may_be_one_makes_no_refusal():
+    with turnout.FakeMode():
+        x = turnout.ones(4)
+        short = x[x > 0][:2]
+        with pytest.raises(DataDependentSizeError, match="u1 != 1 cannot be decided without data"):
+            short + turnout.ones(3)
+
+
+def test_slices_and_indices_of_unknown_lengths():
+    with turnout.FakeMode():
+        x = turnout.ones(4, 5).nonzero()
+        assert x[-1].shape == x[0].shape == (2,)
+        assert x[1:].shape[0].bounds == (0, 19)
+        assert x[:3].shape[0].bounds == (0, 3)
+        assert str(x[::2].shape) == "((u0 + 1) // 2, 2)"
+        turnout.check(x.shape[0] >= 5)
+        assert str((x[1:].shape, x[:3].shape, x[2:-1].shape)) == "((u0 - 1, 2), (3, 2), (u0 - 3, 2))"
+        with pytest.raises(DimError) as caught:
+            x[25]
+        assert str(caught.value) == "select: index 25 is out of range for a dim of length u0"
+        with pytest.raises(DataDependentSizeError, match="u0 has no known value"):
+            list(x)
+
+
+def test_squeeze_asks_whether_a_size_is_one():
+    with turnout.FakeMode():
+        x = turnout.ones(4).nonzero()
+        with pytest.raises(DataDependentSizeError, match="u0 == 1 cannot be decided"):
+            x.squeeze()
+        assert str(x.squeeze(1).shape) == "(u0,)"
+
+
+# ---- inputs with dynamic sizes
+
+
+def test_dynamic_dims_of_an_input_are_symbols_with_hints():
+    mode = turnout.FakeMode()
+    x = mode.from_tensor(turnout.zeros(4, 5, 1), dynamic=(0, -1))
+    assert (str(x.shape), x.stride(), x.shape[0].hint, x.shape[0].bounds[0]) == ("(s0, 5, 1)", (5, 1, 1), 4, 2)
+    y = turnout.FakeMode(dynamic=True).from_tensor(turnout.zeros(4, 5).t())
+    assert str((y.shape, y.stride())) == "((s1, s0), (1, s1))"
+
+
+def test_the_value_of_an_input_decides_and_is_noted():
+    mode = turnout.FakeMode()
+    x, y = (mode.from_tensor(turnout.zeros(4), dynamic=(0,)) for _ in range(2))
+    with mode:
+        assert str((x + 1).shape) == "(s0,)"
+        assert mode.guards == []
+        assert str((x + y).shape) in ("(s0,)", "(s1,)")
+        assert mode.guards == ["s0 == s1"]
+        assert list(range(x.shape[0])) == [0, 1, 2, 3]
+        assert mode.guards in (["s0 == s1", "s1 == 4"], ["s0 == s1", "s0 == 4"])
+        assert x.shape == (4,)
