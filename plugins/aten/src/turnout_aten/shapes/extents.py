@@ -98,8 +98,8 @@ def layout(shape: Ints, *operands: Any) -> Ints | None:
 
     Operands that are no tensors do not count, nor do dims along which an operand is repeated.
 
-    # differs from torch: where the operands of a pointwise operator such as `add` disagree about two dims, these stay in row-major
-    order, as in NumPy, which computes most of these results. In PyTorch the first operand decides.
+    # differs from torch: where the operands of a pointwise operator such as `add` disagree about two dims, these stay in
+    row-major order, as in NumPy, which computes most of these results. In PyTorch the first operand decides.
     """
     if len(shape) < 2 or 0 in shape:
         return None
