@@ -51,20 +51,38 @@ def cube_vmap(info, in_dims, x):
 
 
 CUBE = spec(
-    "cube", "(Tensor x) -> Tensor", lambda x: of(x.numpy() ** 3), lambda: given(values(2, 3)),
-    fake=like, backward=cube_backward, setup=save_inputs, vmap=cube_vmap,
-)  # fmt: skip
+    "cube",
+    "(Tensor x) -> Tensor",
+    lambda x: of(x.numpy() ** 3),
+    lambda: given(values(2, 3)),
+    fake=like,
+    backward=cube_backward,
+    setup=save_inputs,
+    vmap=cube_vmap,
+)
 
 spec(
-    "exp_of_arrays", "(Tensor x) -> Tensor", np.exp, lambda: given(values(3)), key="CPU", arrays=True,
+    "exp_of_arrays",
+    "(Tensor x) -> Tensor",
+    np.exp,
+    lambda: given(values(3)),
+    key="CPU",
+    arrays=True,
     fake=lambda x: x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() or x.is_complex() else turnout.float64),
-    backward=lambda ctx, grad: grad * ctx.saved_tensors[0].exp(), setup=save_inputs,
-)  # fmt: skip
+    backward=lambda ctx, grad: grad * ctx.saved_tensors[0].exp(),
+    setup=save_inputs,
+)
 
 spec(
-    "checked_square", "(Tensor x) -> Tensor", lambda x: of(x.numpy() * x.numpy()), lambda: given(values(2, 2)),
-    fake=like, backward=lambda ctx, grad: grad * 2 * ctx.saved_tensors[0], setup=save_inputs, checked=True,
-)  # fmt: skip
+    "checked_square",
+    "(Tensor x) -> Tensor",
+    lambda x: of(x.numpy() * x.numpy()),
+    lambda: given(values(2, 2)),
+    fake=like,
+    backward=lambda ctx, grad: grad * 2 * ctx.saved_tensors[0],
+    setup=save_inputs,
+    checked=True,
+)
 
 
 def rows_forward(x, eps=1e-5):
@@ -84,9 +102,14 @@ def rows_backward(ctx, grad):
 
 
 spec(
-    "normalised_rows", "(Tensor x, float eps=1e-05) -> Tensor", rows_forward, lambda: given(values(2, 3)),
-    fake=like, backward=rows_backward, setup=rows_setup,
-)  # fmt: skip
+    "normalised_rows",
+    "(Tensor x, float eps=1e-05) -> Tensor",
+    rows_forward,
+    lambda: given(values(2, 3)),
+    fake=like,
+    backward=rows_backward,
+    setup=rows_setup,
+)
 
 
 def clipped(x, lo=None, hi=None):
@@ -112,9 +135,15 @@ def total_vmap(info, in_dims, x):
 
 
 spec(
-    "total", "(Tensor x) -> Tensor", lambda x: of(x.numpy().sum(dtype=x.numpy().dtype)), lambda: given(values(2, 3)),
-    fake=lambda x: x.new_empty(()), backward=total_backward, setup=total_setup, vmap=total_vmap,
-)  # fmt: skip
+    "total",
+    "(Tensor x) -> Tensor",
+    lambda x: of(x.numpy().sum(dtype=x.numpy().dtype)),
+    lambda: given(values(2, 3)),
+    fake=lambda x: x.new_empty(()),
+    backward=total_backward,
+    setup=total_setup,
+    vmap=total_vmap,
+)
 
 
 def largest(x):
@@ -133,10 +162,14 @@ def power_setup(ctx, inputs, output):
 
 
 spec(
-    "power", "(Tensor x, Scalar exponent=2) -> Tensor", lambda x, exponent=2: x**exponent,
-    lambda: given(values(3, low=0.5, high=2.0), 3), fake=lambda x, exponent=2: x**exponent,
-    backward=lambda ctx, grad: (grad * ctx.exponent * ctx.saved_tensors[0] ** (ctx.exponent - 1), None), setup=power_setup,
-)  # fmt: skip
+    "power",
+    "(Tensor x, Scalar exponent=2) -> Tensor",
+    lambda x, exponent=2: x**exponent,
+    lambda: given(values(3, low=0.5, high=2.0), 3),
+    fake=lambda x, exponent=2: x**exponent,
+    backward=lambda ctx, grad: (grad * ctx.exponent * ctx.saved_tensors[0] ** (ctx.exponent - 1), None),
+    setup=power_setup,
+)
 
 
 def reduced(x, how="sum"):
@@ -149,9 +182,12 @@ spec(
 )
 
 spec(
-    "as_dtype", "(Tensor x, ScalarType dtype) -> Tensor", lambda x, dtype: x.to(dtype, copy=True),
-    lambda: given(values(3), turnout.float32), fake=lambda x, dtype: turnout.empty_like(x, dtype=dtype),
-)  # fmt: skip
+    "as_dtype",
+    "(Tensor x, ScalarType dtype) -> Tensor",
+    lambda x, dtype: x.to(dtype, copy=True),
+    lambda: given(values(3), turnout.float32),
+    fake=lambda x, dtype: turnout.empty_like(x, dtype=dtype),
+)
 
 
 # ---- several tensors
@@ -179,10 +215,14 @@ def summed_to(grad, shape):
 
 
 spec(
-    "add_scaled", "(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor", add_scaled,
-    lambda: given(values(2, 3), values(3, seed=3), alpha=2.0), fake=add_scaled_fake, setup=add_scaled_setup,
+    "add_scaled",
+    "(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor",
+    add_scaled,
+    lambda: given(values(2, 3), values(3, seed=3), alpha=2.0),
+    fake=add_scaled_fake,
+    setup=add_scaled_setup,
     backward=lambda ctx, grad: (summed_to(grad, ctx.shapes[0]), summed_to(grad * ctx.alpha, ctx.shapes[1])),
-)  # fmt: skip
+)
 
 
 def outer_vmap(info, in_dims, x, y):
@@ -193,12 +233,15 @@ def outer_vmap(info, in_dims, x, y):
 
 
 spec(
-    "outer", "(Tensor x, Tensor y) -> Tensor", lambda x, y: of(np.outer(x.numpy(), y.numpy())),
+    "outer",
+    "(Tensor x, Tensor y) -> Tensor",
+    lambda x, y: of(np.outer(x.numpy(), y.numpy())),
     lambda: given(values(2), values(3, seed=3)),
     fake=lambda x, y: turnout.empty((x.shape[0], y.shape[0]), dtype=turnout.promote_types(x.dtype, y.dtype), device=x.device),
-    backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1], grad.transpose(0, 1) @ ctx.saved_tensors[0]), setup=save_inputs,
+    backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1], grad.transpose(0, 1) @ ctx.saved_tensors[0]),
+    setup=save_inputs,
     vmap=outer_vmap,
-)  # fmt: skip
+)
 
 
 def linear(x, w, b=None):
@@ -212,13 +255,18 @@ def linear_setup(ctx, inputs, output):
 
 
 spec(
-    "linear", "(Tensor x, Tensor w, Tensor? b=None) -> Tensor", linear,
+    "linear",
+    "(Tensor x, Tensor w, Tensor? b=None) -> Tensor",
+    linear,
     lambda: given(values(2, 3), values(4, 3, seed=3), values(4, seed=5)),
-    fake=lambda x, w, b=None: x.new_empty((x.shape[0], w.shape[0])), setup=linear_setup,
+    fake=lambda x, w, b=None: x.new_empty((x.shape[0], w.shape[0])),
+    setup=linear_setup,
     backward=lambda ctx, g: (
-        g @ ctx.saved_tensors[1], g.transpose(0, 1) @ ctx.saved_tensors[0], g.sum(0) if ctx.has_bias else None,
+        g @ ctx.saved_tensors[1],
+        g.transpose(0, 1) @ ctx.saved_tensors[0],
+        g.sum(0) if ctx.has_bias else None,
     ),
-)  # fmt: skip
+)
 
 
 def product_rule(ctx, grad):
@@ -227,20 +275,33 @@ def product_rule(ctx, grad):
 
 
 spec(
-    "product", "(Tensor x, Tensor y) -> Tensor", lambda x, y: x @ y, lambda: given(values(2, 3), values(3, 2, seed=3)),
-    fake=lambda x, y: x.new_empty((x.shape[0], y.shape[1])), backward=product_rule, setup=save_inputs, autocast=turnout.bfloat16,
-)  # fmt: skip
+    "product",
+    "(Tensor x, Tensor y) -> Tensor",
+    lambda x, y: x @ y,
+    lambda: given(values(2, 3), values(3, 2, seed=3)),
+    fake=lambda x, y: x.new_empty((x.shape[0], y.shape[1])),
+    backward=product_rule,
+    setup=save_inputs,
+    autocast=turnout.bfloat16,
+)
 
 spec(
-    "taken_rows", "(Tensor x, Tensor index) -> Tensor", lambda x, index: of(x.numpy()[index.numpy()]),
-    lambda: given(values(4, 2), whole(3, high=4)), fake=lambda x, index: x.new_empty((*index.shape, *x.shape[1:])),
-)  # fmt: skip
+    "taken_rows",
+    "(Tensor x, Tensor index) -> Tensor",
+    lambda x, index: of(x.numpy()[index.numpy()]),
+    lambda: given(values(4, 2), whole(3, high=4)),
+    fake=lambda x, index: x.new_empty((*index.shape, *x.shape[1:])),
+)
 
 spec(
-    "near", "(Tensor x, Tensor y, float tolerance=0.5) -> Tensor",
-    lambda x, y, tolerance=0.5: of(np.abs(x.numpy() - y.numpy()) <= tolerance), lambda: given(values(3), values(3, seed=3)),
-    fake=lambda x, y, tolerance=0.5: turnout.empty(turnout.broadcast_shapes(x.shape, y.shape), dtype=turnout.bool, device=x.device),
-)  # fmt: skip
+    "near",
+    "(Tensor x, Tensor y, float tolerance=0.5) -> Tensor",
+    lambda x, y, tolerance=0.5: of(np.abs(x.numpy() - y.numpy()) <= tolerance),
+    lambda: given(values(3), values(3, seed=3)),
+    fake=lambda x, y, tolerance=0.5: turnout.empty(
+        turnout.broadcast_shapes(x.shape, y.shape), dtype=turnout.bool, device=x.device
+    ),
+)
 
 # ---- lists, optional tensors, several results
 
@@ -256,16 +317,23 @@ def weighted_setup(ctx, inputs, output):
 
 
 spec(
-    "weighted", "(Tensor[] xs, float[] weights) -> Tensor", weighted,
-    lambda: given([values(2, 3), values(2, 3, seed=3)], [0.5, 2.0]), fake=lambda xs, weights: like(xs[0]),
-    backward=lambda ctx, grad: ([grad * w for w in ctx.weights], None), setup=weighted_setup,
-)  # fmt: skip
+    "weighted",
+    "(Tensor[] xs, float[] weights) -> Tensor",
+    weighted,
+    lambda: given([values(2, 3), values(2, 3, seed=3)], [0.5, 2.0]),
+    fake=lambda xs, weights: like(xs[0]),
+    backward=lambda ctx, grad: ([grad * w for w in ctx.weights], None),
+    setup=weighted_setup,
+)
 
 spec(
-    "halves", "(Tensor x) -> Tensor[]", lambda x: [x[: x.shape[0] // 2].clone(), x[x.shape[0] // 2 :].clone()],
-    lambda: given(values(4, 2)), fake=lambda x: [like(x[: x.shape[0] // 2]), like(x[x.shape[0] // 2 :])],
-    backward=lambda ctx, grads: turnout.cat([g for g in grads]),
-)  # fmt: skip
+    "halves",
+    "(Tensor x) -> Tensor[]",
+    lambda x: [x[: x.shape[0] // 2].clone(), x[x.shape[0] // 2 :].clone()],
+    lambda: given(values(4, 2)),
+    fake=lambda x: [like(x[: x.shape[0] // 2]), like(x[x.shape[0] // 2 :])],
+    backward=lambda ctx, grads: turnout.cat(list(grads)),
+)
 
 
 def sum_of_some(xs):
@@ -273,15 +341,22 @@ def sum_of_some(xs):
 
 
 spec(
-    "sum_of_some", "(Tensor?[] xs) -> Tensor", sum_of_some, lambda: given([values(3), None, values(3, seed=3)]),
+    "sum_of_some",
+    "(Tensor?[] xs) -> Tensor",
+    sum_of_some,
+    lambda: given([values(3), None, values(3, seed=3)]),
     fake=lambda xs: like(next(x for x in xs if x is not None)),
-)  # fmt: skip
+)
 
 spec(
-    "signs", "(Tensor x) -> (Tensor, Tensor)", lambda x: (of(np.maximum(x.numpy(), 0)), of(np.minimum(x.numpy(), 0))),
-    lambda: given(values(2, 3)), fake=lambda x: (like(x), like(x)), setup=save_inputs,
+    "signs",
+    "(Tensor x) -> (Tensor, Tensor)",
+    lambda x: (of(np.maximum(x.numpy(), 0)), of(np.minimum(x.numpy(), 0))),
+    lambda: given(values(2, 3)),
+    fake=lambda x: (like(x), like(x)),
+    setup=save_inputs,
     backward=lambda ctx, up, down: up * (ctx.saved_tensors[0] > 0) + down * (ctx.saved_tensors[0] < 0),
-)  # fmt: skip
+)
 
 
 def top(x, k=1):
@@ -295,10 +370,14 @@ def top_setup(ctx, inputs, output):
 
 
 spec(
-    "top", "(Tensor x, int k=1) -> (Tensor values, Tensor indices)", top, lambda: given(values(5), 2),
+    "top",
+    "(Tensor x, int k=1) -> (Tensor values, Tensor indices)",
+    top,
+    lambda: given(values(5), 2),
     fake=lambda x, k=1: (x.new_empty((min(k, x.shape[0]),)), x.new_empty((min(k, x.shape[0]),), dtype=turnout.int64)),
-    backward=lambda ctx, grad, unused: (grad.new_zeros(ctx.shape).index_add(0, ctx.saved_tensors[0], grad), None), setup=top_setup,
-)  # fmt: skip
+    backward=lambda ctx, grad, unused: (grad.new_zeros(ctx.shape).index_add(0, ctx.saved_tensors[0], grad), None),
+    setup=top_setup,
+)
 
 # ---- writes
 
@@ -323,10 +402,12 @@ def add_out(x, y, *, out):
 
 
 spec(
-    "add_out", "(Tensor x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)", add_out,
+    "add_out",
+    "(Tensor x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)",
+    add_out,
     lambda: given(values(2, 3), values(2, 3, seed=3), out=turnout.zeros(2, 3, dtype=turnout.float64)),
     fake=lambda x, y, *, out: out,
-)  # fmt: skip
+)
 
 
 def swap(x, y):
@@ -335,9 +416,7 @@ def swap(x, y):
     y.copy_(kept)
 
 
-spec(
-    "swap_", "(Tensor(a!) x, Tensor(b!) y) -> ()", swap, lambda: given(values(3), values(3, seed=3)), fake=lambda x, y: None
-)  # fmt: skip
+spec("swap_", "(Tensor(a!) x, Tensor(b!) y) -> ()", swap, lambda: given(values(3), values(3, seed=3)), fake=lambda x, y: None)
 
 
 def scale_all(xs, by):
@@ -346,9 +425,12 @@ def scale_all(xs, by):
 
 
 spec(
-    "scale_all_", "(Tensor(a!)[] xs, float by) -> ()", scale_all, lambda: given([values(3), values(2, 2)], 3.0),
+    "scale_all_",
+    "(Tensor(a!)[] xs, float by) -> ()",
+    scale_all,
+    lambda: given([values(3), values(2, 2)], 3.0),
     fake=lambda xs, by: None,
-)  # fmt: skip
+)
 
 
 def count_up(state, x):
@@ -357,15 +439,17 @@ def count_up(state, x):
 
 
 spec(
-    "counted", "(Tensor(a!) state, Tensor x) -> Tensor", count_up, lambda: given(whole(1), values(3)), fake=lambda state, x: like(x)
-)  # fmt: skip
+    "counted",
+    "(Tensor(a!) state, Tensor x) -> Tensor",
+    count_up,
+    lambda: given(whole(1), values(3)),
+    fake=lambda state, x: like(x),
+)
 
 # ---- views
 
 
-spec(
-    "first_row", "(Tensor(a) x) -> Tensor(a)", lambda x: x[0], lambda: given(values(2, 3)), key=COMPOSITE,
-)  # fmt: skip
+spec("first_row", "(Tensor(a) x) -> Tensor(a)", lambda x: x[0], lambda: given(values(2, 3)), key=COMPOSITE)
 spec(
     "flipped_dims",
     "(Tensor(a) x) -> Tensor(a)",
@@ -373,17 +457,18 @@ spec(
     lambda: given(values(2, 3)),
     key=COMPOSITE,
 )
-spec(
-    "pieces", "(Tensor(a -> *) x) -> Tensor(a)[]", lambda x: list(x.unbind(0)), lambda: given(values(2, 3)), key=COMPOSITE
-)  # fmt: skip
+spec("pieces", "(Tensor(a -> *) x) -> Tensor(a)[]", lambda x: list(x.unbind(0)), lambda: given(values(2, 3)), key=COMPOSITE)
 spec("row_major", "(Tensor(a) x) -> Tensor(a)", lambda x: x.contiguous(), lambda: given(values(2, 3)), key=COMPOSITE)
 
 # ---- integer, complex, numbers, no tensor, sizes that depend on data, random numbers
 
 spec(
-    "mixed_bits", "(Tensor x, Tensor y) -> Tensor", lambda x, y: of((x.numpy() ^ y.numpy()) & 0xFF),
-    lambda: given(whole(4), whole(4, seed=3)), fake=lambda x, y: turnout.empty(x.shape, dtype=x.dtype, device=x.device),
-)  # fmt: skip
+    "mixed_bits",
+    "(Tensor x, Tensor y) -> Tensor",
+    lambda x, y: of((x.numpy() ^ y.numpy()) & 0xFF),
+    lambda: given(whole(4), whole(4, seed=3)),
+    fake=lambda x, y: turnout.empty(x.shape, dtype=x.dtype, device=x.device),
+)
 
 
 def conj_product(x, y):
@@ -395,20 +480,32 @@ def complex_values():
 
 
 spec(
-    "conj_product", "(Tensor x, Tensor y) -> Tensor", conj_product, lambda: given(*complex_values()), fake=lambda x, y: like(x),
-    backward=lambda ctx, grad: (grad.conj() * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]), setup=save_inputs,
-)  # fmt: skip
+    "conj_product",
+    "(Tensor x, Tensor y) -> Tensor",
+    conj_product,
+    lambda: given(*complex_values()),
+    fake=lambda x, y: like(x),
+    backward=lambda ctx, grad: (grad.conj() * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]),
+    setup=save_inputs,
+)
 
 spec("positives", "(Tensor x) -> int", lambda x: int((x.numpy() > 0).sum()), lambda: given(values(5)))
 spec("any_negative", "(Tensor x) -> bool", lambda x: bool((x.numpy() < 0).any()), lambda: given(values(5)))
 spec(
-    "ramp", "(int n, float step=1.0, *, Device? device=None) -> Tensor",
-    lambda n, step=1.0, *, device=None: turnout.arange(n, dtype=turnout.float64, device=device) * step, lambda: given(4, 0.5),
+    "ramp",
+    "(int n, float step=1.0, *, Device? device=None) -> Tensor",
+    lambda n, step=1.0, *, device=None: turnout.arange(n, dtype=turnout.float64, device=device) * step,
+    lambda: given(4, 0.5),
     fake=lambda n, step=1.0, *, device=None: turnout.empty((n,), dtype=turnout.float64, device=device),
-)  # fmt: skip
+)
 
-spec("counts", "(Tensor x, int bins) -> Tensor", lambda x, bins: of(np.bincount(x.numpy(), minlength=bins)[:bins].astype(np.int64)),
-     lambda: given(whole(6, high=4), 4), fake=lambda x, bins: x.new_empty((bins,), dtype=turnout.int64))  # fmt: skip
+spec(
+    "counts",
+    "(Tensor x, int bins) -> Tensor",
+    lambda x, bins: of(np.bincount(x.numpy(), minlength=bins)[:bins].astype(np.int64)),
+    lambda: given(whole(6, high=4), 4),
+    fake=lambda x, bins: x.new_empty((bins,), dtype=turnout.int64),
+)
 
 
 def found_fake(x):
@@ -416,9 +513,13 @@ def found_fake(x):
 
 
 spec(
-    "found", "(Tensor x) -> Tensor", lambda x: of(np.argwhere(x.numpy() > 0)), lambda: given(values(4)), fake=found_fake,
+    "found",
+    "(Tensor x) -> Tensor",
+    lambda x: of(np.argwhere(x.numpy() > 0)),
+    lambda: given(values(4)),
+    fake=found_fake,
     tags=("dynamic_output_shape",),
-)  # fmt: skip
+)
 
 
 def noisy(x, scale=1.0):
@@ -426,9 +527,14 @@ def noisy(x, scale=1.0):
 
 
 spec(
-    "noisy", "(Tensor x, float scale=1.0) -> Tensor", noisy, lambda: given(values(3)), fake=like, tags=("nondeterministic_seeded",),
+    "noisy",
+    "(Tensor x, float scale=1.0) -> Tensor",
+    noisy,
+    lambda: given(values(3)),
+    fake=like,
+    tags=("nondeterministic_seeded",),
     backward=lambda ctx, grad: (grad, None),
-)  # fmt: skip
+)
 
 # ---- composites, several kernels
 
@@ -451,10 +557,14 @@ spec(
 )
 
 spec(
-    "twice_served", "(Tensor x) -> Tensor", lambda x: x * 2 + 1, lambda: given(values(3)), fake=like,
+    "twice_served",
+    "(Tensor x) -> Tensor",
+    lambda x: x * 2 + 1,
+    lambda: given(values(3)),
+    fake=like,
     kernels={"CPU": lambda x: of(x.numpy() * np.asarray(2, x.numpy().dtype) + np.asarray(1, x.numpy().dtype))},
     backward=lambda ctx, grad: grad * 2,
-)  # fmt: skip
+)
 
 
 def mean_over(x, dim=None, keepdim=False):

@@ -45,9 +45,12 @@ def plant(name: str, check: str, says: str, base: Spec, **changes: Any) -> None:
 
 ONE = Spec("one", "(Tensor x) -> Tensor", lambda x: x * 2, lambda: given(values(2, 3)), fake=like)
 TWO = Spec(
-    "two", "(Tensor x, Tensor y) -> Tensor", lambda x, y: x + y, lambda: given(values(2, 3), values(2, 3, seed=3)),
+    "two",
+    "(Tensor x, Tensor y) -> Tensor",
+    lambda x, y: x + y,
+    lambda: given(values(2, 3), values(2, 3, seed=3)),
     fake=lambda x, y: like(x),
-)  # fmt: skip
+)
 
 # ---- what the schema says of memory
 
@@ -100,9 +103,7 @@ plant("declares_two_writes_and_makes_one", SCHEMA, "no call wrote y", CORRECT["s
 plant("returns_its_input", SCHEMA, "the result is x", ONE, kernel=lambda x: x)
 plant("returns_a_view_of_its_input", SCHEMA, "shares memory with x", ONE, kernel=lambda x: x.view(x.shape))
 plant("returns_a_slice", SCHEMA, "shares memory with x", ONE, kernel=lambda x: x[:1], fake=lambda x: like(x[:1]))
-plant(
-    "returns_its_input_only_if_contiguous", SCHEMA, "the result is x", ONE, kernel=lambda x: x.contiguous(),
-)  # fmt: skip
+plant("returns_its_input_only_if_contiguous", SCHEMA, "the result is x", ONE, kernel=lambda x: x.contiguous())
 plant("returns_the_second_input", SCHEMA, "the result is y", TWO, kernel=lambda x, y: y)
 
 
@@ -112,9 +113,14 @@ def same_twice(x):
 
 
 plant(
-    "returns_one_result_twice", SCHEMA, "result 1 is result 0", ONE, schema="(Tensor x) -> (Tensor, Tensor)", kernel=same_twice,
+    "returns_one_result_twice",
+    SCHEMA,
+    "result 1 is result 0",
+    ONE,
+    schema="(Tensor x) -> (Tensor, Tensor)",
+    kernel=same_twice,
     fake=lambda x: (like(x), like(x)),
-)  # fmt: skip
+)
 
 
 def shared_results(x):
@@ -123,24 +129,41 @@ def shared_results(x):
 
 
 plant(
-    "returns_two_views_of_one_memory", SCHEMA, "result 1 shares memory with result 0", ONE, kernel=shared_results,
-    schema="(Tensor x) -> (Tensor, Tensor)", fake=lambda x: (like(x), like(x)),
-)  # fmt: skip
+    "returns_two_views_of_one_memory",
+    SCHEMA,
+    "result 1 shares memory with result 0",
+    ONE,
+    kernel=shared_results,
+    schema="(Tensor x) -> (Tensor, Tensor)",
+    fake=lambda x: (like(x), like(x)),
+)
 plant(
-    "list_with_one_tensor_twice", SCHEMA, "result[1] is result[0]", ONE, schema="(Tensor x) -> Tensor[]",
-    kernel=lambda x: [x * 2] * 2, fake=lambda x: [like(x), like(x)],
-)  # fmt: skip
+    "list_with_one_tensor_twice",
+    SCHEMA,
+    "result[1] is result[0]",
+    ONE,
+    schema="(Tensor x) -> Tensor[]",
+    kernel=lambda x: [x * 2] * 2,
+    fake=lambda x: [like(x), like(x)],
+)
 plant(
-    "declares_a_view_and_copies", SCHEMA, "no call returned memory of x", CORRECT["first_row"], key="CompositeExplicitAutograd",
+    "declares_a_view_and_copies",
+    SCHEMA,
+    "no call returned memory of x",
+    CORRECT["first_row"],
+    key="CompositeExplicitAutograd",
     kernel=lambda x: x[0].clone(),
-)  # fmt: skip
+)
 plant(
     "returns_a_copy_of_what_it_wrote", SCHEMA, "must return x itself", CORRECT["scale_"], kernel=lambda x, by: x.mul_(by).clone()
 )
 plant(
-    "returns_the_wrong_written_argument", SCHEMA, "must return out itself", CORRECT["add_out"],
+    "returns_the_wrong_written_argument",
+    SCHEMA,
+    "must return out itself",
+    CORRECT["add_out"],
     kernel=lambda x, y, *, out: (out.copy_(x + y), x)[1],
-)  # fmt: skip
+)
 
 
 def changes_shape(x):
@@ -205,17 +228,25 @@ plant("returns_one_buffer_every_time", SCHEMA, "of an earlier call", ONE, kernel
 plant("returns_a_number_for_a_tensor", SCHEMA, "must return a Tensor", ONE, kernel=lambda x: 3.0, fake=None)
 plant("returns_none_for_a_tensor", SCHEMA, "must return a Tensor", ONE, kernel=lambda x: None, fake=None)
 plant(
-    "returns_three_of_two", SCHEMA, "must return 2 values", ONE, schema="(Tensor x) -> (Tensor, Tensor)",
-    kernel=lambda x: (x * 1, x * 2, x * 3), fake=None,
-)  # fmt: skip
+    "returns_three_of_two",
+    SCHEMA,
+    "must return 2 values",
+    ONE,
+    schema="(Tensor x) -> (Tensor, Tensor)",
+    kernel=lambda x: (x * 1, x * 2, x * 3),
+    fake=None,
+)
 plant(
     "returns_a_float_for_an_int", SCHEMA, "must return an int", CORRECT["positives"], kernel=lambda x: float((x > 0).sum().item())
 )
 plant("returns_an_array", SCHEMA, "must return a Tensor", ONE, kernel=lambda x: x.numpy() * 2, fake=None)
 plant(
-    "returns_a_value_where_the_schema_says_nothing", SCHEMA, "must return nothing", CORRECT["fill_"],
+    "returns_a_value_where_the_schema_says_nothing",
+    SCHEMA,
+    "must return nothing",
+    CORRECT["fill_"],
     kernel=lambda x, value: x.fill_(value),
-)  # fmt: skip
+)
 plant(
     "leaves_gradients_off",
     SCHEMA,
@@ -224,9 +255,12 @@ plant(
     kernel=lambda x: (turnout.set_grad_enabled(False) and None) or x * 2,
 )
 plant(
-    "changes_the_default_dtype", SCHEMA, "left the default dtype", ONE,
+    "changes_the_default_dtype",
+    SCHEMA,
+    "left the default dtype",
+    ONE,
     kernel=lambda x: turnout.set_default_dtype(turnout.float64) or x * 2,
-)  # fmt: skip
+)
 
 # ---- shapes without data
 
@@ -236,29 +270,53 @@ plant("fake_of_another_shape", FAKE, "shape", ONE, fake=lambda x: x.new_empty((*
 plant("fake_of_a_fixed_shape", FAKE, "shape", ONE, fake=lambda x: x.new_empty((2, 3)))
 plant("fake_of_swapped_dims", FAKE, "shape", ONE, fake=lambda x: x.new_empty(tuple(reversed(x.shape))))
 plant(
-    "fake_of_other_strides", FAKE, "strides", ONE,
+    "fake_of_other_strides",
+    FAKE,
+    "strides",
+    ONE,
     fake=lambda x: turnout.empty_strided(
         x.shape, tuple(reversed(turnout.empty(tuple(reversed(x.shape)), device="meta").stride())), dtype=x.dtype, device=x.device
     ),
-)  # fmt: skip
+)
 plant("fake_on_another_device", FAKE, "device", ONE, fake=lambda x: turnout.empty(x.shape, dtype=x.dtype, device="cpu"))
 plant("no_fake_kernel", FAKE, "has no fake kernel", ONE, fake=None, checked=True)
 plant("fake_reads_values", FAKE, "reads the values", ONE, fake=lambda x: x.new_empty((int(x.sum().item()),)))
 plant("fake_returns_its_input", FAKE, "the result is x", ONE, fake=lambda x: x)
 plant(
-    "fake_of_fewer_results", FAKE, "1 result", ONE, schema="(Tensor x) -> Tensor[]", kernel=lambda x: [x * 1, x * 2],
+    "fake_of_fewer_results",
+    FAKE,
+    "1 result",
+    ONE,
+    schema="(Tensor x) -> Tensor[]",
+    kernel=lambda x: [x * 1, x * 2],
     fake=lambda x: [like(x)],
-)  # fmt: skip
-plant("fake_without_broadcasting", FAKE, "shape", CORRECT["add_scaled"], fake=lambda x, y, *, alpha=1.0: like(x),
-      inputs=lambda: given(values(3), values(2, 3, seed=3)))  # fmt: skip
+)
+plant(
+    "fake_without_broadcasting",
+    FAKE,
+    "shape",
+    CORRECT["add_scaled"],
+    fake=lambda x, y, *, alpha=1.0: like(x),
+    inputs=lambda: given(values(3), values(2, 3, seed=3)),
+)
 plant("fake_that_raises", FAKE, "raised", ONE, fake=lambda x: x.new_empty(x.shape[7]))
 plant("fake_of_the_wrong_rank_for_0_dims", FAKE, "shape", ONE, fake=lambda x: x.new_empty(x.shape or (1,)))
 plant(
-    "fake_keeps_strides_that_the_kernel_does_not", FAKE, "strides", ONE, kernel=lambda x: (x * 2).contiguous(),
+    "fake_keeps_strides_that_the_kernel_does_not",
+    FAKE,
+    "strides",
+    ONE,
+    kernel=lambda x: (x * 2).contiguous(),
     fake=lambda x: turnout.empty_like(x),
-)  # fmt: skip
-plant("fake_promotes_integers", FAKE, "dtype", ONE, inputs=lambda: given(whole(4)),
-      fake=lambda x: turnout.empty(x.shape, dtype=turnout.float32 if x.dtype is turnout.int32 else x.dtype, device=x.device))  # fmt: skip
+)
+plant(
+    "fake_promotes_integers",
+    FAKE,
+    "dtype",
+    ONE,
+    inputs=lambda: given(whole(4)),
+    fake=lambda x: turnout.empty(x.shape, dtype=turnout.float32 if x.dtype is turnout.int32 else x.dtype, device=x.device),
+)
 
 # ---- gradients
 
@@ -307,34 +365,66 @@ plant(
     "gradients_for_too_few_inputs", GRADIENTS, "raised", CORRECT["outer"], backward=lambda ctx, grad: grad @ ctx.saved_tensors[1]
 )
 plant(
-    "gradients_in_the_wrong_order", GRADIENTS, "is wrong", TWO, kernel=lambda x, y: x + y * 2,
+    "gradients_in_the_wrong_order",
+    GRADIENTS,
+    "is wrong",
+    TWO,
+    kernel=lambda x, y: x + y * 2,
     backward=lambda ctx, grad: (grad * 2, grad),
-)  # fmt: skip
+)
 plant("gradient_writes_the_incoming_one", GRADIENTS, "writes the incoming gradient", CUBE, backward=writes_grad)
 plant("gradient_kept_in_a_global", GRADIENTS, "of the latest call", CUBE, backward=late_backward, setup=global_setup)
 plant(
-    "gradient_without_a_second_one", GRADIENTS, "second", CUBE, setup=saved_copy, backward=lambda ctx, grad: grad * 3 * ctx.x * ctx.x
-)  # fmt: skip
+    "gradient_without_a_second_one",
+    GRADIENTS,
+    "second",
+    CUBE,
+    setup=saved_copy,
+    backward=lambda ctx, grad: grad * 3 * ctx.x * ctx.x,
+)
 plant(
-    "gradient_detached_by_numpy", GRADIENTS, "second", CUBE,
+    "gradient_detached_by_numpy",
+    GRADIENTS,
+    "second",
+    CUBE,
     backward=lambda ctx, grad: of(grad.detach().numpy() * 3 * ctx.saved_tensors[0].detach().numpy() ** 2),
-)  # fmt: skip
+)
 plant(
-    "gradient_wrong_where_one_input_is_tracked", GRADIENTS, "is wrong", TWO,
+    "gradient_wrong_where_one_input_is_tracked",
+    GRADIENTS,
+    "is wrong",
+    TWO,
     backward=lambda ctx, grad: (grad if ctx.needs_input_grad[1] else grad * 2, grad),
-)  # fmt: skip
+)
 plant("gradient_of_the_wrong_results", GRADIENTS, "is wrong", CORRECT["signs"], backward=lambda ctx, up, down: up + down)
 plant(
-    "gradient_not_summed_over_the_broadcast_dims", GRADIENTS, "raised", CORRECT["add_scaled"],
+    "gradient_not_summed_over_the_broadcast_dims",
+    GRADIENTS,
+    "raised",
+    CORRECT["add_scaled"],
     backward=lambda ctx, grad: (grad, grad * ctx.alpha),
-)  # fmt: skip
+)
 plant(
-    "gradient_without_the_scale", GRADIENTS, "is wrong", CORRECT["weighted"], backward=lambda ctx, grad: ([grad] * len(ctx.weights), None)
-)  # fmt: skip
-plant("gradient_not_conjugated", GRADIENTS, "is wrong", CORRECT["conj_product"],
-      backward=lambda ctx, grad: (grad * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]))  # fmt: skip
-plant("gradient_of_another_dtype", GRADIENTS, "raised", CUBE,
-      backward=lambda ctx, grad: (grad * 3 * ctx.saved_tensors[0] ** 2).to(turnout.complex128))  # fmt: skip
+    "gradient_without_the_scale",
+    GRADIENTS,
+    "is wrong",
+    CORRECT["weighted"],
+    backward=lambda ctx, grad: ([grad] * len(ctx.weights), None),
+)
+plant(
+    "gradient_not_conjugated",
+    GRADIENTS,
+    "is wrong",
+    CORRECT["conj_product"],
+    backward=lambda ctx, grad: (grad * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]),
+)
+plant(
+    "gradient_of_another_dtype",
+    GRADIENTS,
+    "raised",
+    CUBE,
+    backward=lambda ctx, grad: (grad * 3 * ctx.saved_tensors[0] ** 2).to(turnout.complex128),
+)
 
 
 # ---- registration of gradients
@@ -364,8 +454,14 @@ class _Doubled:
 plant(
     "autograd_kernel_without_gradient", REGISTRATION, "does not require a gradient", ONE, kernels={"Autograd": detached_autograd}
 )
-plant("gradient_recorded_below_autograd", REGISTRATION, "below Autograd", ONE, key="CPU",
-      kernel=lambda x: _Doubled.apply(turnout.tensor(x.tolist(), dtype=x.dtype, requires_grad=x.is_floating_point())))  # fmt: skip
+plant(
+    "gradient_recorded_below_autograd",
+    REGISTRATION,
+    "below Autograd",
+    ONE,
+    key="CPU",
+    kernel=lambda x: _Doubled.apply(turnout.tensor(x.tolist(), dtype=x.dtype, requires_grad=x.is_floating_point())),
+)
 
 # ---- replays
 
@@ -378,9 +474,13 @@ def reads_first_value(x, slope=1.5):
 
 
 plant(
-    "composite_branches_on_values", REPLAY, "a replay", CORRECT["soft"], kernel=reads_first_value,
+    "composite_branches_on_values",
+    REPLAY,
+    "a replay",
+    CORRECT["soft"],
+    kernel=reads_first_value,
     inputs=lambda: given(values(2, 3), 2.0),
-)  # fmt: skip
+)
 plant(
     "composite_bakes_in_a_number",
     REPLAY,
@@ -396,9 +496,12 @@ plant("batching_of_other_values", BATCHING, "vmap", CUBE, vmap=lambda info, dims
 plant("batching_without_a_batch", BATCHING, "vmap", CUBE, vmap=lambda info, dims, x: ((x * x * x).select(dims[0], 0), None))
 plant("batching_that_raises", BATCHING, "raised", CUBE, vmap=lambda info, dims, x: x * x * x)
 plant(
-    "batching_only_of_the_first", BATCHING, "vmap", CORRECT["outer"],
+    "batching_only_of_the_first",
+    BATCHING,
+    "vmap",
+    CORRECT["outer"],
     vmap=lambda info, dims, x, y: (x.unsqueeze(2) * y.unsqueeze(1), 0),
-)  # fmt: skip
+)
 plant("batching_of_another_dtype", BATCHING, "dtype", CUBE, vmap=lambda info, dims, x: ((x * x * x).to(turnout.float32), dims[0]))
 plant("batching_at_front_only", BATCHING, "vmap", CUBE, vmap=lambda info, dims, x: (x * x * x, 0))
 
@@ -422,15 +525,24 @@ def casts_nothing(x, y):
 plant("autocast_scales", AUTOCAST, "autocast", CORRECT["product"], autocast=None, kernels={"AutocastCPU": own_cast})
 plant("autocast_casts_one_input", AUTOCAST, "raised", CORRECT["product"], autocast=None, kernels={"AutocastCPU": casts_nothing})
 plant(
-    "autocast_kernel_refuses_the_low_precision", AUTOCAST, "raised", CORRECT["product"],
+    "autocast_kernel_refuses_the_low_precision",
+    AUTOCAST,
+    "raised",
+    CORRECT["product"],
     kernel=lambda x, y: turnout.ops.faults.no_such_operator(x) if x.dtype is turnout.bfloat16 else x @ y,
-)  # fmt: skip
+)
 
 # ---- kernels that disagree
 
 plant("cpu_differs_from_the_default", BACKENDS, "CPU", CORRECT["twice_served"], kernels={"CPU": lambda x: x * 2 + 1.5})
-plant("cpu_gives_another_dtype", BACKENDS, "dtype", CORRECT["twice_served"],
-      kernels={"CPU": lambda x: (x * 2 + 1).to(turnout.float32)}, fake=None)  # fmt: skip
+plant(
+    "cpu_gives_another_dtype",
+    BACKENDS,
+    "dtype",
+    CORRECT["twice_served"],
+    kernels={"CPU": lambda x: (x * 2 + 1).to(turnout.float32)},
+    fake=None,
+)
 plant(
     "cpu_gives_another_shape",
     BACKENDS,
@@ -451,9 +563,7 @@ def flat_memory(x):
 plant("reads_memory_in_row_major_order", INPUTS, "layout", ONE, kernel=flat_memory)
 plant("indexes_the_first_element", INPUTS, "0 dims", ONE, kernel=lambda x: x * 2 + 0 * x[0:1].sum() if x.ndim else 1 / 0)
 plant("divides_by_the_size", INPUTS, "empty", ONE, kernel=lambda x: x * (2 * (x.numel() // x.numel())))
-plant(
-    "computes_in_float32", INPUTS, "float64", ONE, kernel=lambda x: (x.to(turnout.float32) * 2).to(x.dtype), fake=like
-)  # fmt: skip
+plant("computes_in_float32", INPUTS, "float64", ONE, kernel=lambda x: (x.to(turnout.float32) * 2).to(x.dtype), fake=like)
 plant("refuses_gaps", INPUTS, "layout", ONE, kernel=lambda x: x * 2 if x.is_contiguous() else [][0])
 
 # ---- determinism
@@ -463,9 +573,13 @@ plant(
 )
 plant("counts_its_calls", DETERMINISM, "two calls", ONE, kernel=lambda x: x * next(TIMES))
 plant(
-    "draws_from_another_source", DETERMINISM, "seed", CORRECT["noisy"],
-    kernel=lambda x, scale=1.0: x + float(np.random.default_rng().random()) * scale, backward=None,
-)  # fmt: skip
+    "draws_from_another_source",
+    DETERMINISM,
+    "seed",
+    CORRECT["noisy"],
+    kernel=lambda x, scale=1.0: x + float(np.random.default_rng().random()) * scale,
+    backward=None,
+)
 
 
 def cached_by_shape(x):
@@ -523,8 +637,18 @@ plant("passes_values_through_a_global", THREADS, "thread", ONE, kernel=through_a
 # ---- composites
 
 
-plant("composite_reads_arrays", COMPLIANCE, "made outside of operators", CORRECT["soft"],
-      kernel=lambda x, slope=1.5: of(x.detach().numpy() * slope))  # fmt: skip
-plant("composite_drops_the_gradient", COMPLIANCE, "does not require a gradient", CORRECT["soft"],
-      kernel=lambda x, slope=1.5: (x.detach() * slope).sigmoid())  # fmt: skip
+plant(
+    "composite_reads_arrays",
+    COMPLIANCE,
+    "made outside of operators",
+    CORRECT["soft"],
+    kernel=lambda x, slope=1.5: of(x.detach().numpy() * slope),
+)
+plant(
+    "composite_drops_the_gradient",
+    COMPLIANCE,
+    "does not require a gradient",
+    CORRECT["soft"],
+    kernel=lambda x, slope=1.5: (x.detach() * slope).sigmoid(),
+)
 plant("composite_writes_its_input", SCHEMA, "writes x", CORRECT["soft"], kernel=lambda x, slope=1.5: x.mul_(slope) * 1)
