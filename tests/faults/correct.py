@@ -23,7 +23,7 @@ def spec(name: str, schema: str, kernel: Any, inputs: Any, **parts: Any) -> Spec
 
 def of(array: Any) -> turnout.Tensor:
     """A new tensor of an array's values."""
-    return turnout.from_numpy(np.array(array))
+    return turnout.from_numpy(np.array(array, order="C"))
 
 
 def save_inputs(ctx: Any, inputs: Any, output: Any) -> None:
@@ -225,6 +225,12 @@ spec(
 )
 
 
+def outer_forward(x, y):
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError("outer: x and y have one dim")
+    return of(np.outer(x.numpy(), y.numpy()))
+
+
 def outer_vmap(info, in_dims, x, y):
     x, y = (
         at_front(t, d) if d is not None else t.expand((info.batch_size, *t.shape)) for t, d in zip((x, y), in_dims, strict=True)
@@ -235,7 +241,7 @@ def outer_vmap(info, in_dims, x, y):
 spec(
     "outer",
     "(Tensor x, Tensor y) -> Tensor",
-    lambda x, y: of(np.outer(x.numpy(), y.numpy())),
+    outer_forward,
     lambda: given(values(2), values(3, seed=3)),
     fake=lambda x, y: turnout.empty((x.shape[0], y.shape[0]), dtype=turnout.promote_types(x.dtype, y.dtype), device=x.device),
     backward=lambda ctx, grad: (grad @ ctx.saved_tensors[1], grad.transpose(0, 1) @ ctx.saved_tensors[0]),
@@ -329,7 +335,7 @@ spec(
 spec(
     "halves",
     "(Tensor x) -> Tensor[]",
-    lambda x: [x[: x.shape[0] // 2].clone(), x[x.shape[0] // 2 :].clone()],
+    lambda x: [p.clone(memory_format=turnout.contiguous_format) for p in (x[: x.shape[0] // 2], x[x.shape[0] // 2 :])],
     lambda: given(values(4, 2)),
     fake=lambda x: [like(x[: x.shape[0] // 2]), like(x[x.shape[0] // 2 :])],
     backward=lambda ctx, grads: turnout.cat(list(grads)),
@@ -489,8 +495,8 @@ spec(
     setup=save_inputs,
 )
 
-spec("positives", "(Tensor x) -> int", lambda x: int((x.numpy() > 0).sum()), lambda: given(values(5)))
-spec("any_negative", "(Tensor x) -> bool", lambda x: bool((x.numpy() < 0).any()), lambda: given(values(5)))
+spec("positives", "(Tensor x) -> int", lambda x: int((x.detach().numpy() > 0).sum()), lambda: given(values(5)))
+spec("any_negative", "(Tensor x) -> bool", lambda x: bool((x.detach().numpy() < 0).any()), lambda: given(values(5)))
 spec(
     "ramp",
     "(int n, float step=1.0, *, Device? device=None) -> Tensor",

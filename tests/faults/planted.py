@@ -10,7 +10,7 @@ import numpy as np
 
 import turnout
 from faults.correct import CORRECT, CUBE, like, of
-from faults.model import COMPOSITE, Spec, given, values, whole
+from faults.model import Spec, given, values, whole
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def plant(name: str, check: str, says: str, base: Spec, **changes: Any) -> None:
     PLANTED[name] = Fault(base.but(name=name, **changes), check, says)
 
 
-ONE = Spec("one", "(Tensor x) -> Tensor", lambda x: x * 2, lambda: given(values(2, 3)), fake=like)
+ONE = Spec("one", "(Tensor x) -> Tensor", lambda x: of(x.numpy() * 2), lambda: given(values(2, 3)), fake=like)
 TWO = Spec(
     "two",
     "(Tensor x, Tensor y) -> Tensor",
@@ -398,13 +398,6 @@ plant(
 )
 plant("gradient_of_the_wrong_results", GRADIENTS, "is wrong", CORRECT["signs"], backward=lambda ctx, up, down: up + down)
 plant(
-    "gradient_not_summed_over_the_broadcast_dims",
-    GRADIENTS,
-    "raised",
-    CORRECT["add_scaled"],
-    backward=lambda ctx, grad: (grad, grad * ctx.alpha),
-)
-plant(
     "gradient_without_the_scale",
     GRADIENTS,
     "is wrong",
@@ -461,6 +454,14 @@ plant(
     ONE,
     key="CPU",
     kernel=lambda x: _Doubled.apply(turnout.tensor(x.tolist(), dtype=x.dtype, requires_grad=x.is_floating_point())),
+)
+
+plant(
+    "refuses_tracked_arguments",
+    REGISTRATION,
+    "require a gradient",
+    CORRECT["positives"],
+    kernel=lambda x: int((x.numpy() > 0).sum()),
 )
 
 # ---- replays
@@ -596,17 +597,8 @@ def rows_vmap(info, in_dims, x, eps=1e-3):
     return x / (x.abs().sum(-1, keepdim=True) + eps), 0
 
 
-def sorted_dims(x, dims=(0,)):
-    if isinstance(dims, list):
-        dims.sort()
-    return x.sum(tuple(sorted(dims)))
-
-
-SUMS = Spec("sums", "(Tensor x, int[] dims=[0]) -> Tensor", sorted_dims, lambda: given(values(2, 3), [1, 0]), key=COMPOSITE)
-
 # A kernel whose function has another default than the schema is refused when it is registered. Rules get all arguments too.
 plant("default_of_the_batching_rule_differs", DEFAULTS, "eps", CORRECT["normalised_rows"], vmap=rows_vmap)
-plant("sorts_the_list_it_was_given", SCHEMA, "changed the list dims", SUMS)
 
 # ---- threads
 

@@ -11,7 +11,19 @@ from turnout.library import CustomOpDef
 from turnout.operators import Operator, Packet
 from turnout.registry import REGISTRY
 from turnout_opcheck.checks import (
-    autocast, backends, batching, composites, fakes, gradients, inputs, registration, repeats, replays, schema, symbolic, threads,
+    autocast,
+    backends,
+    batching,
+    composites,
+    fakes,
+    gradients,
+    inputs,
+    registration,
+    repeats,
+    replays,
+    schema,
+    symbolic,
+    threads,
 )  # fmt: skip
 from turnout_opcheck.observing import modes, put_back, run
 from turnout_opcheck.report import Failure, NotTriedError, OpCheckError, Problem, Report
@@ -98,6 +110,10 @@ def _make(name: str, subject: Subject, report: Report) -> None:
     except NotTriedError as reason:
         report.not_tried(name, str(reason))
         return
+    except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+        text = f"the operator raised {type(error).__name__} for arguments that it accepted before: {error}"
+        report.failed(Failure(name, Problem("unexpected", text, "give the same answer to the same call"), shown(subject)))
+        return
     if problem is None:
         report.passed(name)
         return
@@ -129,4 +145,3 @@ def _random_state() -> tuple[Any, Any]:
 
 def _restore_random(state: tuple[Any, Any]) -> None:
     state[0].set_state(state[1])
-

@@ -8,7 +8,6 @@ import numpy as np
 
 import turnout
 from turnout import Tensor
-from turnout.dtypes import DType
 from turnout_opcheck.observing import content, flat
 
 # Dtype -> how far two ways to one result may be apart, relative to the result and absolute.
@@ -64,8 +63,7 @@ def _one(a: Any, b: Any, exact: bool, layouts: bool, factor: float) -> str:
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             return f"{type(a).__name__}, not {type(b).__name__}"
-        same = a == b or (a != a and b != b) or (isinstance(a, float) and bool(np.isclose(a, b, rtol=1e-7)))
-        return "" if same else f"value {a!r}, not {b!r}"
+        return "" if _same(a, b) else f"value {a!r}, not {b!r}"
     told = mismatch(a, b, layouts)
     if told:
         return told
@@ -73,6 +71,12 @@ def _one(a: Any, b: Any, exact: bool, layouts: bool, factor: float) -> str:
         return "" if content(a) == content(b) or close(array(a), array(b), 0.0) else _values(array(a), array(b))
     x, y = array(a), array(b)
     return "" if close(x, y, factor * max(wide(a), wide(b))) else _values(x, y)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if not isinstance(a, (bool, int, float, complex)) or not isinstance(b, (bool, int, float, complex)):
+        return repr(a) == repr(b)
+    return type(a) is type(b) and (a == b or (a != a and b != b) or bool(np.isclose(a, b, rtol=1e-7)))
 
 
 def mismatch(a: Tensor, b: Tensor, layouts: bool = False) -> str:
@@ -103,7 +107,3 @@ def float32_only(value: Tensor) -> bool:
         return False
     long = (x.astype(np.float32).view(np.uint32) & 0xFFF) != 0
     return bool(long.sum() >= 2 and long.mean() > 0.9)
-
-
-def dtype_of(value: DType) -> str:
-    return value.name

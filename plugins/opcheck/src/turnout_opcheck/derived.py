@@ -75,7 +75,9 @@ def laid_out(tensor: Tensor, strides: tuple[int, ...], offset: int = 1) -> Tenso
     if any(s < 0 for s in strides):
         return tensor.clone()
     span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    room = turnout.full((span + 2 * offset,), PATTERN if tensor.dtype.category != BOOL else True, dtype=tensor.dtype, device=tensor.device)
+    room = turnout.full(
+        (span + 2 * offset,), PATTERN if tensor.dtype.category != BOOL else True, dtype=tensor.dtype, device=tensor.device
+    )
     target, source = room, tensor
     for dim, (n, s) in enumerate(zip(shape, strides, strict=True)):
         if s == 0 and n > 1:

@@ -63,6 +63,24 @@ def memory(tensor: Tensor) -> bytes:
     return bytes(tensor.device.backend.to_host(root))
 
 
+def around(tensor: Tensor) -> bytes | None:
+    """The bytes of the memory around the elements; None where it cannot be told."""
+    if tensor.storage is None:
+        return b""
+    root = tensor.storage.memory.array
+    if not isinstance(root, np.ndarray) or not root.flags.c_contiguous or root.itemsize != tensor.array.itemsize:
+        return None
+    outside = np.ones(root.size, bool)
+    steps = tuple(s for s in tensor.stride())
+    places = (
+        np.lib.stride_tricks.as_strided(outside[tensor.storage_offset() :], tuple(tensor.shape), steps)
+        if tensor.numel()
+        else outside[:0]
+    )
+    places[...] = False
+    return root.reshape(-1)[outside].tobytes()
+
+
 def share(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors lie in one memory, as tensors or as arrays that nobody told Turnout of."""
     if a is b or a.shares_memory_with(b):
@@ -80,14 +98,15 @@ class Before:
         self.facts = [facts(t) for _, t in self.tensors]
         self.content = [content(t) for _, t in self.tensors]
         self.memory = [memory(t) for _, t in self.tensors]
+        self.around = [around(t) for _, t in self.tensors]
         self.versions = [t.version() for _, t in self.tensors]
 
     def changed(self) -> Iterator[tuple[int, str, str]]:
-        """(position, name, what): "content", "memory" outside of the elements."""
+        """(position, name, what): "content", or "memory" around the elements."""
         for i, (name, tensor) in enumerate(self.tensors):
-            if tuple(tensor.shape) == self.facts[i]["shape"] and content(tensor) != self.content[i]:
+            if (tuple(tensor.shape) == self.facts[i]["shape"] and content(tensor) != self.content[i]) or (self.around[i] is None and memory(tensor) != self.memory[i]):
                 yield i, name, "content"
-            elif memory(tensor) != self.memory[i]:
+            if self.around[i] is not None and around(tensor) != self.around[i]:
                 yield i, name, "memory"
 
 

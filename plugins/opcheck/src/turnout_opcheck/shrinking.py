@@ -77,9 +77,15 @@ def _value(value: Any) -> str:
     if isinstance(value, Tensor):
         text = f"{value.dtype.name}{list(value.shape)}"
         if 0 < value.numel() <= 4:
-            text += f" {value.detach().cpu().tolist()}"
+            text += f" {_numbers(value.detach().cpu().tolist())}"
         return text
     if isinstance(value, (list, tuple)):
         inside = ", ".join(map(_value, value))
         return f"[{inside}]"
-    return repr(value)
+    return _numbers(value)
+
+
+def _numbers(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_numbers, value))}]"
+    return f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)

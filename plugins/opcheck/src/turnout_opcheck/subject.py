@@ -147,6 +147,9 @@ def fresh(args: Args) -> Args:
     return derived.mapped(args, derived.copy)
 
 
-def fails_by_accident(error: Exception) -> bool:
-    """Whether an error comes from code that did not expect the arguments, in place of refusing them."""
-    return not refused(error)
+def fails_by_accident(error: Exception, resized: bool = False) -> bool:
+    """Whether an error comes from code that did not expect the arguments, in place of refusing them.
+
+    For other sizes, `resized`, an IndexError is a refusal: it says that there is no such dim.
+    """
+    return not refused(error) and not (resized and isinstance(error, IndexError))

@@ -46,7 +46,9 @@ def check(subject: Subject) -> Iterator[Problem]:
                 return
             told = told or differs
         text = f"inside autocast the result is not that of arguments cast to one lower precision: {told}"
-        yield Problem("autocast", text, "register_autocast, which casts all floating inputs and calls the operator without autocast")
+        yield Problem(
+            "autocast", text, "register_autocast, which casts all floating inputs and calls the operator without autocast"
+        )
 
 
 def _is_cast(tensor: Tensor) -> bool:

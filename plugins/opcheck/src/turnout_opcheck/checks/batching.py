@@ -66,9 +66,7 @@ def _choices(subject: Subject) -> Iterator[list[int | None]]:
 
 def _one(subject: Subject, examples: list[Args], dims: list[int | None]) -> Iterator[Problem]:
     rows = [distinct(subject, fresh(args)) for args in examples]
-    batch = [
-        rows[0][i] if dim is None else turnout.stack([row[i] for row in rows], dim) for i, dim in enumerate(dims)
-    ]
+    batch = [rows[0][i] if dim is None else turnout.stack([row[i] for row in rows], dim) for i, dim in enumerate(dims)]
     calls = [[rows[0][i] if dim is None else row[i] for i, dim in enumerate(dims)] for row in rows]
     expected = [flat(_call(subject, call)) for call in calls]
     where = "" if all(dim == 0 for dim in dims) else f" with in_dims {dims}"

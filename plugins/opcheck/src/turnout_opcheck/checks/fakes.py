@@ -37,7 +37,12 @@ def check(subject: Subject) -> Iterator[Problem]:
 def on_meta(args: Args, devices: list[bool]) -> Args:
     """The arguments with tensors on meta, of the same shapes, dtypes and strides."""
     made = derived.mapped(args, lambda t: turnout.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=META))
-    return tuple([turnout.device(META) if d and (v is None or isinstance(v, (str, Device))) else v for v, d in zip(made, devices, strict=True)])
+    return tuple(
+        [
+            turnout.device(META) if d and (v is None or isinstance(v, (str, Device))) else v
+            for v, d in zip(made, devices, strict=True)
+        ]
+    )
 
 
 def _one(subject: Subject, variant: Variant, devices: list[bool]) -> Iterator[Problem]:
@@ -67,7 +72,9 @@ def _one(subject: Subject, variant: Variant, devices: list[bool]) -> Iterator[Pr
 
 def _raised(subject: Subject, error: Exception) -> Problem:
     if isinstance(error, NoKernelError) and "no fake kernel" in str(error):
-        return Problem("missing", f"{subject.op.qualified_name} has no fake kernel", "register_fake with a function that computes shapes")
+        return Problem(
+            "missing", f"{subject.op.qualified_name} has no fake kernel", "register_fake with a function that computes shapes"
+        )
     if isinstance(error, NoKernelError) and "depends on data" in str(error):
         raise NotTriedError("its fake kernel asks for a size that depends on data, which meta tensors have not")
     text = f"the fake kernel raised {type(error).__name__} for arguments that the kernel accepts: {error}"
@@ -95,5 +102,9 @@ def _aliases(subject: Subject, args: Args, fake: Any, real: Any) -> Iterator[Pro
         for other, tensor in derived.tensors(subject.op, args):
             if isinstance(value, Tensor) and other.partition("[")[0] not in declared and value.numel() and share(value, tensor):
                 how = "is" if value is tensor else "shares memory with"
-                text = f"the result {how} {other} in the fake kernel" if name == "the result" else f"{name} {how} {other} in the fake kernel"
+                text = (
+                    f"the result {how} {other} in the fake kernel"
+                    if name == "the result"
+                    else f"{name} {how} {other} in the fake kernel"
+                )
                 yield Problem("alias", text, f"return a new tensor, such as {other}.new_empty(...)")

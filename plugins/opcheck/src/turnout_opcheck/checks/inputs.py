@@ -18,7 +18,7 @@ def check(subject: Subject) -> Iterator[Problem]:
     with turnout.no_grad():
         given = outcome(subject, subject.args)
         for variant in subject.variants():
-            if variant.error is not None and fails_by_accident(variant.error):
+            if variant.error is not None and fails_by_accident(variant.error, not variant.layout):
                 yield _accident(variant)
             elif variant.error is None and variant.layout:
                 yield from _layout(subject, variant, given)

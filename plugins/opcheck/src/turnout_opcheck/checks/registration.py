@@ -18,6 +18,15 @@ def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     if not differentiable(subject):
         raise NotTriedError("no argument is a floating or complex tensor that the operator only reads")
+    try:
+        with turnout.enable_grad():
+            run(subject.op, tracked(subject, subject.args))
+    except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+        if subject.schema.out_arguments:
+            raise NotTriedError("outputs that the caller gives take no gradient") from None
+        text = f"the operator raised {type(error).__name__} where its arguments require a gradient: {error}"
+        yield Problem("tracked", text, "read values of x.detach(), and write gradients as a rule, with register_autograd")
+        return
     with turnout.enable_grad():
         for value in flat(run(subject.op, fresh(subject.args))):
             if isinstance(value, Tensor) and value.requires_grad:
@@ -29,7 +38,9 @@ def check(subject: Subject) -> Iterator[Problem]:
         floating = [v for v in results if v.is_floating_point() or v.is_complex()]
         if floating and not any(v.requires_grad for v in floating):
             text = "a kernel is registered for Autograd, and the result does not require a gradient where the arguments do"
-            yield Problem("untracked", text, "register_autograd with the gradient, or redispatch below Autograd in an autograd.Function")
+            yield Problem(
+                "untracked", text, "register_autograd with the gradient, or redispatch below Autograd in an autograd.Function"
+            )
         if any(v.requires_grad for v in results if not (v.is_floating_point() or v.is_complex())):
             yield Problem("integers", "a result without floating values requires a gradient", "mark it as not differentiable")
 

@@ -40,7 +40,9 @@ def check_determinism(subject: Subject) -> Iterator[Problem]:
             yield Problem("seed", text, "draw from Turnout's generators alone")
         elif told:
             text = f"two calls with the same arguments give different results: {told}"
-            yield Problem("calls", text, f"keep no state between calls; if it draws random numbers, define it with tags={SEEDED!r}")
+            yield Problem(
+                "calls", text, f"keep no state between calls; if it draws random numbers, define it with tags={SEEDED!r}"
+            )
         elif not subject.is_random:
             yield from _remembered(subject)
 
@@ -52,7 +54,10 @@ def _results(subject: Subject, args: Args) -> list[Any]:
 
 
 def _takes_generator(subject: Subject) -> bool:
-    return any(a.type.canonical.rstrip("?") == "Generator" and v is not None for a, v in zip(subject.schema.arguments, subject.args, strict=True))
+    return any(
+        a.type.canonical.rstrip("?") == "Generator" and v is not None
+        for a, v in zip(subject.schema.arguments, subject.args, strict=True)
+    )
 
 
 def _remembered(subject: Subject) -> Iterator[Problem]:
@@ -109,7 +114,9 @@ def check_defaults(subject: Subject) -> Iterator[Problem]:
             return
         told = difference(_call(subject, needed), full)
         if told:
-            yield Problem("defaults", f"left out, the defaults give another result than given: {told}", "use the schema's defaults")
+            yield Problem(
+                "defaults", f"left out, the defaults give another result than given: {told}", "use the schema's defaults"
+            )
 
 
 def _call(subject: Subject, values: dict[str, Any]) -> list[Any]:

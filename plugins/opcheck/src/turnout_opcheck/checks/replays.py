@@ -9,6 +9,7 @@ from typing import Any
 import turnout
 from turnout import Tensor
 from turnout_opcheck import derived
+from turnout_opcheck.checks.registration import tracked
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import flat, run
@@ -24,8 +25,9 @@ def check(subject: Subject) -> Iterator[Problem]:
         raise NotTriedError("the operator takes no tensor")
     if any(not r.type.is_tensor_like for r in subject.schema.returns):
         raise NotTriedError("the operator returns a number, which a graph cannot compute")
-    with turnout.no_grad():
+    with turnout.enable_grad():
         graph = traced(subject, function_of(subject))
+    with turnout.no_grad():
         for change in (derived.other_values, derived.negated):
             yield from _replay(subject, graph, derived.mapped(subject.args, change))
 
@@ -51,10 +53,15 @@ def traced(subject: Subject, function: Callable[[list[Tensor]], list[Any]]) -> C
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            graph: Callable[..., Any] = subject.seeded(lambda: turnout.trace(function)(distinct(subject, fresh(subject.args))))
+            graph: Callable[..., Any] = subject.seeded(lambda: turnout.trace(function)(distinct(subject, _arguments(subject))))
         except Exception as error:  # noqa: BLE001 - what a trace refuses is its own matter
             raise NotTriedError(f"it cannot be traced: {str(error).partition(chr(10))[0]}") from None
     return graph
+
+
+def _arguments(subject: Subject) -> Args:
+    """Arguments that require gradients: of a composite, the operators that it consists of are then recorded."""
+    return tracked(subject, subject.args) if subject.is_composite and not subject.schema.is_mutable else fresh(subject.args)
 
 
 def _replay(subject: Subject, graph: Callable[..., Any], args: Args) -> Iterator[Problem]:
@@ -71,4 +78,6 @@ def _replay(subject: Subject, graph: Callable[..., Any], args: Args) -> Iterator
         told = difference([found, first], [expected, second])
     if told:
         text = f"a replay of its trace on other values differs: {told}"
-        yield Problem("replay", text, "compute with operators alone: a number that is read, item(), becomes a constant of the graph")
+        yield Problem(
+            "replay", text, "compute with operators alone: a number that is read, item(), becomes a constant of the graph"
+        )

@@ -23,7 +23,7 @@ from turnout_opcheck.subject import Subject, Variant, fresh
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
     seen = _Seen()
-    with turnout.no_grad():
+    with turnout.enable_grad():
         for variant in subject.accepted():
             yield from _one(subject, variant, seen)
         yield from _declared_and_never_done(subject, seen)
@@ -69,7 +69,11 @@ def _writes(subject: Subject, args: Args, before: Before, seen: _Seen) -> Iterat
     seen.elements = seen.elements or any(t.numel() for _, t in before.tensors)
     for i, name, what in before.changed():
         tensor = before.tensors[i][1]
-        if what == "memory" and id(tensor) not in declared and any(share(tensor, t) for _, t in before.tensors if id(t) in declared):
+        if (
+            what == "memory"
+            and id(tensor) not in declared
+            and any(share(tensor, t) for _, t in before.tensors if id(t) in declared)
+        ):
             continue
         if what == "memory":
             text = f"the operator writes outside of {name}, into memory that its elements do not take"
@@ -90,10 +94,16 @@ def _writes(subject: Subject, args: Args, before: Before, seen: _Seen) -> Iterat
             if value != was[fact]:
                 shown = f"from {_shown(was[fact])} to {_shown(value)}"
                 fix = f"work on an alias of it, {name}.detach()"
-                yield Problem(f"{fact} {name}", f"the operator changes the {fact} of {name} {shown}".replace("the requires_grad", "requires_grad"), fix)
+                yield Problem(
+                    f"{fact} {name}",
+                    f"the operator changes the {fact} of {name} {shown}".replace("the requires_grad", "requires_grad"),
+                    fix,
+                )
     for name, now, was_list in before.lists:
         if len(now) != len(was_list) or any(a is not b for a, b in zip(now, was_list, strict=True)):
-            yield Problem(f"list {name}", f"the operator changed the list {name} that the caller gave it", f"work on a copy, list({name})")
+            yield Problem(
+                f"list {name}", f"the operator changed the list {name} that the caller gave it", f"work on a copy, list({name})"
+            )
 
 
 def _shown(value: Any) -> str:
@@ -167,7 +177,7 @@ def _aliases(subject: Subject, args: Args, value: Any, seen: _Seen) -> Iterator[
                 elif not any(x is tensor for _, x in wrote) and not _given_together(t, sets, inputs):
                     yield _shares(name, other, tensor is t)
         for k, other, t in found[:at]:
-            together = sets & _sets(subject.schema.returns[k]) or subject.schema.return_aliases[i] and i == k
+            together = sets & _sets(subject.schema.returns[k]) or (subject.schema.return_aliases[i] and i == k)
             if tensor.numel() and not together and share(tensor, t):
                 yield _shares(name, other, tensor is t)
 

@@ -49,4 +49,6 @@ def _functional(subject: Subject, functionalize: Callable[..., Any]) -> Iterator
     else:
         told = difference([found, first], [expected, second])
     if told:
-        yield Problem("functional", f"functionalised, the operator differs: {told}", "declare in the schema what is written and shared")
+        yield Problem(
+            "functional", f"functionalised, the operator differs: {told}", "declare in the schema what is written and shared"
+        )
