@@ -157,7 +157,9 @@ def cast(source: DType, target: DType) -> Change:
 
     def change(tensor: Tensor) -> Tensor:
         plain = copy(tensor)
-        return plain.to(target) if plain.dtype is source else plain
+        if plain.dtype is source and source.is_complex and not target.is_complex:
+            plain = plain.real.clone()
+        return plain.to(target) if plain.dtype in (source, source.to_real()) else plain
 
     return change
 

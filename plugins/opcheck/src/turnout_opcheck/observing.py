@@ -89,6 +89,18 @@ def share(a: Tensor, b: Tensor) -> bool:
     return isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and bool(np.may_share_memory(first, second))
 
 
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have an element in common, or may have: views of one memory need not."""
+    if a is b or not share(a, b):
+        return a is b
+    if not isinstance(a.array, np.ndarray) or not isinstance(b.array, np.ndarray):
+        return True
+    try:
+        return bool(np.shares_memory(a.array, b.array, max_work=10_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
 class Before:
     """The arguments of a call as they were before it."""
 
@@ -104,7 +116,9 @@ class Before:
     def changed(self) -> Iterator[tuple[int, str, str]]:
         """(position, name, what): "content", or "memory" around the elements."""
         for i, (name, tensor) in enumerate(self.tensors):
-            if (tuple(tensor.shape) == self.facts[i]["shape"] and content(tensor) != self.content[i]) or (self.around[i] is None and memory(tensor) != self.memory[i]):
+            if (tuple(tensor.shape) == self.facts[i]["shape"] and content(tensor) != self.content[i]) or (
+                self.around[i] is None and memory(tensor) != self.memory[i]
+            ):
                 yield i, name, "content"
             if self.around[i] is not None and around(tensor) != self.around[i]:
                 yield i, name, "memory"

@@ -21,7 +21,7 @@ IMPLICIT, EXPLICIT = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
 # Other dtypes that are tried, by category.
 OTHERS: dict[int, tuple[DType, ...]] = {
-    FLOAT: (turnout.float32, turnout.float64, turnout.float16), COMPLEX: (turnout.complex64, turnout.complex128),
+    FLOAT: (turnout.float32, turnout.float64, turnout.float16), COMPLEX: (turnout.complex64, turnout.complex128, turnout.float64),
     INT: (turnout.int64, turnout.int32, turnout.uint8), BOOL: (),
 }  # fmt: skip
 

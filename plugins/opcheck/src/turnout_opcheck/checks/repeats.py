@@ -144,4 +144,6 @@ def _functions(subject: Subject, defaults: dict[str, Any]) -> Iterator[Problem]:
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return list(a) == list(b)
+    if isinstance(b, (list, tuple)):  # a number stands for a list of it
+        return all(each == a for each in b)
     return bool(a == b) or str(a) == str(b)

@@ -15,7 +15,7 @@ from turnout import Tensor
 from turnout.schema import Return
 from turnout_opcheck import derived
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import Before, content, facts, modes, put_back, results, run, share
+from turnout_opcheck.observing import Before, content, facts, modes, overlap, put_back, results, run, share
 from turnout_opcheck.report import Problem
 from turnout_opcheck.subject import Subject, Variant, fresh
 
@@ -178,7 +178,7 @@ def _aliases(subject: Subject, args: Args, value: Any, seen: _Seen) -> Iterator[
                     yield _shares(name, other, tensor is t)
         for k, other, t in found[:at]:
             together = sets & _sets(subject.schema.returns[k]) or (subject.schema.return_aliases[i] and i == k)
-            if tensor.numel() and not together and share(tensor, t):
+            if tensor.numel() and not together and overlap(tensor, t):
                 yield _shares(name, other, tensor is t)
 
 
