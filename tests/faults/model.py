@@ -64,7 +64,7 @@ def installed(spec: Spec) -> Iterator[Operator]:
     name = f"{NAMESPACE}::{spec.name}"
     with library.Library(NAMESPACE, "FRAGMENT") as lib:
         if spec.checked:
-            written = tuple(a.name for a in _schema(spec).mutated_arguments)
+            written = tuple(a.name for a in parsed(spec).mutated_arguments)
             made = library.custom_op(name, spec.kernel, mutates_args=written, schema=spec.schema, tags=spec.tags)
         else:
             made = None
@@ -87,7 +87,8 @@ def installed(spec: Spec) -> Iterator[Operator]:
                 made.undo()
 
 
-def _schema(spec: Spec) -> Any:
+def parsed(spec: Spec) -> Any:
+    """The schema of a spec."""
     from turnout.schema import FunctionSchema
 
     return FunctionSchema.parse(f"{NAMESPACE}::{spec.name}{spec.schema}")
