@@ -228,7 +228,7 @@ def _results(spec: Spec, facts: Facts) -> Rule:
         return
     for dtype in (turnout.float16, turnout.float32, turnout.int16):
         if all(t.dtype is not dtype for t in facts.results) and not facts.results[0].is_complex():
-            yield f"gives {dtype.name}", check, _around(spec, None, lambda r, g, d=dtype: _mapped(r, lambda t, to=d: t.to(to)))
+            yield f"gives {dtype.name}", check, _around(spec, None, _to(dtype))
     yield "gives one dim more", check, _around(spec, None, lambda r, g: _mapped(r, lambda t: t.unsqueeze(0).clone()))
     yield "gives one dim more at the end", check, _around(spec, None, lambda r, g: _mapped(r, lambda t: t.unsqueeze(-1).clone()))
     if any(t.ndim == 2 and min(t.shape) > 1 for t in facts.results):
@@ -256,6 +256,10 @@ def _results(spec: Spec, facts: Facts) -> Rule:
         )
 
 
+def _to(dtype: Any) -> Callable[[Any, dict[str, Any]], Any]:
+    return lambda result, given: _mapped(result, lambda t: t.to(dtype))
+
+
 def _short(tensor: Tensor) -> bool:
     """Whether elements have few digits anyway."""
     array = tensor.detach().numpy()
@@ -280,7 +284,7 @@ def _accidents(spec: Spec, facts: Facts) -> Rule:
 
         return _around(spec, before)
 
-    if True:
+    if facts.tensors:
         for error in (KeyError, ZeroDivisionError, AssertionError, AttributeError):
             if _accepts(spec, lambda t: t[:0] if t.ndim else t) and facts.tensors[name].ndim:
                 yield f"{error.__name__} for no elements", INPUTS, failing(lambda t: not t.numel(), error)

@@ -56,7 +56,7 @@ def test_the_report_says_what_passed_what_was_not_tried_and_why(lib):
     assert str(report) == (
         "opcheck of checked::f\n"
         "  tried          the given arguments, other values, the first dim fastest, gaps in memory, repeated elements, "
-        "dims of length 1, no elements, 0 dims, float64 in place of float32, float16 in place of float32\n"
+        "dims of length 1, first dim of length 1, no elements, 0 dims, float64 in place of float32, float16 in place of float32\n"
         "  test_schema    passed\n"
         "  test_defaults  not tried: no argument has a default\n"
         "  test_autocast  not tried: it has no rule for autocast"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import warnings
 
 import pytest
+
+import turnout
 from faults.correct import CORRECT
 from faults.model import Spec, installed
 from faults.planted import PLANTED, Fault
 from random_programs.faulty_operators import drawn, found_by
-
-import turnout
 from turnout import library
 
 # What no check finds, and why.
-NOT_FOUND: dict[str, str] = {}
+NOT_FOUND = {
+    "near: reads memory in row-major order": "the tolerance is so wide that the values in another order give the same result"
+}
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,9 @@ import functools
 import random
 from collections.abc import Iterable, Iterator
 
+import turnout
 from faults.model import installed
 from faults.mutators import Mutant, mutants
-
-import turnout
 from turnout import library
 
 _all = functools.cache(mutants)

@@ -23,17 +23,19 @@ from turnout.library.libraries import Library, fallthrough_kernel
 from turnout.schema import infer_schema
 
 from turnout.library.functions import (  # isort: skip
-    define, impl, register_autocast, register_autograd, register_fake, register_kernel, register_vmap,
+    define, get_kernel, impl, impl_abstract, register_autocast, register_autograd, register_fake, register_kernel,
+    register_torch_dispatch, register_vmap,
 )  # fmt: skip
 
 __all__ = [
-    "CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "infer_schema",
-    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+    "CustomOpDef", "FakeContext", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
+    "impl_abstract", "infer_schema", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+    "register_torch_dispatch", "register_vmap",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """`opcheck`, which a plugin provides: the check of tensors needs tensors."""
-    if name == "opcheck":
+    """The functions that plugins provide, because they need tensors."""
+    if name in ("opcheck", "triton_op", "wrap_triton"):
         return plugins.facade().get(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,6 +18,7 @@ from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
+from turnout.registry.modes import add_rule
 
 Call = Callable[..., Any]
 Named = str | Operator | CustomOpDef
@@ -119,6 +120,27 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
     """
     target, name = _target("register_vmap", op, lib)
     return registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
+
+
+impl_abstract = register_fake  # its former name, which ported code still uses
+
+
+def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *, lib: Library | None = None) -> Any:
+    """Register in `lib` how a mode or a Tensor subclass handles `op`; a decorator if `func` is omitted.
+
+    `func(mode or class, op, types, args, kwargs)` is called in place of the method of `cls`. Raises CallError for another class,
+    ConflictError where there is a rule.
+    """
+    target, name = _target("register_torch_dispatch", op, lib)
+    return registered("register_torch_dispatch", func, lambda f: add_rule(target.registrations, name, cls, f))
+
+
+def get_kernel(op: Named, dispatch_key: str) -> Call:
+    """The kernel that serves a runtime key of `op` now, as a function of the operator's arguments.
+
+    Raises NoKernelError where none does, UniverseError for an unknown key.
+    """
+    return REGISTRY.find(_target("get_kernel", op, None)[1]).kernel(REGISTRY.key_name(dispatch_key))
 
 
 def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:

@@ -83,8 +83,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _has_memory(tensor: Tensor) -> bool:
-    backend = REGISTRY.backends.get(tensor.device.backend.name)
-    return type(tensor) is Tensor and backend is not None and backend.adopt(tensor.array) is not None
+    return type(tensor) is Tensor and tensor.device.backend.adopt(tensor.array) is not None
 
 
 def _copied(args: Args) -> Args:

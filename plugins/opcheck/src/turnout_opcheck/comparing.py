@@ -106,4 +106,4 @@ def float32_only(value: Tensor) -> bool:
     if x.size < 2 or not np.array_equal(x.astype(np.float32).astype(np.float64), x):
         return False
     long = (x.astype(np.float32).view(np.uint32) & 0xFFF) != 0
-    return bool(long.sum() >= 2 and long.mean() > 0.9)
+    return bool(long.sum() >= 2)

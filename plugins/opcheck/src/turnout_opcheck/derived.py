@@ -127,6 +127,12 @@ def other_values(tensor: Tensor) -> Tensor:
     return plain
 
 
+def unlike(tensor: Tensor) -> Tensor:
+    """A copy with floating values of another sum and size, in reverse order."""
+    plain = other_values(tensor)
+    return plain * 1.375 - 0.25 if plain.is_floating_point() or plain.is_complex() else plain
+
+
 def negated(tensor: Tensor) -> Tensor:
     """A copy with the sign of floating values changed, and their order reversed."""
     plain = other_values(tensor)
@@ -144,6 +150,12 @@ def shortened(length: int) -> Change:
         return plain.clone()
 
     return change
+
+
+def first_row(tensor: Tensor) -> Tensor:
+    """A copy with one element along the first dim: no two dims that were equal stay so."""
+    plain = copy(tensor).contiguous()
+    return plain.narrow(0, 0, 1).clone() if plain.ndim and plain.shape[0] > 1 else plain
 
 
 def first_element(tensor: Tensor) -> Tensor:

@@ -46,8 +46,9 @@ class Subject:
     variants  the calls that are tried, the given one first; made once
     """
 
-    def __init__(self, op: Operator, args: Args) -> None:
+    def __init__(self, op: Operator, args: Args, kernel: Callable[[Args], Any] | None = None) -> None:
         self.op = op
+        self._kernel = kernel
         self.args = derived.mapped(args, _remembered)
         self.schema = op.schema
         self._variants: list[Variant] | None = None
@@ -69,7 +70,7 @@ class Subject:
         """The key of the backend of the arguments."""
         found = [t.device.backend.name for _, t in self.tensors() if t.ndim]
         found += [t.device.backend.name for _, t in self.tensors()]
-        return found[0] if found else turnout.empty(0).device.backend.name
+        return str(found[0] if found else turnout.empty(0).device.backend.name)
 
     def entry(self, key: str) -> Any:
         """The entry of the table at a key, None where nothing serves it."""
@@ -103,7 +104,7 @@ class Subject:
         with turnout.no_grad():
             before = turnout.get_default_dtype()
             try:
-                run(self.op, fresh(variant.args))
+                self.run(fresh(variant.args))
             except Exception as error:  # noqa: BLE001 - a kernel may raise anything; checks judge it
                 variant.error = error
             finally:
@@ -118,6 +119,9 @@ class Subject:
         yield Variant("gaps in memory", self._changed(derived.gaps), layout=True)
         yield Variant("repeated elements", self._changed(derived.broadcast, written=derived.copy))
         yield Variant("dims of length 1", self._changed(derived.shortened(1)))
+        yield Variant("first dim of length 1", self._changed(derived.first_row))
+        if len(self.tensors()) > 1:
+            yield Variant("first dim of the first tensor of length 1", self._first_changed(derived.first_row))
         yield Variant("no elements", self._changed(derived.shortened(0)))
         yield Variant("0 dims", self._changed(derived.first_element))
         dtypes = dict.fromkeys(t.dtype for _, t in self.tensors())
@@ -129,6 +133,30 @@ class Subject:
     def _changed(self, change: derived.Change, written: derived.Change | None = None, ids_kept: bool = False) -> Args:
         targets = derived.written(self.op, self.args)
         return derived.mapped(self.args, lambda t: (written or change)(t) if id(t) in targets else change(t))
+
+    def _first_changed(self, change: derived.Change) -> Args:
+        first = self.tensors()[0][1]
+        return derived.mapped(self.args, lambda t: change(t) if t is first else derived.copy(t))
+
+    def unlike(self) -> Args:
+        """Arguments of the same shapes with quite other values, as far as the operator accepts them."""
+        for change in (derived.unlike, derived.negated, derived.other_values):
+            args = derived.mapped(self.args, change)
+            try:
+                with turnout.no_grad():
+                    self.run(fresh(args))
+            except Exception:  # noqa: BLE001 - not accepted
+                continue
+            return args
+        return self.args
+
+    def run(self, args: Args) -> Any:
+        """Call the operator, or the kernel that this subject is about."""
+        return run(self.op, args) if self._kernel is None else self._kernel(args)
+
+    def through(self, kernel: Callable[[Args], Any]) -> Subject:
+        """The same calls, made to one kernel of the operator."""
+        return Subject(self.op, self.args, kernel)
 
     def seeded(self, call: Callable[[], Any]) -> Any:
         """What a call returns when random numbers are drawn from a fixed seed."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import turnout
 from turnout import Tensor
+from turnout.dtypes import DType
 from turnout_opcheck import derived
 from turnout_opcheck.comparing import difference
+from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import flat, run
 from turnout_opcheck.report import NotTriedError, Problem
 from turnout_opcheck.subject import Subject, fresh
@@ -36,9 +39,8 @@ def check(subject: Subject) -> Iterator[Problem]:
             return
         told = ""
         for precision in PRECISIONS:
-            cast = derived.mapped(fresh(args), lambda t, to=precision: t.to(to) if _is_cast(t) else t)
             try:
-                expected = flat(subject.seeded(lambda c=cast: run(subject.op, c)))
+                expected = flat(_at(subject, args, precision))
             except Exception:  # noqa: BLE001 - the operator has no kernel for it
                 continue
             differs = difference(found, expected)
@@ -49,6 +51,12 @@ def check(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             "autocast", text, "register_autocast, which casts all floating inputs and calls the operator without autocast"
         )
+
+
+def _at(subject: Subject, args: Args, precision: DType) -> Any:
+    """The call with floating tensors of another precision."""
+    cast = derived.mapped(fresh(args), lambda t: t.to(precision) if _is_cast(t) else t)
+    return subject.seeded(lambda: run(subject.op, cast))
 
 
 def _is_cast(tensor: Tensor) -> bool:

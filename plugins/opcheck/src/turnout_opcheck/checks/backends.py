@@ -9,6 +9,7 @@ import turnout
 from turnout.operators.kernels import Kernel, bind
 from turnout.registry import REGISTRY
 from turnout_opcheck import derived
+from turnout_opcheck.checks import schema
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import flat, run
@@ -27,13 +28,26 @@ def check(subject: Subject) -> Iterator[Problem]:
     devices = _devices(subject, own)
     if not general and not devices:
         raise NotTriedError(f"it has a kernel for {own} only")
+    for key in general:
+        for problem in schema.check(subject.through(_general(subject, key, own))):
+            yield Problem(problem.kind, f"the kernel for {key}: {problem.text}", problem.fix)
     with turnout.no_grad():
         for variant in subject.accepted():
             for key in general:
-                call = bind(subject.op.kernels[key][-1], subject.op, own)
-                yield from _compare(subject, variant, own, key, lambda args, c=call: c(subject.op.key_set(args), *args))
+                yield from _compare(subject, variant, own, key, _general(subject, key, own))
             for key, device in devices:
-                yield from _compare(subject, variant, own, key, lambda args, d=device: run(subject.op, _moved(args, d)))
+                yield from _compare(subject, variant, own, key, _elsewhere(subject, device))
+
+
+def _general(subject: Subject, key: str, own: str) -> Callable[[Args], Any]:
+    """A call of the kernel for all devices."""
+    call = bind(subject.op.kernels[key][-1], subject.op, own)
+    return lambda args: call(subject.op.key_set(args), *args)
+
+
+def _elsewhere(subject: Subject, device: str) -> Callable[[Args], Any]:
+    """A call on another device."""
+    return lambda args: run(subject.op, _moved(args, device))
 
 
 def _devices(subject: Subject, own: str) -> list[tuple[str, str]]:

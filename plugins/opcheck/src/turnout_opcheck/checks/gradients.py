@@ -132,6 +132,9 @@ def _values(
         if not precise:  # differences mean nothing in lower precision
             return
         large = sum(t.numel() for t in inputs) > LARGE
+        outputs = _outputs(subject, tracked(subject, args, mix))
+        if not all(o.dtype in (turnout.float64, turnout.complex128) for o in outputs):
+            return
         try:
             turnout.autograd.gradcheck(function, inputs, fast_mode=large, nondet_tol=0.0)
         except Exception as error:  # noqa: BLE001 - a rule may raise anything
@@ -197,7 +200,7 @@ def _as_function(subject: Subject, args: Args, mix: tuple[str, ...]) -> tuple[Ca
     return function, leaves
 
 
-def _second(subject: Subject, args: Args, names: list[str]) -> Iterator[Problem]:
+def _second(subject: Subject, args: Args, names: list[str], apart: bool = False) -> Iterator[Problem]:
     """The gradient of the gradient: right, or refused with an error."""
     function, inputs = _as_function(subject, args, tuple(names))
     if not all(t.dtype in (turnout.float64, turnout.complex128) for t in inputs):
@@ -206,6 +209,9 @@ def _second(subject: Subject, args: Args, names: list[str]) -> Iterator[Problem]
         turnout.autograd.gradgradcheck(function, inputs, fast_mode=True)
     except Exception as error:  # noqa: BLE001 - a rule may raise anything
         if "gradcheck:" in str(error) and "is wrong" in str(error):
+            if not apart and _has_ties(inputs):
+                yield from _second(subject, derived.mapped(args, _moved_apart), names, apart=True)
+                return
             text = "the second derivative is wrong, and no error says that the gradient cannot be differentiated"
             yield Problem("second", text, "write backward in operators on saved tensors, or mark it once_differentiable")
         elif fails_by_accident(error):
@@ -218,7 +224,7 @@ def _second(subject: Subject, args: Args, names: list[str]) -> Iterator[Problem]
 def _side_effects(subject: Subject, args: Args, names: list[str]) -> Iterator[Problem]:
     """The rule must not write the incoming gradient, and must use what its own call saved."""
     first = tracked(subject, args, names)
-    second = tracked(subject, derived.mapped(args, derived.other_values), names)
+    second = tracked(subject, derived.mapped(args, derived.unlike), names)
     try:
         outputs = _outputs(subject, first)
         _outputs(subject, second)

@@ -12,6 +12,14 @@ from turnout_opcheck.observing import flat, run
 from turnout_opcheck.report import Problem
 from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
 
+# Variant -> what it is, in messages.
+PLACES = {
+    "gaps in memory": "another layout of the same values (gaps in memory)",
+    "the first dim fastest": "another layout of the same values (the first dim fastest)",
+    "no elements": "empty tensors",
+    "0 dims": "tensors of 0 dims",
+}
+
 
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
@@ -37,8 +45,7 @@ def outcome(subject: Subject, args: Args) -> list[object]:
 
 def _accident(variant: Variant) -> Problem:
     kind = type(variant.error).__name__
-    where = {"gaps in memory": "another layout of the same values (gaps in memory)", "the first dim fastest": "another layout of the same values",
-             "no elements": "empty tensors", "0 dims": "tensors of 0 dims"}.get(variant.name, variant.name)  # fmt: skip
+    where = PLACES.get(variant.name, variant.name)
     text = f"the operator raised {kind} for {where}: {variant.error}"
     return Problem(f"raised for {variant.name}", text, "compute it, or refuse it with a ValueError that says what is expected")
 

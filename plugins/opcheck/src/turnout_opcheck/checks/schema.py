@@ -15,7 +15,7 @@ from turnout import Tensor
 from turnout.schema import Return
 from turnout_opcheck import derived
 from turnout_opcheck.derived import Args
-from turnout_opcheck.observing import Before, content, facts, modes, overlap, put_back, results, run, share
+from turnout_opcheck.observing import Before, content, facts, modes, overlap, put_back, results, share
 from turnout_opcheck.report import Problem
 from turnout_opcheck.subject import Subject, Variant, fresh
 
@@ -45,7 +45,7 @@ def _one(subject: Subject, variant: Variant, seen: _Seen) -> Iterator[Problem]:
         if argument.is_out:
             _spoil(value)
     before, state = Before(subject.op, args), modes()
-    value = run(subject.op, args)
+    value = subject.run(args)
     left = [name for name, now in modes().items() if now != state[name]]
     put_back(state)
     for name in left:
@@ -237,7 +237,7 @@ def _declared_and_never_done(subject: Subject, seen: _Seen) -> Iterator[Problem]
 def _kept(subject: Subject) -> Iterator[Problem]:
     """Whether a call keeps its arguments or results alive, or changes the results of an earlier one."""
     args = fresh(subject.args)
-    value = run(subject.op, args)
+    value = subject.run(args)
     inputs = [(name, weakref.ref(t)) for name, t in derived.tensors(subject.op, args)]
     outputs = [(name, weakref.ref(t)) for name, t in results(subject.op, value) if isinstance(t, Tensor)]
     del args, value
@@ -248,9 +248,9 @@ def _kept(subject: Subject) -> Iterator[Problem]:
             if reference() is not None:
                 text = f"the operator {told.format(name)}: its memory is never free, and a later write changes both"
                 yield Problem(f"keeps {name}", text, "keep a copy, or nothing")
-    first = run(subject.op, fresh(subject.args))
+    first = subject.run(fresh(subject.args))
     then = [(name, t, content(t)) for name, t in results(subject.op, first) if isinstance(t, Tensor)]
-    second = run(subject.op, derived.mapped(fresh(subject.args), derived.other_values))
+    second = subject.run(derived.mapped(fresh(subject.args), derived.other_values))
     for name, tensor, bytes_then in then:
         for other, later in results(subject.op, second):
             if isinstance(later, Tensor) and tensor.numel() and share(tensor, later):

@@ -33,12 +33,8 @@ def check(subject: Subject) -> Iterator[Problem]:
     codes = _codes(subject)
     if not codes:
         raise NotTriedError("its kernel is not a Python function")
-    other = derived.mapped(subject.args, derived.negated)
-    try:
-        alone, others = _call(subject, subject.args), _call(subject, other)
-    except Exception:  # noqa: BLE001 - other values may not be accepted
-        other = subject.args
-        alone = others = _call(subject, subject.args)
+    other = subject.unlike()
+    alone, others = _call(subject, subject.args), _call(subject, other)
     found, seen = _interrupted(subject, other, codes)
     told = difference(found, alone, exact=True) if not isinstance(found, Exception) else f"it raised {found!r}"
     if told:
