@@ -17,6 +17,7 @@ MAY_ALIAS = "a composite that may return its input or views of it, though PyTorc
 VALUES = "it reads a tensor as a number, as in PyTorch, so that it has neither a shape without data nor a general trace"
 TRIANGLE = "it reads one triangle of a symmetric matrix, and its gradient is symmetric"
 STATISTICS = "PyTorch declares the running statistics as not differentiable"
+TOTAL = "the total weight of the sample fits its own targets only, and not the shorter ones that are derived from them"
 HALF = "PyTorch refuses a spectrum of another length than last_dim_size // 2 + 1"
 
 # Operator -> the checks that fail, and why that is right.
@@ -40,6 +41,7 @@ EXPECTED: dict[str, tuple[set[str], str]] = {
         ("_native_batch_norm_legit_functional", "_batch_norm_with_update_functional"), ({"test_gradients"}, STATISTICS)
     ),
     "_fft_c2r": ({"test_gradients"}, HALF),
+    "nll_loss_backward": ({"test_gradients"}, TOTAL),
 }  # fmt: skip
 LAYOUTS = "test_inputs"
 

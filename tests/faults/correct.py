@@ -34,6 +34,11 @@ def like(x: Any, *rest: Any, **kwargs: Any) -> Any:
     return turnout.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
+def broadcast_like(*tensors: Any) -> Any:
+    shape = turnout.broadcast_shapes(*[t.shape for t in tensors])
+    return turnout.empty(shape, dtype=tensors[0].dtype, device=tensors[0].device)
+
+
 def at_front(x: Any, dim: int | None) -> Any:
     return x if dim is None else x.movedim(dim, 0)
 
@@ -327,7 +332,7 @@ spec(
     "(Tensor[] xs, float[] weights) -> Tensor",
     weighted,
     lambda: given([values(2, 3), values(2, 3, seed=3)], [0.5, 2.0]),
-    fake=lambda xs, weights: like(xs[0]),
+    fake=lambda xs, weights: broadcast_like(*xs),
     backward=lambda ctx, grad: ([grad * w for w in ctx.weights], None),
     setup=weighted_setup,
 )
@@ -351,7 +356,7 @@ spec(
     "(Tensor?[] xs) -> Tensor",
     sum_of_some,
     lambda: given([values(3), None, values(3, seed=3)]),
-    fake=lambda xs: like(next(x for x in xs if x is not None)),
+    fake=lambda xs: broadcast_like(*[x for x in xs if x is not None]),
 )
 
 spec(
@@ -473,7 +478,7 @@ spec(
     "(Tensor x, Tensor y) -> Tensor",
     lambda x, y: of((x.numpy() ^ y.numpy()) & 0xFF),
     lambda: given(whole(4), whole(4, seed=3)),
-    fake=lambda x, y: turnout.empty(x.shape, dtype=x.dtype, device=x.device),
+    fake=broadcast_like,
 )
 
 
@@ -490,7 +495,7 @@ spec(
     "(Tensor x, Tensor y) -> Tensor",
     conj_product,
     lambda: given(*complex_values()),
-    fake=lambda x, y: like(x),
+    fake=broadcast_like,
     backward=lambda ctx, grad: (grad.conj() * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]),
     setup=save_inputs,
 )

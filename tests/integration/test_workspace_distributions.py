@@ -40,6 +40,7 @@ ARROWS = {
     "turnout-cpu": {*TENSORS, "turnout-arrays"},
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
+    "turnout-opcheck": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-cpu"},
     "turnout-stubs": {"turnout-core"},
     "turnout-tracer": TENSORS,
