@@ -128,17 +128,28 @@ impl_abstract = register_fake  # its former name, which ported code still uses
 def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *, lib: Library | None = None) -> Any:
     """Register in `lib` how a mode or a Tensor subclass handles `op`; a decorator if `func` is omitted.
 
-    `func(mode or class, op, types, args, kwargs)` is called in place of the method of `cls`. Raises CallError for another class,
-    ConflictError where there is a rule.
+    Raises CallError for another class, ConflictError where there is a rule.
+
+    Arguments:
+        op: the operator, or its name
+        cls: a DispatchMode, or a Tensor subclass that has `__turnout_dispatch__`
+        func: `func(mode or class, op, types, args, kwargs)`, called in place of the class's method
+        lib: the library with which the rule ends
     """
     target, name = _target("register_torch_dispatch", op, lib)
     return registered("register_torch_dispatch", func, lambda f: add_rule(target.registrations, name, cls, f))
 
 
 def get_kernel(op: Named, dispatch_key: str) -> Call:
-    """The kernel that serves a runtime key of `op` now, as a function of the operator's arguments.
+    """The kernel that serves a runtime key of `op` now, as a function of its arguments. Raises NoKernelError, UniverseError.
 
-    Raises NoKernelError where none does, UniverseError for an unknown key.
+    Arguments:
+        op: the operator, or its name
+        dispatch_key: the key, such as "CPU"
+
+    Example:
+        >>> turnout.library.get_kernel("aten::neg", "CPU")(turnout.tensor([1, 2]))
+        tensor([-1, -2])
     """
     return REGISTRY.find(_target("get_kernel", op, None)[1]).kernel(REGISTRY.key_name(dispatch_key))
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from turnout.errors.library import KernelResultError
@@ -22,8 +23,13 @@ Call = Callable[..., Any]
 
 
 class Rule(NamedTuple):
-    """What a user registered: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, or None."""
+    """What a user registered: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, or None.
 
+    `schema` is that of `op`, which a recorded graph outlives.
+    """
+
+    op: Operator
+    schema: FunctionSchema
     backward: Call
     setup_context: Call | None
 
@@ -36,14 +42,15 @@ class Rule(NamedTuple):
 
 def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Call:
     """The kernel of an operator's gradient rule: `turnout.library.register_autograd` asks for it at the first tracked call."""
-    function = _function(op, Rule(backward, setup_context))
+    function = _function(op.namespace, op.name, op.overload)
+    rule = Rule(op, op.schema, backward, setup_context)
     split = len(op.schema.positional)
 
     def call_with_gradient(ks: int, *args: Any) -> Any:
         ks &= BELOW_AUTOGRAD
         if not GRAD.get()[0]:
             return op.lookup(ks)(ks, *args)
-        call = _Call(ks, args[:split], args[split:])
+        call = _Call(rule, ks, args[:split], args[split:])
         made = function.apply(*call.inputs.taken(), call)
         return call.outputs.put_back(made)
 
@@ -51,11 +58,12 @@ def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Cal
 
 
 class _Call:
-    """One recorded call: where it goes on, and how its inputs and outputs were laid out flat."""
+    """One recorded call: its rule, where it goes on, and how its inputs and outputs were laid out flat."""
 
-    __slots__ = ("inputs", "keywords", "ks", "outputs")
+    __slots__ = ("inputs", "keywords", "ks", "outputs", "rule")
 
-    def __init__(self, ks: int, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
+    def __init__(self, rule: Rule, ks: int, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
+        self.rule = rule
         self.ks = ks
         self.inputs = _Layout(positional)
         self.keywords = keywords
@@ -100,21 +108,25 @@ def _has_tensors(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value)
 
 
-def _function(op: Operator, rule: Rule) -> Any:
-    """The subclass of `turnout.autograd.Function` that records a call of `op` with its rule."""
-    schema = op.schema  # a graph that was recorded outlives the definition
-    keyword_only = [a.name for a in schema.kwarg_only]
-    several = len(schema.returns) > 1
+@lru_cache(maxsize=1024)
+def _function(namespace: str, operator: str, overload: str) -> Any:
+    """The subclass of `turnout.autograd.Function` that records calls of an operator with a rule.
+
+    A class is in cycles with itself, which only the collector frees. So it is made once for each name, and knows no rule: that
+    comes with each call.
+    """
 
     def forward(ctx: Any, *flat: Any) -> Any:
         *values, call = flat
+        rule = call.rule
+        several = len(rule.schema.returns) > 1
         inputs = call.inputs.put_back(values)
-        output = op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
+        output = rule.op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
         call.outputs = _Layout(output if several else (output,), single=not several)
         ctx.operator_call = call
         if rule.setup_context is not None:
-            if keyword_only:
-                keywords = dict(zip(keyword_only, call.keywords, strict=True))
+            if rule.schema.kwarg_only:
+                keywords = {a.name: v for a, v in zip(rule.schema.kwarg_only, call.keywords, strict=True)}
                 rule.setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=output)
             else:
                 rule.setup_context(ctx=ctx, inputs=inputs, output=output)
@@ -127,24 +139,25 @@ def _function(op: Operator, rule: Rule) -> Any:
         needed = ctx.needs_input_grad
         ctx.needs_input_grad = call.inputs.put_back(needed[:-1])
         try:
-            found = rule.backward(ctx, *((outputs,) if call.outputs.single else outputs))
+            found = call.rule.backward(ctx, *((outputs,) if call.outputs.single else outputs))
         finally:
             ctx.needs_input_grad = needed
-        return (*_flat_gradients(op, schema, rule, call, found), None)
-
-    names = [a.name for a in schema.positional]
+        return (*_flat_gradients(call, found), None)
 
     def shown_input(ctx: Any, index: int) -> str:
-        return str(ctx.operator_call.inputs.place(names, index))
+        call = ctx.operator_call
+        return str(call.inputs.place([a.name for a in call.rule.schema.positional], index))
 
-    name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
+    name = f"GeneratedBackwardFor_{namespace}_{operator}_{overload or 'default'}"
     members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
-    members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
+    shown = f"{namespace}::{operator}{'.' if overload else ''}{overload}"
+    members.update(shown_as=shown, shown_input=staticmethod(shown_input))
     return type(name, (Function,), members)
 
 
-def _flat_gradients(op: Operator, schema: FunctionSchema, rule: Rule, call: _Call, found: Any) -> list[Any]:
+def _flat_gradients(call: _Call, found: Any) -> list[Any]:
     """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
+    op, schema, rule = call.rule.op, call.rule.schema, call.rule
     grads = list(found) if isinstance(found, tuple) else [found]
     names = [a.name for a in schema.positional]
     lengths = call.inputs.lengths
