@@ -77,7 +77,7 @@ def test_every_name_is_here_or_in_the_table():
 def test_every_keyword_is_accepted_or_in_the_table():
     missing = set()
     for name, value in theirs().items():
-        if not callable(value) or name in rows():
+        if not callable(value) or name in rows() or isinstance(value, type):
             continue
         missing |= {f"{name}({word}=)" for word in by_name(value) - parameters(ours(name)) if f"{name}({word}=)" not in rows()}
     assert missing == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import itertools
 import logging
 import types
 import typing
@@ -14,8 +15,6 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 import pytest
 
 torch = pytest.importorskip("torch")
-
-import itertools
 
 from torch import Tensor  # noqa: E402
 from torch.library import infer_schema as torch_infer_schema  # noqa: E402

@@ -135,6 +135,10 @@ def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *
         cls: a DispatchMode, or a Tensor subclass that has `__turnout_dispatch__`
         func: `func(mode or class, op, types, args, kwargs)`, called in place of the class's method
         lib: the library with which the rule ends
+
+    Example:
+        >>> class Quiet(turnout.DispatchMode): pass
+        >>> rule = turnout.library.register_torch_dispatch("aten::neg", Quiet, lambda mode, op, types, args, kwargs: "none")
     """
     target, name = _target("register_torch_dispatch", op, lib)
     return registered("register_torch_dispatch", func, lambda f: add_rule(target.registrations, name, cls, f))

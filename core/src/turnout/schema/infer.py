@@ -46,7 +46,7 @@ def infer_schema(
     """The schema text of `function`, "(Tensor x) -> Tensor", after `op_name` if it is given.
 
     `mutates_args` names the tensors that it writes; "unknown" means all. No return is taken to share memory with an argument.
-    With the tag "inplace" it returns its first argument, with "out" its written keyword-only ones.
+    With "inplace" among `tags` it returns its first argument, with "out" its written keyword-only ones.
     A class stands for the schema type in its attribute `schema_type`, or in `classes`.
 
     Raises SchemaError, which names the parameter and what is supported.

@@ -25,6 +25,13 @@ def triton_op(
         fn: the function; without it the result is a decorator
         mutates_args: the arguments that the function writes
         schema: "(Tensor x) -> Tensor", by default inferred from the annotations
+
+    Example:
+        >>> @turnout.library.triton_op("mylib::add", mutates_args=())  # doctest: +SKIP
+        ... def add(x: turnout.Tensor, y: turnout.Tensor) -> turnout.Tensor:
+        ...     made = turnout.empty_like(x)
+        ...     turnout.library.wrap_triton(add_kernel)[grid](x, y, made)
+        ...     return made
     """
     _require("triton_op")
 
@@ -52,6 +59,9 @@ def wrap_triton(kernel: Callable[..., Any], /) -> Callable[..., Any]:
 
     Arguments:
         kernel: what `triton.jit` returned
+
+    Example:
+        >>> turnout.library.wrap_triton(add_kernel)[(16,)](x, y, made)  # doctest: +SKIP
     """
     _require("wrap_triton")
     return kernel
