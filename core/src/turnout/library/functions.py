@@ -138,7 +138,7 @@ def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *
 
     Example:
         >>> class Quiet(turnout.DispatchMode): pass
-        >>> rule = turnout.library.register_torch_dispatch("aten::neg", Quiet, lambda mode, op, types, args, kwargs: "none")
+        >>> rule = turnout.library.register_torch_dispatch("mylib::f", Quiet, lambda mode, op, types, args, kwargs: None)
     """
     target, name = _target("register_torch_dispatch", op, lib)
     return registered("register_torch_dispatch", func, lambda f: add_rule(target.registrations, name, cls, f))
@@ -152,8 +152,10 @@ def get_kernel(op: Named, dispatch_key: str) -> Call:
         dispatch_key: the key, such as "CPU"
 
     Example:
-        >>> turnout.library.get_kernel("aten::neg", "CPU")(turnout.tensor([1, 2]))
-        tensor([-1, -2])
+        >>> op = turnout.library.custom_op("mylib::f", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+        >>> turnout.library.get_kernel(op, "CPU")(turnout.tensor([1, 2]))
+        tensor([2, 4])
+        >>> op.undo()
     """
     return REGISTRY.find(_target("get_kernel", op, None)[1]).kernel(REGISTRY.key_name(dispatch_key))
 
