@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import turnout
 from turnout.operators.kernels import Kernel, bind
 from turnout.registry import REGISTRY
 from turnout_opcheck import derived
-from turnout_opcheck.checks import schema
+from turnout_opcheck.checks import inputs, schema
 from turnout_opcheck.comparing import difference
 from turnout_opcheck.derived import Args
 from turnout_opcheck.observing import flat, run
@@ -29,7 +30,8 @@ def check(subject: Subject) -> Iterator[Problem]:
     if not general and not devices:
         raise NotTriedError(f"it has a kernel for {own} only")
     for key in general:
-        for problem in schema.check(subject.through(_general(subject, key, own))):
+        kernel = subject.through(_general(subject, key, own))
+        for problem in chain(schema.check(kernel), inputs.check_precision(kernel)):
             yield Problem(problem.kind, f"the kernel for {key}: {problem.text}", problem.fix)
     with turnout.no_grad():
         for variant in subject.accepted():

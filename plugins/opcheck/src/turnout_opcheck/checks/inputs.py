@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Problem]:
             elif variant.name == "repeated elements" and variant.error is None:
                 dense = derived.mapped(variant.args, derived.contiguous)
                 yield from _layout(subject, variant, outcome(subject, dense))
-        yield from _precision(subject)
+        yield from check_precision(subject)
 
 
 def outcome(subject: Subject, args: Args) -> list[object]:
@@ -57,12 +57,12 @@ def _layout(subject: Subject, variant: Variant, given: list[object]) -> Iterator
         yield Problem("layout", text, "read elements by shape and strides, or make the input contiguous first")
 
 
-def _precision(subject: Subject) -> Iterator[Problem]:
+def check_precision(subject: Subject) -> Iterator[Problem]:
     """Whether float64 arguments are computed in float32."""
     tensors = [t for _, t in subject.tensors() if t.dtype is turnout.float64 and t.numel() > 1]
     if not tensors or any(float32_only(t) for t in tensors) or _names_dtype(subject):
         return
-    for value in flat(run(subject.op, fresh(subject.args))):
+    for value in flat(subject.run(fresh(subject.args))):
         if isinstance(value, turnout.Tensor) and float32_only(value):
             text = "the result for float64 arguments has the precision of float32"
             yield Problem("precision", text, "compute in the dtype of the arguments")
