@@ -14,7 +14,7 @@ Start with `custom`, or with `docs/custom-operators.md` in the repository.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.library.custom import CustomOpDef, custom_op
@@ -33,9 +33,13 @@ __all__ = [
     "register_torch_dispatch", "register_vmap",
 ]  # fmt: skip
 
+opcheck: Any
+triton_op: Any
+wrap_triton: Any
+if not TYPE_CHECKING:  # a name that nobody provides is an error of types too
 
-def __getattr__(name: str) -> Any:
-    """The functions that plugins provide, because they need tensors."""
-    if name in ("opcheck", "triton_op", "wrap_triton"):
-        return plugins.facade().get(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """The functions that plugins provide, because they need tensors."""
+        if name in ("opcheck", "triton_op", "wrap_triton"):
+            return plugins.facade().get(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -126,9 +126,7 @@ impl_abstract = register_fake  # its former name, which ported code still uses
 
 
 def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *, lib: Library | None = None) -> Any:
-    """Register in `lib` how a mode or a Tensor subclass handles `op`; a decorator if `func` is omitted.
-
-    Raises CallError for another class, ConflictError where there is a rule.
+    """Register how a mode or Tensor subclass handles `op`; a decorator without `func`. Raises CallError, ConflictError.
 
     Arguments:
         op: the operator, or its name

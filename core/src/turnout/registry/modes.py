@@ -23,8 +23,7 @@ from turnout.state import DISPATCH
 
 PYTHON = KEYS.bit("Python")
 HANDLER = "__turnout_dispatch__"
-# (an operator's name, a mode or subclass) -> what handles its calls there, in place of the class's own method.
-_RULES: dict[tuple[str, Any], Any] = {}
+_RULES: dict[tuple[str, Any], Any] = {}  # (operator, mode or subclass) -> what handles its calls there
 
 # The active modes of this context, innermost last.
 _MODES: ContextVar[Sequence[DispatchMode]] = ContextVar("turnout.modes", default=())

@@ -197,15 +197,14 @@ class _Reader:
     def annotated(self, written: frozenset[str], tags: set[str]) -> str:
         """The returns as the written arguments that they are, of the tag "inplace" or "out"."""
         targets = [(i, p) for i, p in enumerate(self.parameters) if p.name in written]
-        if any(str(self.type(self.evaluated(p.annotation, p.name))) != "Tensor" for _, p in targets):
-            self.fail(f"the tag {sorted(tags)[0]!r} needs written arguments that are Tensor", "annotate them so, or omit the tag")
+        plain = all(str(self.type(self.evaluated(p.annotation, p.name))) == "Tensor" for _, p in targets)
         if "inplace" in tags and [i for i, _ in targets] != [0]:
             self.fail('the tag "inplace" needs mutates_args to name the first argument alone', "name it, or omit the tag")
         if "out" in tags and not (targets and all(p.kind is p.KEYWORD_ONLY for _, p in targets)):
             self.fail('the tag "out" needs mutates_args to name keyword-only arguments', "declare them after *, or omit the tag")
         marked = [f"Tensor(a{i}!)" for i, _ in targets]
-        if self.returns() != ("Tensor" if len(marked) == 1 else f"({', '.join(['Tensor'] * len(marked))})"):
-            self.fail("the return is not that of the written arguments", f"annotate it with {len(marked)} Tensor")
+        if not plain or self.returns() != ("Tensor" if len(marked) == 1 else f"({', '.join(['Tensor'] * len(marked))})"):
+            self.fail("what is written and what is returned are not the same tensors", "annotate both with Tensor")
         return marked[0] if len(marked) == 1 else f"({', '.join(marked)})"
 
     def returned(self, annotation: Any) -> str:
