@@ -403,6 +403,8 @@ def hand_written():
         module = import_path(namespace)
         for name in getattr(module, "__all__", None) or dir(module):
             value = None if name.startswith("_") else getattr(module, name)
+            if getattr(module, getattr(value, "__name__", name), value) is value and getattr(value, "__name__", name) != name:
+                continue  # a former name of another one
             if inspect.isfunction(value) and id(value) not in made_from_operators and "::" not in value.__qualname__:
                 found.setdefault(value, f"{namespace}.{name}")
     return {name: value for value, name in found.items() if owner(value) in PROVIDERS}

@@ -41,6 +41,7 @@ ARROWS = {
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
     "turnout-meta": TENSORS,
+    "turnout-opcheck": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-cpu"},
     "turnout-stubs": {"turnout-core"},
     "turnout-tracer": TENSORS,

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import itertools
 import logging
+import types
 import typing
+from random import Random
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import pytest
@@ -140,3 +143,65 @@ def whole(
 def test_a_whole_function_has_the_same_schema(mutates_args):
     text = mine(whole, mutates_args=mutates_args, op_name="ns::op")
     assert text == theirs(whole, mutates_args=mutates_args, op_name="ns::op")
+
+
+PARAMETERS = [
+    (Tensor, None), (Tensor | None, None), (List[Tensor], None), (int, 3), (float, 0.5), (bool, True), (str, "s"),
+    (List[int], None), (Optional[List[int]], None), (Number, 2), (torch.dtype, None), (complex, None), (Dict[str, int], None),
+]  # fmt: skip
+RETURNS = [
+    None,
+    Tensor,
+    List[Tensor],
+    int,
+    Tuple[Tensor, Tensor],
+    Tuple[Tensor, int],
+    tuple[Tensor],
+    str,
+    inspect.Signature.empty,
+]
+TAGS = [(), "inplace", "out", ("inplace",), ("out", "pointwise"), ("inplace", "out")]
+
+
+def drawn(random: Random) -> tuple[Any, dict[str, Any]]:
+    """A function of up to five parameters, and the options of a call."""
+    parameters, kind = [], inspect.Parameter.POSITIONAL_OR_KEYWORD
+    defaults = False
+    for i in range(random.randint(1, 5)):
+        if random.random() < 0.3:
+            kind = inspect.Parameter.KEYWORD_ONLY
+        annotation, default = random.choices(PARAMETERS, [8, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0.3, 0.3])[0]
+        optional = typing.get_origin(annotation) in (Union, types.UnionType)
+        defaults = defaults if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD else random.random() < 0.5
+        defaults = defaults or (random.random() < 0.2 and (default is not None or optional))
+        has_default = defaults and (default is not None or optional)
+        defaults = has_default
+        parameters.append(inspect.Parameter(f"a{i}", kind, annotation=annotation, default=default if has_default else EMPTY))
+    if any(p.default is EMPTY and q.default is not EMPTY for q, p in itertools.pairwise(parameters)):
+        parameters = [p.replace(default=EMPTY) for p in parameters]
+    names = [p.name for p in parameters]
+    written = "unknown" if random.random() < 0.1 else tuple(n for n in names if random.random() < 0.3)
+
+    def f(*args): ...
+
+    f.__signature__ = inspect.Signature(parameters, return_annotation=random.choice(RETURNS))
+    return f, {"mutates_args": written, "tags": random.choice(TAGS)}
+
+
+EMPTY = inspect.Parameter.empty
+
+
+def test_whole_signatures_with_tags_have_the_same_schema_or_are_an_error_in_both(seeds):
+    found = set()
+    for seed in seeds(2000):
+        f, options = drawn(Random(seed))
+        named = (options["tags"],) if isinstance(options["tags"], str) else options["tags"]
+        tags = [getattr(torch.Tag, name) for name in named]
+        try:
+            expected = torch_infer_schema(f, mutates_args=options["mutates_args"], tags=tags)
+        except (ValueError, AssertionError):
+            expected = ERROR
+        assert mine(f, **options) == expected, (seed, f.__signature__, options)
+        found.add(expected)
+    assert ERROR in found
+    assert len(found) >= 150 or len(seeds(2000)) < 2000

@@ -171,7 +171,7 @@ def test_each_wrong_field_is_named_with_what_was_expected(site, line, replacemen
 
 def test_a_kind_needs_what_it_is_about(site):
     text = FULL.replace('kind = "backend"', 'kind = "library"').replace('namespaces = ["letters"]', "")
-    assert error_of(site, text).splitlines()[2] == "  line 3  kind: a library needs provides.namespaces"
+    assert error_of(site, text).splitlines()[2] == "  line 3  kind: a library needs provides.namespaces, names or modules"
 
 
 def test_a_manifest_that_is_not_toml_says_where(site):

@@ -31,20 +31,10 @@ class Functionality:
     """
 
     def __init__(
-        self,
-        name: str,
-        prefix: str | None = None,
-        *,
-        each_backend: bool = False,
-        before: str | None = None,
-        after: str | None = None,
-        passes: str = NEVER,
-        opt_in: bool = False,
-        included: bool = False,
-        on_tensors: bool = False,
-        guards_below: bool = False,
-        backend_key: bool = False,
-    ) -> None:
+        self, name: str, prefix: str | None = None, *, each_backend: bool = False, before: str | None = None,
+        after: str | None = None, passes: str = NEVER, opt_in: bool = False, included: bool = False, on_tensors: bool = False,
+        guards_below: bool = False, backend_key: bool = False,
+    ) -> None:  # fmt: skip
         self.name = name
         self.family = name  # the row with `each_backend` that this one was made from: plugins provide that
         self.prefix = prefix

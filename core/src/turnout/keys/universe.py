@@ -32,12 +32,9 @@ class Universe:
     __slots__ = ("aliases", "backends", "backends_of", "functionalities", "rank", "runtime_keys")
 
     def __init__(
-        self,
-        functionalities: Iterable[tuple[str, str | None]],
-        backends: Iterable[str],
-        aliases: Mapping[str, Iterable[str]] | None = None,
-        backends_of: Mapping[str, Iterable[str]] | None = None,
-    ) -> None:
+        self, functionalities: Iterable[tuple[str, str | None]], backends: Iterable[str],
+        aliases: Mapping[str, Iterable[str]] | None = None, backends_of: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:  # fmt: skip
         self.functionalities = tuple((name, prefix) for name, prefix in functionalities)
         self.backends = tuple(backends)
         keys = [UNDEFINED]

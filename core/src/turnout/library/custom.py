@@ -21,6 +21,7 @@ from turnout.library.results import checked
 from turnout.operators import Operator
 from turnout.operators.kernels import ARRAY, INTERNAL, Kernel
 from turnout.registry import REGISTRY, Registrations
+from turnout.registry.modes import add_rule
 from turnout.schema import FunctionSchema
 from turnout.schema.infer import UNKNOWN, infer_schema
 from turnout.schema.kernels import check_kernel_signature
@@ -71,7 +72,7 @@ def custom_op(
         namespace, _ = parse_namespace("custom_op", name)
         if namespace in RESERVED:
             raise LibraryError(texts.reserved(namespace, "custom_op"))
-        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        text = infer_schema(function, mutates_args=mutates_args, tags=tags) if schema is None else schema
         parsed = parse_nameless("custom_op", name, text)
         if schema is not None:
             _check_mutates(name, mutates_args, parsed)
@@ -97,7 +98,7 @@ def custom_operator(name: str) -> CustomOpDef | None:
 class CustomOpDef:
     """The handle of a custom operator, made by `custom_op`: call it, or register more kernels and rules.
 
-    `operator` is the operator itself, `name` its qualified name.
+    `operator` is the operator itself, `name` its qualified name, `registrations` the group of its definition.
     """
 
     def __init__(
@@ -115,10 +116,10 @@ class CustomOpDef:
             old = self._check_definition(str(schema), map(_key, devices))
             if old is not None:
                 old.undo()
-            self._definition = self._new_group()
-            self.operator: Operator = self._definition.define(str(schema), tags=tags)
+            self.registrations = self._new_group()
+            self.operator: Operator = self.registrations.define(str(schema), tags=tags)
             _CUSTOM[name] = self
-            self._definition.on_undo(lambda: _CUSTOM.pop(name, None))
+            self.registrations.on_undo(lambda: _CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
             for key in REGISTRY.keys.dataless_backends:
                 self.impl_all(name, [key], placeholder.fn, label=placeholder.label, checked=False)
@@ -135,7 +136,7 @@ class CustomOpDef:
         group = self._new_group()
         op = REGISTRY.get(self.name)
         if old is not None and old._package != self._package:
-            raise ConflictError(texts.REDEFINED_ELSEWHERE.format(self.name, old._definition.origin, group.origin))
+            raise ConflictError(texts.REDEFINED_ELSEWHERE.format(self.name, old.registrations.origin, group.origin))
         if op is None:
             return old
         if op.is_defined and old is None:
@@ -162,7 +163,7 @@ class CustomOpDef:
                 group.undo()
             self._groups.clear()
             self._kernels.clear()
-            self._definition.undo()
+            self.registrations.undo()
 
     # ---- kernels
 
@@ -271,6 +272,10 @@ class CustomOpDef:
         DeviceError for an unknown device type.
         """
         rules.add_cast(self, self.name, device_type, cast_inputs)
+
+    def register_torch_dispatch(self, cls: type, fn: Call | None = None, /) -> Any:
+        """Register how a mode or a Tensor subclass handles the operator: see `library.register_torch_dispatch`."""
+        return registered("register_torch_dispatch", fn, lambda f: add_rule(self.registrations, self.name, cls, f))
 
     def register_vmap(self, fn: Call | None = None, /, *, opaque: bool = False) -> Any:
         """Register how a batch is computed; a decorator if `fn` is omitted. A new rule replaces the old one. Returns `fn`.

@@ -18,6 +18,7 @@ from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
+from turnout.registry.modes import add_rule
 
 Call = Callable[..., Any]
 Named = str | Operator | CustomOpDef
@@ -154,6 +155,42 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
     """
     target, name = _target("register_vmap", op, lib)
     return registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
+
+
+impl_abstract = register_fake  # its former name, which ported code still uses
+
+
+def register_torch_dispatch(op: Named, cls: type, func: Call | None = None, /, *, lib: Library | None = None) -> Any:
+    """Register how a mode or Tensor subclass handles `op`; a decorator without `func`. Raises CallError, ConflictError.
+
+    Arguments:
+        op: the operator, or its name
+        cls: a DispatchMode, or a Tensor subclass that has `__turnout_dispatch__`
+        func: `func(mode or class, op, types, args, kwargs)`, called in place of the class's method
+        lib: the library with which the rule ends
+
+    Example:
+        >>> class Quiet(turnout.DispatchMode): pass
+        >>> rule = turnout.library.register_torch_dispatch("mylib::f", Quiet, lambda mode, op, types, args, kwargs: None)
+    """
+    target, name = _target("register_torch_dispatch", op, lib)
+    return registered("register_torch_dispatch", func, lambda f: add_rule(target.registrations, name, cls, f))
+
+
+def get_kernel(op: Named, dispatch_key: str) -> Call:
+    """The kernel that serves a runtime key of `op` now, as a function of its arguments. Raises NoKernelError, UniverseError.
+
+    Arguments:
+        op: the operator, or its name
+        dispatch_key: the key, such as "CPU"
+
+    Example:
+        >>> op = turnout.library.custom_op("mylib::f", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+        >>> turnout.library.get_kernel(op, "CPU")(turnout.tensor([1, 2]))
+        tensor([2, 4])
+        >>> op.undo()
+    """
+    return REGISTRY.find(_target("get_kernel", op, None)[1]).kernel(REGISTRY.key_name(dispatch_key))
 
 
 def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:

@@ -95,6 +95,8 @@ class Library:
         self._live = False
         self.registrations.undo()
 
+    _destroy = undo  # as torch.library calls it
+
     # ---- registering
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: str | Iterable[str] = ()) -> str:
@@ -116,15 +118,9 @@ class Library:
         return name
 
     def impl(
-        self,
-        op_name: str | Operator,
-        fn: Call,
-        dispatch_key: str = "",
-        *,
-        with_keyset: bool = False,
-        allow_override: bool = False,
-        arrays: bool = False,
-    ) -> None:
+        self, op_name: str | Operator, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False,
+        allow_override: bool = False, arrays: bool = False,
+    ) -> None:  # fmt: skip
         """Register a kernel for an operator, which may be defined later.
 
         dispatch_key    a runtime or alias key; by default the library's, else CompositeImplicitAutograd
@@ -144,19 +140,10 @@ class Library:
         )
 
     def impl_all(
-        self,
-        op_name: str,
-        keys: Iterable[str],
-        fn: Call,
-        *,
-        with_keyset: bool = False,
-        allow_override: bool = False,
-        arrays: bool = False,
-        tracked_only: bool = False,
-        binder: Callable[[Operator, Kernel, str], Call] | None = None,
-        checked: bool = True,
-        label: str = "",
-    ) -> None:
+        self, op_name: str, keys: Iterable[str], fn: Call, *, with_keyset: bool = False, allow_override: bool = False,
+        arrays: bool = False, tracked_only: bool = False, binder: Callable[[Operator, Kernel, str], Call] | None = None,
+        checked: bool = True, label: str = "",
+    ) -> None:  # fmt: skip
         """Register one function at several keys, or at none if one is refused: `impl` for the functions of this package.
 
         `binder` makes the callable from `fn`. `checked=False` skips the check of the signature.

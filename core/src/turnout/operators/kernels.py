@@ -42,19 +42,11 @@ class Kernel:
     )  # fmt: skip
 
     def __init__(
-        self,
-        fn: Any,
-        form: str = UNBOXED,
-        *,
-        library: Registrations | None = None,
-        with_keyset: bool = False,
-        tracked_only: bool = False,
-        allow_override: bool = False,
-        calls_operators: bool = True,
+        self, fn: Any, form: str = UNBOXED, *, library: Registrations | None = None, with_keyset: bool = False,
+        tracked_only: bool = False, allow_override: bool = False, calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
-        specialize: Callable[[Operator, str], Any] | None = None,
-        label: str = "",
-    ) -> None:
+        specialize: Callable[[Operator, str], Any] | None = None, label: str = "",
+    ) -> None:  # fmt: skip
         self.fn = fn
         self.form = form
         self.library = library

@@ -92,6 +92,15 @@ class Operator:
             forget_source(f"<stub of {self.qualified_name}>")
         self.call = self._first_call
 
+    def retire(self) -> None:
+        """Called by the registry when it forgets the operator: without its bound method the handle is in no cycle."""
+        name = self.qualified_name
+
+        def retired(*args: Any, **kwargs: Any) -> Any:
+            raise StaleOperatorError(texts.gone(name))
+
+        self.call = retired
+
     def __repr__(self) -> str:
         return f"<Operator {self.qualified_name}>"
 

@@ -145,7 +145,7 @@ def _normalise(argument: Argument, op_name: str) -> str:
 def compile_function(source: str, function: str, filename: str, namespace: dict[str, Any]) -> Callable[..., Any]:
     """Compile generated source so that tracebacks and debuggers show it. `filename` should read like `<stub of x>`."""
     run_source(source, compile(source, filename, "exec"), namespace)
-    made: Callable[..., Any] = namespace[function]
+    made: Callable[..., Any] = namespace.pop(function)  # a function among its own globals would be a cycle
     return made
 
 

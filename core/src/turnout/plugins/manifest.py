@@ -254,7 +254,7 @@ def parse(
     about = {
         "backend": ("[[provides.backend]]", found.backends),
         "functionality": ("[[provides.key]]", found.keys),
-        "library": ("provides.namespaces", found.namespaces),
+        "library": ("provides.namespaces, names or modules", found.namespaces or found.public),
     }
     table, provided = about.get(found.kind, ("", True))
     if not provided:

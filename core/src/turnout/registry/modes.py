@@ -12,16 +12,18 @@ from contextvars import ContextVar
 from typing import Any
 
 from turnout import config
-from turnout.errors import CallError, DisabledError
+from turnout.errors import CallError, ConflictError, DisabledError
 from turnout.guards import Changes, Guard
 from turnout.keys import KEYS
 from turnout.operators import Operator
 from turnout.operators.values import tensors_in
+from turnout.registry.registrations import Registrations
 from turnout.registry.store import REGISTRY
 from turnout.state import DISPATCH
 
 PYTHON = KEYS.bit("Python")
 HANDLER = "__turnout_dispatch__"
+_RULES: dict[tuple[str, Any], Any] = {}  # (operator, mode or subclass) -> what handles its calls there
 
 # The active modes of this context, innermost last.
 _MODES: ContextVar[Sequence[DispatchMode]] = ContextVar("turnout.modes", default=())
@@ -68,11 +70,30 @@ def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
         try:
             _MODES.set(tuple(rest))
             DISPATCH.set((include if rest else include & ~PYTHON, keep))
+            if (op.qualified_name, type(mode)) in _RULES:
+                return _by_rule(type(mode), mode, op, args)
             return mode.dispatch(op, ks if rest or subclasses else ks & ~PYTHON, args)
         finally:
             DISPATCH.set(before)
     finally:
         _MODES.set(modes)
+
+
+def add_rule(group: Registrations, name: str, cls: Any, rule: Any) -> None:
+    """Let `rule(mode or class, op, types, args, kwargs)` handle an operator's calls until `group` is undone."""
+    if not (isinstance(cls, type) and (issubclass(cls, DispatchMode) or hasattr(cls, HANDLER))):
+        raise CallError(f"register_torch_dispatch: expected a DispatchMode, or a Tensor subclass with {HANDLER}, got {cls!r}")
+    with REGISTRY.lock:
+        if (name, cls) in _RULES:
+            raise ConflictError(f"{name} has a rule for {cls.__name__} already\n  to fix  undo the library that registered it")
+        _RULES[name, cls] = rule
+        group.on_undo(lambda: _RULES.pop((name, cls), None))
+
+
+def _by_rule(cls: type, owner: Any, op: Operator, args: tuple[Any, ...]) -> Any:
+    split = len(op.schema.positional)
+    keywords = {a.name: v for a, v in zip(op.schema.kwarg_only, args[split:], strict=True)}
+    return _RULES[op.qualified_name, cls](owner, op, tuple(_subclasses(args)), args[:split], keywords)
 
 
 def _subclasses(args: tuple[Any, ...]) -> list[type]:
@@ -90,7 +111,8 @@ def _ask_subclasses(op: Operator, ks: int, args: tuple[Any, ...], subclasses: li
     if not subclasses:  # a guard includes the key, no mode does
         return op.redispatch(ks, *args)
     for cls in subclasses:
-        result = getattr(cls, HANDLER)(op, ks, args)
+        ruled = (op.qualified_name, cls) in _RULES
+        result = _by_rule(cls, cls, op, args) if ruled else getattr(cls, HANDLER)(op, ks, args)
         if result is not NotImplemented:
             return result
     names = ", ".join(cls.__name__ for cls in subclasses)

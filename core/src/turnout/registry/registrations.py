@@ -75,14 +75,9 @@ class Registrations:
     # ---- operators
 
     def define(
-        self,
-        schema: str,
-        *,
-        namespace: str | None = None,
-        tags: Iterable[str] = (),
-        cache: dict[int, Call] | None = None,
+        self, schema: str, *, namespace: str | None = None, tags: Iterable[str] = (), cache: dict[int, Call] | None = None,
         trusted: bool = False,
-    ) -> Operator:
+    ) -> Operator:  # fmt: skip
         """Define an operator from its schema text, "name.overload(...) -> ...", which may start with "namespace::".
 
         `cache` is the operator's dict from key set to callable, if compiled functions hold it already. `trusted` skips the
@@ -137,20 +132,10 @@ class Registrations:
     # ---- kernels
 
     def impl(
-        self,
-        op_name: str,
-        key: str,
-        fn: Any,
-        *,
-        form: str = UNBOXED,
-        with_keyset: bool = False,
-        tracked_only: bool = False,
-        allow_override: bool = False,
-        calls_operators: bool = True,
-        binder: Callable[[Operator, Kernel, str], Call] | None = None,
-        label: str = "",
-        waits: bool = False,
-    ) -> Kernel:
+        self, op_name: str, key: str, fn: Any, *, form: str = UNBOXED, with_keyset: bool = False, tracked_only: bool = False,
+        allow_override: bool = False, calls_operators: bool = True,
+        binder: Callable[[Operator, Kernel, str], Call] | None = None, label: str = "", waits: bool = False,
+    ) -> Kernel:  # fmt: skip
         """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
 
         The operator may be defined later. With `waits` the key may be unknown: the kernel serves it once a backend or
@@ -192,17 +177,9 @@ class Registrations:
         self.registry.changed(op)
 
     def fallback(
-        self,
-        key: str,
-        fn: Any,
-        *,
-        form: str = BOXED,
-        tracked_only: bool = False,
-        calls_operators: bool = True,
-        specialize: Callable[..., Any] | None = None,
-        by_key: bool = False,
-        label: str = "",
-    ) -> Kernel:
+        self, key: str, fn: Any, *, form: str = BOXED, tracked_only: bool = False, calls_operators: bool = True,
+        specialize: Callable[..., Any] | None = None, by_key: bool = False, label: str = "",
+    ) -> Kernel:  # fmt: skip
         """Register the fallback of a runtime key, or of the alias Autograd or Autocast, for all operators.
 
         `specialize(op)`, or `specialize(op, key)` with `by_key`, may give each operator its own: a function of the same form, a

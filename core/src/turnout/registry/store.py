@@ -313,6 +313,7 @@ class Registry:
         """Forget an operator that is neither defined nor has kernels."""
         if op.schema_text is None and not any(op.kernels.values()):
             self._operators.pop(op.qualified_name, None)
+            op.retire()
 
     def attach(self, op: Operator) -> None:
         """Add a defined operator, also to its packet."""

@@ -40,9 +40,11 @@ _SUPPORTED_RETURNS = "Tensor, list[Tensor], int, float, bool, int | float | bool
 
 
 def infer_schema(
-    function: Call, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, classes: Mapping[Any, str] | None = None
-) -> str:
+    function: Call, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, classes: Mapping[Any, str] | None = None,
+    tags: str | Iterable[str] | None = (),
+) -> str:  # fmt: skip
     """The schema text of a function, by its annotations. No return is taken to share memory with an argument.
+
     Raises SchemaError, which names the parameter and what is supported.
 
     Arguments:
@@ -50,6 +52,7 @@ def infer_schema(
         mutates_args: the names of the tensors that it writes; "unknown" means all
         op_name: what stands before the schema
         classes: the schema types for which classes stand; otherwise that in their attribute `schema_type`
+        tags: with "inplace" it returns its first argument, with "out" its written keyword-only ones
 
     Example:
         >>> def scaled(x: turnout.Tensor, by: float = 2.0) -> turnout.Tensor: ...
@@ -63,7 +66,9 @@ def infer_schema(
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         parts.append(reader.argument(index, parameter, written))
-    return f"{op_name or ''}({', '.join(parts)}) -> {reader.returns()}"
+    named = {"inplace", "out"}.intersection((tags,) if isinstance(tags, str) else tags or ())
+    returns = reader.annotated(written or frozenset(), named) if named else reader.returns()
+    return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
 
 
 class _Reader:
@@ -196,6 +201,19 @@ class _Reader:
             return texts[0]
         # A tuple of one is not the same as one return in parentheses.
         return f"(({texts[0]}))" if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def annotated(self, written: frozenset[str], tags: set[str]) -> str:
+        """The returns as the written arguments that they are, of the tag "inplace" or "out"."""
+        targets = [(i, p) for i, p in enumerate(self.parameters) if p.name in written]
+        plain = all(str(self.type(self.evaluated(p.annotation, p.name))) == "Tensor" for _, p in targets)
+        if "inplace" in tags and [i for i, _ in targets] != [0]:
+            self.fail('the tag "inplace" needs mutates_args to name the first argument alone', "name it, or omit the tag")
+        if "out" in tags and not (targets and all(p.kind is p.KEYWORD_ONLY for _, p in targets)):
+            self.fail('the tag "out" needs mutates_args to name keyword-only arguments', "declare them after *, or omit the tag")
+        marked = [f"Tensor(a{i}!)" for i, _ in targets]
+        if not plain or self.returns() != ("Tensor" if len(marked) == 1 else f"({', '.join(['Tensor'] * len(marked))})"):
+            self.fail("what is written and what is returned are not the same tensors", "annotate both with Tensor")
+        return marked[0] if len(marked) == 1 else f"({', '.join(marked)})"
 
     def returned(self, annotation: Any) -> str:
         """The type of one return, "" if it is not supported."""

@@ -27,6 +27,8 @@ def softmaxes(xp: Any) -> Table:
     def shifted(self: Any, dim: int, out: Any) -> Any:
         """The input minus its maxima, computed in `out` if that has the same dtype."""
         x = widen(xp, self)
+        if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+            raise IndexError("no such dim")
         if not x.shape or not x.size:
             return x - x
         largest = xp.maximum.reduce(x, dim, keepdims=True)

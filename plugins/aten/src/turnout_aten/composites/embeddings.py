@@ -128,7 +128,7 @@ def inner_embedding_bag(
     made = aten.index_add(aten.new_zeros(rows, (bags, weight.shape[1])), 0, bag, rows)
     if mode == MEAN:
         made = aten.div__Tensor(made, aten.unsqueeze(aten.clamp(sizes, 1), 1))
-        return aten.to__dtype(made, weight.dtype), bag, sizes, sizes
+        return aten.to__dtype(made, weight.dtype), bag, sizes, aten.clone(sizes)
     # As in torch, outputs that a sum does not need stay empty.
     quick = padding_idx < 0 and (weight.dtype is float32 or weight.dtype.itemsize == 2)
     told = aten.new_empty(bag, (0,)) if quick else bag

@@ -75,7 +75,7 @@ def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int])
 
 
 def _total(x: Tensor, dims: Sequence[int]) -> Tensor:
-    made: Tensor = aten.sum__dim_IntList(x, dims) if dims else x
+    made: Tensor = aten.sum__dim_IntList(x, dims) if dims else aten.clone(x)
     return made
 
 

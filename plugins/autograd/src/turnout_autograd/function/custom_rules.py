@@ -7,6 +7,7 @@ An operator without lists in its schema skips both.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from turnout.errors.library import KernelResultError
@@ -23,10 +24,18 @@ Call = Callable[..., Any]
 
 
 class Rule(NamedTuple):
-    """What a user registered: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, or None."""
+    """What a user registered: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, or None.
 
+    `schema` is that of `op`, which a recorded graph outlives; `names` are its positional arguments. Without lists in the schema,
+    values need no layout.
+    """
+
+    op: Operator
+    schema: FunctionSchema
     backward: Call
     setup_context: Call | None
+    names: list[str]
+    with_lists: bool
 
     @property
     def shown(self) -> str:
@@ -37,17 +46,19 @@ class Rule(NamedTuple):
 
 def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Call:
     """The kernel of an operator's gradient rule: `turnout.library.register_autograd` asks for it at the first tracked call."""
-    function = _function(op, Rule(backward, setup_context))
-    split = len(op.schema.positional)
-    types = [a.type for a in op.schema.positional] + [r.type for r in op.schema.returns]
+    function = _function(op.namespace, op.name, op.overload)
+    positional = op.schema.positional
+    types = [a.type for a in positional] + [r.type for r in op.schema.returns]
     with_lists = any(isinstance(t.elem if isinstance(t, OptionalType) else t, ListType) for t in types)
+    rule = Rule(op, op.schema, backward, setup_context, [a.name for a in positional], with_lists)
+    split = len(positional)
 
     def call_with_gradient(ks: int, *args: Any) -> Any:
         ks &= BELOW_AUTOGRAD
         if not GRAD.get()[0]:
             return op.lookup(ks)(ks, *args)
-        call = _Call(ks, args[split:])
-        if not with_lists:
+        call = _Call(rule, ks, args[split:])
+        if not rule.with_lists:
             return function.apply(*args[:split], call)
         call.inputs = _Layout(args[:split])
         call.outputs = _Layout(())
@@ -58,13 +69,14 @@ def custom_rule(op: Operator, backward: Call, setup_context: Call | None) -> Cal
 
 
 class _Call:
-    """One recorded call: where it goes on, and how its inputs and outputs were laid out flat; None for those without lists."""
+    """One recorded call: its rule, where it goes on, and how inputs and outputs were laid out flat; None without lists."""
 
-    __slots__ = ("inputs", "keywords", "ks", "outputs")
+    __slots__ = ("inputs", "keywords", "ks", "outputs", "rule")
     inputs: _Layout | None
     outputs: _Layout | None
 
-    def __init__(self, ks: int, keywords: tuple[Any, ...]) -> None:
+    def __init__(self, rule: Rule, ks: int, keywords: tuple[Any, ...]) -> None:
+        self.rule = rule
         self.ks = ks
         self.keywords = keywords
         self.inputs = self.outputs = None
@@ -108,22 +120,26 @@ def _has_tensors(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value)
 
 
-def _function(op: Operator, rule: Rule) -> Any:
-    """The subclass of `turnout.autograd.Function` that records a call of `op` with its rule."""
-    schema = op.schema  # a graph that was recorded outlives the definition
-    keyword_only = [a.name for a in schema.kwarg_only]
-    several = len(schema.returns) > 1
+@lru_cache(maxsize=1024)
+def _function(namespace: str, operator: str, overload: str) -> Any:
+    """The subclass of `turnout.autograd.Function` that records calls of an operator with a rule.
+
+    A class is in cycles with itself, which only the collector frees. So it is made once for each name, and knows no rule: that
+    comes with each call.
+    """
 
     def forward(ctx: Any, *flat: Any) -> Any:
         *values, call = flat
+        rule = call.rule
         inputs = tuple(values) if call.inputs is None else call.inputs.put_back(values)
-        output = op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
+        output = rule.op.lookup(call.ks)(call.ks, *inputs, *call.keywords)
         if call.outputs is not None:
+            several = len(rule.schema.returns) > 1
             call.outputs = _Layout(output if several else (output,), single=not several)
         ctx.operator_call = call
         if rule.setup_context is not None:
-            if keyword_only:
-                keywords = dict(zip(keyword_only, call.keywords, strict=True))
+            if rule.schema.kwarg_only:
+                keywords = {a.name: v for a, v in zip(rule.schema.kwarg_only, call.keywords, strict=True)}
                 rule.setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=output)
             else:
                 rule.setup_context(ctx=ctx, inputs=inputs, output=output)
@@ -140,27 +156,25 @@ def _function(op: Operator, rule: Rule) -> Any:
             outputs = call.outputs.put_back(grads)
             grads = (outputs,) if call.outputs.single else outputs
         try:
-            found = rule.backward(ctx, *grads)
+            found = call.rule.backward(ctx, *grads)
         finally:
             ctx.needs_input_grad = needed
-        return (*_flat_gradients(op, schema, rule, names, call.inputs, found), None)
-
-    names = [a.name for a in schema.positional]
+        return (*_flat_gradients(call.rule, call.inputs, found), None)
 
     def shown_input(ctx: Any, index: int) -> str:
-        layout = ctx.operator_call.inputs
-        return f"'{names[index]}'" if layout is None else str(layout.place(names, index))
+        rule, layout = ctx.operator_call.rule, ctx.operator_call.inputs
+        return f"'{rule.names[index]}'" if layout is None else str(layout.place(rule.names, index))
 
-    name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
+    name = f"GeneratedBackwardFor_{namespace}_{operator}_{overload or 'default'}"
     members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
-    members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
+    shown = f"{namespace}::{operator}{'.' if overload else ''}{overload}"
+    members.update(shown_as=shown, shown_input=staticmethod(shown_input))
     return type(name, (Function,), members)
 
 
-def _flat_gradients(
-    op: Operator, schema: FunctionSchema, rule: Rule, names: list[str], layout: _Layout | None, found: Any
-) -> Sequence[Any]:
+def _flat_gradients(rule: Rule, layout: _Layout | None, found: Any) -> Sequence[Any]:
     """What a rule returned, one value per flat input. Raises KernelResultError for a wrong number."""
+    op, schema, names = rule.op, rule.schema, rule.names
     grads = found if isinstance(found, tuple) else (found,)
     if len(grads) != len(names):
         if any(g is not None for g in grads[len(names) :]) or not _only_values(schema, len(grads)):

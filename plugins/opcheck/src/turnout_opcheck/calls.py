@@ -1,0 +1,106 @@
+"""The calls that a block makes of some operators, noted with copies of their arguments, and checked afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import Any
+
+from turnout import Tensor
+from turnout.operators import Operator, Plan
+from turnout.registry import REGISTRY
+from turnout_opcheck import derived
+from turnout_opcheck.checking import opcheck
+from turnout_opcheck.derived import Args
+
+Kind = tuple[Any, ...]
+
+# Whether a call is being noted: what a kernel calls is not a call of the block.
+_INSIDE: ContextVar[bool] = ContextVar("turnout_opcheck.calls", default=False)
+
+
+class Calls:
+    """While entered, notes the first call of each kind of the operators of some namespaces, in all threads.
+
+    names  namespaces, "mylib", or operators, "mylib::f" with all overloads, "mylib::f.out" with one
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        self.noted: dict[Kind, tuple[Operator, Args]] = {}
+        self._undo: Callable[[], None] | None = None
+
+    def __enter__(self) -> Calls:
+        self._undo = REGISTRY.instrument(self._noted)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+
+    def _noted(self, op: Operator, plan: Plan, run: Callable[..., Any]) -> Callable[..., Any]:
+        names = (op.namespace, f"{op.namespace}::{op.name}", op.qualified_name)
+        if self.names.isdisjoint(names):
+            return run
+
+        def run_and_note(ks: int, *args: Any) -> Any:
+            if _INSIDE.get() or not all(map(_is_plain, args)):
+                return run(ks, *args)
+            kind = _kind(op, args)
+            token = _INSIDE.set(True)
+            try:
+                if kind not in self.noted:
+                    self.noted[kind] = (op, _copied(args))
+                return run(ks, *args)
+            finally:
+                _INSIDE.reset(token)
+
+        return run_and_note
+
+    def check(self, done: set[Kind]) -> list[str]:
+        """Check what was noted and is not in `done`, which grows. Returns the texts of the failures."""
+        failures = []
+        for kind, (op, args) in self.noted.items():
+            if kind in done or not op.is_defined:
+                continue
+            done.add(kind)
+            names = [a.name for a in op.schema.arguments if a.kwarg_only]
+            split = len(args) - len(names)
+            keywords = dict(zip(names, args[split:], strict=True))
+            try:
+                report = opcheck(op, args[:split], keywords, raise_exception=False)
+            except Exception:  # noqa: BLE001 - the test called it where it raises, which the test judges
+                continue
+            if report.found:
+                failures.append(report.failures())
+        return failures
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is not a tensor of a transform, such as one inside vmap."""
+    return all(_has_memory(t) for _, t in derived.named("", value))
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    return type(tensor) is Tensor and tensor.device.backend.adopt(tensor.array) is not None
+
+
+def _copied(args: Args) -> Args:
+    def change(tensor: Tensor) -> Tensor:
+        made = derived.copy(tensor)
+        return made.requires_grad_() if tensor.requires_grad and not made.requires_grad else made
+
+    return derived.mapped(args, change)
+
+
+def _kind(op: Operator, args: Args) -> Kind:
+    return (op.qualified_name, *[_sort(value) for value in args])
+
+
+def _sort(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return (value.dtype.name, value.ndim, value.requires_grad, value.is_contiguous())
+    if isinstance(value, (list, tuple)):
+        return tuple([_sort(v) for v in value])
+    return type(value).__name__

@@ -1,0 +1,221 @@
+"""`opcheck` itself: the report, the error, the smallest call, and the pytest plugin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout import Tensor, library
+from turnout.errors import ArgumentError, CallError
+from turnout_opcheck.checking import CHECKS
+from turnout_opcheck.report import OpCheckError
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def lib():
+    with library.Library("checked", "DEF") as made:
+        yield made
+
+
+def define(lib, schema, kernel, key="CompositeExplicitAutograd"):
+    name = lib.define(schema)
+    lib.impl(name, kernel, key)
+    return getattr(turnout.ops.checked, name)
+
+
+def writes(x):
+    x.add_(1)
+    return x * 2
+
+
+def test_a_fault_raises_an_error_with_the_check_the_smallest_call_and_the_remedy(lib):
+    op = define(lib, "f(Tensor x) -> Tensor", writes)
+    with pytest.raises(OpCheckError) as caught:
+        library.opcheck(op, (turnout.tensor([[1.0, 2.0], [3.0, 4.0]]),), test_utils="test_schema")
+    assert str(caught.value) == (
+        "checked::f: opcheck found 1 fault\n"
+        "test_schema: the operator writes x, and its schema does not say so: checked::f(Tensor x) -> Tensor\n"
+        "  call    checked::f(float32[1, 1] [[1]])\n"
+        "  to fix  declare the write, Tensor(a!) x, or work on a copy, x.clone()"
+    )
+    assert isinstance(caught.value, AssertionError)
+    assert caught.value.report["test_schema"].startswith("test_schema: the operator writes x")
+
+
+def test_the_report_says_what_passed_what_was_not_tried_and_why(lib):
+    op = define(lib, "f(Tensor x) -> Tensor", lambda x: x * 2, "CompositeImplicitAutograd")
+    report = library.opcheck(op, (turnout.tensor([1.0, 2.0]),), test_utils=("test_schema", "test_defaults", "test_autocast"))
+    assert report == {
+        "test_schema": "SUCCESS",
+        "test_defaults": "not tried: no argument has a default",
+        "test_autocast": "not tried: it has no rule for autocast",
+    }
+    assert str(report) == (
+        "opcheck of checked::f\n"
+        "  tried          the given arguments, other values, the first dim fastest, gaps in memory, repeated elements, "
+        "dims of length 1, first dim of length 1, no elements, 0 dims, float64 in place of float32, float16 in place of float32\n"
+        "  test_schema    passed\n"
+        "  test_defaults  not tried: no argument has a default\n"
+        "  test_autocast  not tried: it has no rule for autocast"
+    )
+
+
+def test_the_report_says_which_derived_arguments_the_operator_refuses(lib):
+    def first(x):
+        if x.ndim != 1 or not x.numel():
+            raise ValueError("first: x has one dim and an element")
+        return x[0].clone()
+
+    op = define(lib, "first(Tensor x) -> Tensor", first)
+    report = library.opcheck(op, (turnout.tensor([1.0, 2.0]),))
+    assert report.refused == ["no elements", "0 dims"]
+
+
+def test_all_checks_are_made_by_default_and_one_can_be_chosen(lib):
+    op = define(lib, "f(Tensor x) -> Tensor", lambda x: x * 2)
+    x = turnout.tensor([1.0, 2.0])
+    assert list(library.opcheck(op, (x,))) == list(CHECKS)
+    assert list(library.opcheck(op, (x,), test_utils="test_schema")) == ["test_schema"]
+    with pytest.raises(ArgumentError) as caught:
+        library.opcheck(op, (x,), test_utils="test_shape")
+    assert str(caught.value) == f"opcheck: there is no check 'test_shape'; the checks are {', '.join(CHECKS)}"
+
+
+def test_an_operator_is_given_by_name_as_an_operator_or_as_a_handle():
+    @library.custom_op("checked::handle", mutates_args=())
+    def handle(x: Tensor) -> Tensor:
+        return x * 2
+
+    handle.register_fake(turnout.empty_like)
+    x = turnout.tensor([1.0])
+    try:
+        for op in (handle, "checked::handle", turnout.ops.checked.handle, handle.operator):
+            assert library.opcheck(op, (x,), test_utils="test_schema")["test_schema"] == "SUCCESS"
+    finally:
+        handle.undo()
+    with pytest.raises(CallError) as caught:
+        library.opcheck(3, (x,))
+    assert str(caught.value) == "opcheck: an operator is given by its name, as an operator or as what custom_op returned, got int"
+
+
+def test_an_operator_that_does_not_accept_the_given_arguments_raises_its_own_error(lib):
+    def refuses(x):
+        raise ValueError("never")
+
+    op = define(lib, "f(Tensor x) -> Tensor", refuses)
+    with pytest.raises(ValueError, match="never"):
+        library.opcheck(op, (turnout.ones(1),))
+
+
+def test_the_given_tensors_and_all_modes_are_as_they_were(lib):
+    def rude(x):
+        x.add_(1)
+        turnout.set_default_dtype(turnout.float64)
+        turnout.set_grad_enabled(False)
+        return x + turnout.rand(())
+
+    op = define(lib, "f(Tensor x) -> Tensor", rude)
+    x = turnout.tensor([1.0, 2.0])
+    turnout.manual_seed(5)
+    state = turnout.Generator().manual_seed(5).get_state()
+    report = library.opcheck(op, (x,), raise_exception=False)
+    assert {"test_schema", "test_determinism"} <= {each.check for each in report.found}
+    assert x.tolist() == [1, 2]
+    assert turnout.get_default_dtype() is turnout.float32
+    assert turnout.is_grad_enabled()
+    assert turnout.rand(3).tolist() == turnout.rand(3, generator=turnout.Generator().set_state(state)).tolist()
+
+
+def test_the_error_survives_pickling(lib):
+    import pickle
+
+    op = define(lib, "f(Tensor x) -> Tensor", writes)
+    with pytest.raises(OpCheckError) as caught:
+        library.opcheck(op, (turnout.ones(2),), test_utils="test_schema")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+def test_a_race_is_found_where_a_lock_is_missing_and_not_where_it_is_held(lib):
+    import threading
+
+    held, memory = threading.Lock(), np.zeros(8)
+
+    def raced(x):
+        memory[:2] = x.numpy() * 2
+        return turnout.from_numpy(memory[:2].copy())
+
+    def locked(x):
+        with held:
+            return raced(x)
+
+    x = turnout.tensor([1.0, 2.0], dtype=turnout.float64)
+    bad, good = define(lib, "bad(Tensor x) -> Tensor", raced), define(lib, "good(Tensor x) -> Tensor", locked)
+    report = library.opcheck(bad, (x,), test_utils="test_threads", raise_exception=False)
+    assert "a call that another thread interrupts" in report["test_threads"]
+    assert library.opcheck(good, (x,), test_utils="test_threads")["test_threads"] == "SUCCESS"
+
+
+SUITE = """
+import pytest
+import turnout
+from turnout import library
+
+LIB = library.Library("suite", "DEF")
+LIB.define("good(Tensor x) -> Tensor")
+LIB.impl("good", lambda x: x * 2, "CompositeExplicitAutograd")
+LIB.define("bad(Tensor x, int n=1) -> Tensor")
+LIB.impl("bad", lambda x, n=1: x.add_(n), "CompositeExplicitAutograd")
+
+
+@pytest.mark.opcheck("suite")
+def test_marked():
+    assert turnout.ops.suite.bad(turnout.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_plain():
+    assert turnout.ops.suite.good(turnout.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_bad_again():
+    turnout.ops.suite.bad(turnout.ones(2, 2))
+
+
+def test_fails_itself():
+    turnout.ops.suite.bad(turnout.ones(3, 3, 3))
+    assert False
+"""
+
+
+def run(pytester, *options):
+    pytester.makepyfile(test_suite=SUITE)
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "0", *options)
+
+
+def test_the_marker_checks_what_a_test_calls_with_its_inputs(pytester):
+    result = run(pytester, "-k", "marked or plain", "--strict-markers")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*suite::bad: opcheck found*", "*the operator writes x*", "*call    suite::bad(float32[[]1*"])
+
+
+def test_the_option_checks_all_tests_once_for_each_kind_of_call(pytester):
+    result = run(pytester, "--opcheck", "suite")
+    result.assert_outcomes(passed=1, failed=3)
+    assert "test_plain" not in result.stdout.str()
+
+
+def test_one_operator_can_be_named(pytester):
+    run(pytester, "--opcheck", "suite::good", "-k", "plain or again").assert_outcomes(passed=2)
+
+
+def test_without_being_asked_nothing_is_checked(pytester):
+    run(pytester, "-k", "plain or again").assert_outcomes(passed=2)
+
+
+def test_a_marker_without_a_namespace_says_what_to_write(pytester):
+    pytester.makepyfile("import pytest\n@pytest.mark.opcheck\ndef test_it():\n    pass\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "0")
+    result.stdout.fnmatch_lines(["*pytest.mark.opcheck names no namespace*", "*@pytest.mark.opcheck('mylib')*"])
