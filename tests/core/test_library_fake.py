@@ -14,7 +14,8 @@ from turnout.registry import Registrations as Raw
 
 
 @pytest.fixture(autouse=True)
-def _ghost(backends):  # noqa: F811
+def _ghost(backends, monkeypatch):  # noqa: F811
+    monkeypatch.delitem(REGISTRY.services, "Fake", raising=False)  # a plugin's, where one is active
     with Raw("ghosts") as library:
         library.backend(Ghost(), dataless=True)
         yield

@@ -83,6 +83,7 @@ def test_a_key_that_takes_part_anyway_can_be_named(sell, key):
 
 def test_a_standard_key_that_nothing_provides_is_an_error(sell, monkeypatch):
     monkeypatch.setattr(providers, "data", dict)
+    plugins.reset_discovery()
     config.set({"keys.enable": ["Functionalize"]})
     with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"):
         sell(Thing())

@@ -25,6 +25,8 @@ BROKEN = ("failed", "incompatible", "conflict")
 class PluginRecord:
     """One installed plugin of one distribution.
 
+    name      what settings call it; `kind`, `summary`, `module`, `api` and `requires` are those of its `manifest`
+    version   that of the `distribution`
     state     a key of STATES; `reason` and `remedy` are lines for people, or empty
     origin    distribution, version and the manifest's path; `path` is that path alone, "" when it was not found
     provides  "backend:CUDA", "device:cuda", "functionality:Tracer", "namespace:mylib", as far as they can be read
