@@ -37,16 +37,15 @@ def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError
     return PluginError(report(head, ("to fix", remedy), *_broken(broken)))
 
 
-def unknown_device(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
-    """A device string that neither an installed plugin nor a known package provides."""
-    head = f"{asked}: there is no such device{near(name, [*known, *elsewhere], spell=repr)}"
-    return DeviceError(report(head, ("installed", ", ".join(known) or "none"), *_broken(broken)))
-
-
-def unknown(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
-    """A plugin or functionality that nobody knows."""
-    head = f"{asked}: no installed plugin provides it and no package is known to{near(name, [*known, *elsewhere])}"
-    return PluginError(report(head, ("installed", ", ".join(known) or "none"), *_broken(broken)))
+def unknown(
+    kind: str, asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
+) -> DeviceError | PluginError:
+    """A device, functionality or plugin that neither an installed plugin nor a known package provides."""
+    names, is_device = [*known, *elsewhere], kind == "device"
+    problem = "there is no such device" if is_device else "no installed plugin provides it and no package is known to"
+    head = f"{asked}: {problem}{near(name, names, spell=repr if is_device else str)}"
+    text = report(head, ("installed", ", ".join(known) or "none"), *_broken(broken))
+    return DeviceError(text) if is_device else PluginError(text)
 
 
 def _broken(broken: Sequence[str]) -> list[tuple[str, str]]:

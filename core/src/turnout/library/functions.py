@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from turnout.dtypes import DType
-from turnout.errors import library as texts
-from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
 from turnout.library.custom import CustomOpDef, custom_operator
@@ -195,12 +193,12 @@ def get_kernel(op: Named, dispatch_key: str) -> Call:
 
 def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:
     """The handle of a custom operator or the library to register in, and the operator's qualified name."""
-    name = op.name if isinstance(op, CustomOpDef) else op.qualified_name if isinstance(op, Operator) else op
-    if not isinstance(name, str):
-        raise LibraryError(texts.BAD_OP.format(api, name))
-    handle = op if isinstance(op, CustomOpDef) else custom_operator(name)
-    if handle is not None:
-        return handle, handle.name
+    if isinstance(op, CustomOpDef):
+        return op, op.name
+    name = op.qualified_name if isinstance(op, Operator) else op
     namespace, _ = parse_namespace(api, name)
+    handle = custom_operator(name)
+    if handle is not None:
+        return handle, name
     library = kept(namespace, calling_package(depth=2)) if lib is None else lib
     return library, library.qualified(name)

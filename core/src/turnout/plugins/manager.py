@@ -134,8 +134,7 @@ class Manager:
         if package is not None:
             return errors.not_installed(asked, providers.install(package), self._broken())
         asked = f"{kind} {asked}" if asked == name else asked
-        error = errors.unknown_device if kind == "device" else errors.unknown
-        return error(asked, name, catalog().provided(kind), providers.known(kind), self._broken())
+        return errors.unknown(kind, asked, name, catalog().provided(kind), providers.known(kind), self._broken())
 
     def _broken(self) -> list[str]:
         return [r.line() for r in self.records() if r.state in BROKEN]
@@ -194,7 +193,8 @@ class Manager:
         except UnavailableError as error:
             verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-            reason = f"{type(error).__name__}: {error}" + _place(error)
+            innermost = "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
+            reason = f"{type(error).__name__}: {error}{innermost}"
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
             verdict = ("failed", reason, remedy, error)
         self._past[identity(found)] = verdict
@@ -225,7 +225,7 @@ class Manager:
         with LOCK:
             if name not in self._active:
                 if not catalog().claiming("plugin", name):
-                    raise errors.unknown(f"the plugin {name}", name, catalog().plugin_names(), [], self._broken())
+                    raise errors.unknown("plugin", f"the plugin {name}", name, catalog().plugin_names(), [], self._broken())
                 return
             dependents = self._dependents(name)
             if dependents and not with_dependents:
@@ -296,11 +296,6 @@ def _configured(name: str) -> tuple[object, int, str]:
 
 def _default(name: str) -> tuple[object, int, str]:
     return (None if name.startswith("plugins.choose.") else ()), 99, "default"
-
-
-def _place(error: BaseException) -> str:
-    """The place of the innermost frame of a traceback, as " (file:line)"."""
-    return "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
 
 
 def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | DisabledError:

@@ -141,11 +141,11 @@ class _Reader:
     def type(self, annotation: Any) -> Type | None:
         """The schema type of an evaluated annotation; None when there is none."""
         inner, optional = _without_none(annotation)
-        element = _element(inner)
-        if element is None:
+        args = typing.get_args(inner)
+        if not args or typing.get_origin(inner) not in (list, collections.abc.Sequence):
             base = self.base(inner)
             return optional_of(base) if optional and base is not None else base
-        inner_element, optional_element = _without_none(element)
+        inner_element, optional_element = _without_none(args[0])
         base = self.base(inner_element)
         form = f"{'?' if optional_element else ''}[]{'?' if optional else ''}"
         if base is None or form not in _LISTS.get(str(base), ()):
@@ -236,12 +236,6 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
     if typing.get_origin(annotation) not in (typing.Union, types.UnionType) or types.NoneType not in args:
         return annotation, False
     return typing.Union[tuple(a for a in args if a is not types.NoneType)], True  # noqa: UP007 - made from values
-
-
-def _element(annotation: Any) -> Any:
-    """The element of a list or Sequence annotation, else None."""
-    args = typing.get_args(annotation)
-    return args[0] if args and typing.get_origin(annotation) in (list, collections.abc.Sequence) else None
 
 
 def _quoted(text: str) -> str:
