@@ -17,11 +17,9 @@ def _who(kernel: Kernel) -> str:
 
 def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_override: bool) -> str:
     """Two libraries claim one slot."""
-    fix = (
-        f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
-        if both_override
-        else "let one of them say allow_override=True, or uninstall one"
-    )
+    fix = "let one of them say allow_override=True, or uninstall one"
+    if both_override:
+        fix = f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
     head = f"{op.qualified_name}: two kernels for {key}"
     return report(head, ("first", _who(first)), ("second", _who(second)), ("to fix", fix))
 

@@ -213,13 +213,9 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
     brought = keys_of(args)
     ks = (brought | include) & keep
     with registry.lock:
-        return Explanation(
-            op.qualified_name,
-            str(op.schema),
-            [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)],
-            _state(registry, brought, ks, include),
-            _hops(op, ks, args),
-        )
+        arguments = [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)]
+        state = _state(registry, brought, ks, include)
+        return Explanation(op.qualified_name, str(op.schema), arguments, state, _hops(op, ks, args))
 
 
 def _argument(registry: Registry, name: str, value: Any) -> Argument:

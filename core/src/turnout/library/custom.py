@@ -238,14 +238,10 @@ class CustomOpDef:
 
     # ---- what else an operator can have
 
-    def impl_all(
-        self, name: str, keys: Iterable[str], fn: Any, *, binder: Call | None = None, tracked_only: bool = False,
-        allow_override: bool = False, checked: bool = True, label: str = "",
-    ) -> None:  # fmt: skip
+    def impl_all(self, name: str, keys: Iterable[str], fn: Any, *, checked: bool = True, **options: Any) -> None:
         """As `Library.impl_all`; each kernel replaces the one that this handle has registered at the key."""
         if checked:
             check_kernel_signature(fn, self.operator.schema)
-        options = {"binder": binder, "tracked_only": tracked_only, "allow_override": allow_override, "label": label}
         with REGISTRY.lock:
             for key in keys:
                 self._put(name, key, fn, form=INTERNAL, **options)
@@ -263,7 +259,7 @@ class CustomOpDef:
         keyword-only arguments gets `keyword_only_inputs` before `output`. A new rule replaces the old one. Raises
         RegistrationError for an operator that writes, returns views or has keyword-only tensors.
         """
-        rules.add_gradient(self, self.name, self.operator.schema, backward, setup_context)
+        rules.add_gradient(self.impl_all, self.name, self.operator.schema, backward, setup_context)
 
     def register_autocast(self, device_type: str, cast_inputs: DType, /) -> None:
         """Inside `turnout.autocast(device_type)`, cast floating tensors to `cast_inputs`. A new rule replaces the old one.
@@ -271,7 +267,7 @@ class CustomOpDef:
         float64 tensors and tensors on other devices are not cast. Raises CallError for a dtype that is not floating,
         DeviceError for an unknown device type.
         """
-        rules.add_cast(self, self.name, device_type, cast_inputs)
+        rules.add_cast(self.impl_all, self.name, device_type, cast_inputs)
 
     def register_torch_dispatch(self, cls: type, fn: Call | None = None, /) -> Any:
         """Register how a mode or a Tensor subclass handles the operator: see `library.register_torch_dispatch`."""
@@ -285,7 +281,7 @@ class CustomOpDef:
         gradients. A rule that calls an array library is `opaque`: its gradient is that of the operator, example by example.
         """
 
-        return registered("register_vmap", fn, lambda f: rules.add_batching(self, self.name, f, opaque))
+        return registered("register_vmap", fn, lambda f: rules.add_batching(self.impl_all, self.name, f, opaque))
 
 
 def _key(device: str | None) -> str:

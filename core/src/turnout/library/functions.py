@@ -124,7 +124,7 @@ def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | Non
         lib: the library to which the gradient belongs
     """
     target, name = _target("register_autograd", op, lib)
-    rules.add_gradient(target, name, REGISTRY.find(name).schema, backward, setup_context)
+    rules.add_gradient(target.impl_all, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
@@ -138,7 +138,7 @@ def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib
         lib: the library to which the rule belongs
     """
     target, name = _target("register_autocast", op, lib)
-    rules.add_cast(target, name, device_type, cast_inputs)
+    rules.add_cast(target.impl_all, name, device_type, cast_inputs)
 
 
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
@@ -152,7 +152,7 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
         opaque: whether `func` calls an array library, and no operators
     """
     target, name = _target("register_vmap", op, lib)
-    return registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
+    return registered("register_vmap", func, lambda f: rules.add_batching(target.impl_all, name, f, opaque))
 
 
 impl_abstract = register_fake  # its former name, which ported code still uses

@@ -24,7 +24,10 @@ from turnout.registry import Registrations
 
 
 class Manager:
-    """States and activation. `library_factory` makes the group that a plugin registers through; tests pass their own."""
+    """States, and what the functions of `turnout.plugins` do.
+
+    `library_factory` makes the group that a plugin registers through; tests pass their own.
+    """
 
     def __init__(self, library_factory: LibraryFactory | None = None) -> None:
         self._factory: LibraryFactory = library_factory or Registrations
@@ -77,10 +80,7 @@ class Manager:
     # ---- asking for what plugins provide
 
     def require(self, kind: str, name: str, asked: str = "") -> None:
-        """Activate the plugin that provides a device or functionality. Raises as `plugins.require_device` says.
-
-        `asked` is what error texts begin with, where a setting asked for it.
-        """
+        """Activate the plugin that provides a device or functionality: see `plugins.require_device`."""
         with LOCK:
             if (kind, name) in ACTIVE:
                 return
@@ -142,7 +142,6 @@ class Manager:
     # ---- activation
 
     def activate(self, name: str) -> PluginRecord:
-        """Activate a plugin by name. Raises PluginError or DisabledError."""
         with LOCK:
             claiming = catalog().claiming("plugin", name)
             if not claiming:
@@ -152,7 +151,6 @@ class Manager:
             return self._record(self._active[name].found)
 
     def activate_all(self) -> None:
-        """Activate all plugins that can be activated. The states of the others say why not."""
         with LOCK:
             for found in catalog().found:
                 if self._record(found).state in ("discovered", "unavailable"):
@@ -221,7 +219,6 @@ class Manager:
         self._on_deactivation.append(callback)
 
     def deactivate(self, name: str, *, with_dependents: bool = False) -> None:
-        """Deactivate a plugin by name, if it is active. Raises PluginError."""
         with LOCK:
             if name not in self._active:
                 if not catalog().claiming("plugin", name):

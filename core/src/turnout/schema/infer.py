@@ -126,10 +126,8 @@ class _Reader:
             try:
                 return self.evaluated(eval(annotation, self.globals), where)
             except Exception as error:  # noqa: BLE001 - an expression may raise anything
-                self.fail(
-                    f"{where} is annotated {annotation!r}, which cannot be read ({type(error).__name__}: {error})",
-                    "make the names it uses importable at the top of the function's module",
-                )
+                problem = f"{where} is annotated {annotation!r}, which cannot be read ({type(error).__name__}: {error})"
+                self.fail(problem, "make the names it uses importable at the top of the function's module")
         origin = typing.get_origin(annotation)
         if origin is None:
             return annotation
@@ -175,9 +173,8 @@ class _Reader:
             elif kind == "Device":
                 text = _quoted(str(value))
             else:
-                self.fail(
-                    f"the default of {name} is a {value.__class__.__name__}", "use None, a number, bool, str, dtype or device"
-                )
+                problem = f"the default of {name} is a {value.__class__.__name__}"
+                self.fail(problem, "use None, a number, bool, str, dtype or device")
         try:
             read_default(wanted, text)
         except SchemaSyntaxError as error:
