@@ -53,7 +53,6 @@ def _broken(broken: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def functionality_disabled(name: str, entry: str, origin: str) -> DisabledError:
-    """A functionality that an entry of `keys.disable` switches off."""
     head = f"{name} was asked for, but keys.disable switches it off"
     return DisabledError(report(head, ("set in", origin), ("to fix", f"take {entry} out of keys.disable")))
 
@@ -97,7 +96,6 @@ def has_dependents(name: str, dependents: Sequence[str]) -> PluginError:
 
 
 def deactivation_failed(name: str, why: str) -> PluginError:
-    """A plugin whose own clean-up raised."""
     return PluginError(report(f"the plugin {name} was deactivated, but its clean-up raised", ("why", why)))
 
 
@@ -121,6 +119,5 @@ def no_public_name(package: str, name: str, remedy: str | None, known: Iterable[
 
 
 def two_providers(public: str, name: str, owners: Sequence[str], first: str) -> str:
-    """A public name that several plugins provide."""
     remedy = f'choose one: [names.choose] {name} = "{first}", or disable the other in plugins.disable'
     return report(f"{public} is provided by {' and '.join(owners)}", ("to fix", remedy))

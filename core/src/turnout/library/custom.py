@@ -37,7 +37,7 @@ Register = Callable[[Registrations], object]
 Form = tuple[Call, bool]  # a function, and whether it takes arrays
 
 # qualified name -> the handle that defines it now.
-_CUSTOM: dict[str, CustomOpDef] = {}
+CUSTOM: dict[str, CustomOpDef] = {}
 
 
 def custom_op(
@@ -90,11 +90,6 @@ def _check_mutates(name: str, mutates_args: str | tuple[str, ...], schema: Funct
         raise LibraryError(texts.mutates(name, said, schema))
 
 
-def custom_operator(name: str) -> CustomOpDef | None:
-    """The handle of a custom operator, found by its qualified name."""
-    return _CUSTOM.get(name)
-
-
 class CustomOpDef:
     """The handle of a custom operator, made by `custom_op`: call it, or register more kernels and rules.
 
@@ -118,8 +113,8 @@ class CustomOpDef:
                 old.undo()
             self.registrations = self._new_group()
             self.operator: Operator = self.registrations.define(str(schema), tags=tags)
-            _CUSTOM[name] = self
-            self.registrations.on_undo(lambda: _CUSTOM.pop(name, None))
+            CUSTOM[name] = self
+            self.registrations.on_undo(lambda: CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
             for key in REGISTRY.keys.dataless_backends:
                 self.impl_all(name, [key], placeholder.fn, label=placeholder.label, checked=False)
@@ -132,7 +127,7 @@ class CustomOpDef:
 
     def _check_definition(self, schema: str, keys: Iterable[str]) -> CustomOpDef | None:
         """Make all checks of the definition and its kernels. Returns the handle that this one replaces."""
-        old = _CUSTOM.get(self.name)
+        old = CUSTOM.get(self.name)
         group = self._new_group()
         op = REGISTRY.get(self.name)
         if old is not None and old._package != self._package:

@@ -12,7 +12,7 @@ from typing import Any
 from turnout.dtypes import DType
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
-from turnout.library.custom import CustomOpDef, custom_operator
+from turnout.library.custom import CUSTOM, CustomOpDef
 from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -197,7 +197,7 @@ def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomO
         return op, op.name
     name = op.qualified_name if isinstance(op, Operator) else op
     namespace, _ = parse_namespace(api, name)
-    handle = custom_operator(name)
+    handle = CUSTOM.get(name)
     if handle is not None:
         return handle, name
     library = kept(namespace, calling_package(depth=2)) if lib is None else lib

@@ -107,7 +107,7 @@ class Registrations:
             if cache is not None:
                 op.cache = cache
             registry.attach(op)
-            op.cache.clear()
+            registry.changed(op)
             self._did(f"namespace:{op.namespace}", lambda: self._undefine(op))
         return op
 
@@ -164,7 +164,7 @@ class Registrations:
                 registry.check_conflict(known, key, kernel)
             op = registry.operator(qualified)
             op.kernels.setdefault(key, []).append(kernel)
-            op.cache.clear()
+            registry.changed(op)
             self._did(f"kernel:{qualified}@{key}", lambda: self._remove_kernel(op, key, kernel))
         return kernel
 
@@ -174,7 +174,7 @@ class Registrations:
         if not stack:
             del op.kernels[key]
         self.registry.discard(op)
-        op.cache.clear()
+        self.registry.changed(op)
 
     def fallback(
         self, key: str, fn: Any, *, form: str = BOXED, tracked_only: bool = False, calls_operators: bool = True,

@@ -269,8 +269,11 @@ class Registry:
 
     # ---- changes, all under the lock
 
-    def changed(self) -> None:
-        """Clear the caches of all operators."""
+    def changed(self, op: Operator | None = None) -> None:
+        """Clear the caches that a change can affect: those of one operator, or all."""
+        if op is not None:
+            op.cache.clear()
+            return
         self._expand_fallbacks()
         if self.follows_config:
             unsettle()
