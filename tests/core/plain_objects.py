@@ -115,7 +115,7 @@ def backends() -> Iterator[None]:
         before = state_of_registry()
         yield
         # What is made without a library object lives as long as the process: here, as long as the test.
-        for op in list(custom._CUSTOM.values()):
+        for op in list(custom.CUSTOM.values()):
             op.undo()
         for kept in groups._KEPT.values():
             kept.undo()

@@ -19,7 +19,7 @@ def _ghost(backends, monkeypatch):  # noqa: F811
     with Raw("ghosts") as library:
         library.backend(Ghost(), dataless=True)
         yield
-        for op in list(custom._CUSTOM.values()):
+        for op in list(custom.CUSTOM.values()):
             op.undo()
 
 

@@ -18,7 +18,7 @@ from turnout.library import custom
 @pytest.fixture(autouse=True)
 def _custom_operators_end():
     yield
-    for op in list(custom._CUSTOM.values()):
+    for op in list(custom.CUSTOM.values()):
         op.undo()
 
 

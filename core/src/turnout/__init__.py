@@ -6,9 +6,8 @@ key come from separately installed packages. `turnout.explain(op, *args)` says w
 Where to start reading: `table` (the whole policy on one screen), `operators` (how a call resolves), `registry` (how kernels get
 there). `docs/notes/0001-how-the-parts-fit.md` in the repository is the map.
 
-What is not defined here, such as `turnout.add` or `turnout.nn`, an installed plugin provides: see
-`turnout.plugins.public_names`. Importing this module loads no plugin, no array library and nothing that is not needed to look
-up an operator.
+What is not defined here, such as `turnout.add` or `turnout.nn`, an installed plugin provides: see `turnout.plugins.public_names`.
+Importing this module loads no plugin, no array library and nothing that is not needed to look up an operator.
 """
 
 from __future__ import annotations

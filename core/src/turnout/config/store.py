@@ -46,6 +46,7 @@ class Store:
     """Reads, checks and holds the configuration of the process.
 
     `catalog` gives what is installed, as far as manifests say: see `turnout.plugins.discovery.Catalog`.
+    `describe`, `set`, `unset`, `reload` and `on_change` are the functions of `turnout.config`.
     """
 
     def __init__(self, catalog: Callable[[], Any] = lambda: installed().catalog()) -> None:
@@ -88,7 +89,6 @@ class Store:
         raise ConfigError(f"{name}: there is no such setting{near(name, [*SETTINGS, *self._option_names()])}")
 
     def describe(self) -> list[Value]:
-        """Every setting of core and every option of every installed plugin, with the present values."""
         return [self.value(name) for name in dict.fromkeys([*SETTINGS, *self.snapshot, *self._option_names()])]
 
     def _option_names(self) -> list[str]:
@@ -98,13 +98,11 @@ class Store:
     # ---- changing
 
     def set(self, values: Mapping[str, Any]) -> None:
-        """Set values for the process. Raises ConfigError and changes nothing when one is wrong."""
         with LOCK:
             before = self.snapshot
             self._install(before, {**self._set, **{name: Raw(value, SET) for name, value in values.items()}}, self._layers)
 
     def unset(self, names: tuple[str, ...]) -> None:
-        """Undo `set` for some names, or for all."""
         with LOCK:
             before = self.snapshot
             tables = tuple(f"{name}." for name in names)
@@ -112,7 +110,6 @@ class Store:
             self._install(before, entries, self._layers)
 
     def reload(self) -> None:
-        """Read files and environment again. Raises ConfigError and changes nothing when they are wrong."""
         with LOCK:
             self._install(self._snapshot or {}, self._set, layers(os.environ))
 
@@ -137,7 +134,6 @@ class Store:
         return {name: value.value for name, value in checker.finish().items()}
 
     def on_change(self, callback: Callback) -> Callable[[], None]:
-        """Call `callback` with the changed names after every change. Returns a function that ends the subscription."""
         self._callbacks.append(callback)
 
         def unsubscribe() -> None:

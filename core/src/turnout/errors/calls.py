@@ -22,12 +22,10 @@ def gone(op_name: str) -> str:
 
 
 def too_many(op: Operator, expected: int, given: int) -> str:
-    """More positional arguments than the schema has."""
     return f"{op.qualified_name}: takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"
 
 
 def missing_argument(function: str, argument: str, type: object) -> str:
-    """A required argument of an operator or a public function was omitted."""
     return f"{function}: argument '{argument}' ({type}) is missing"
 
 
@@ -40,12 +38,10 @@ def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:
 
 
 def wrong_type(op_name: str, argument: str, expected: str, value: Any) -> str:
-    """An argument of the wrong type."""
     return f"{op_name}: argument '{argument}' must be {expected}, got {describe(value)}"
 
 
 def unknown_overload(packet: Packet, overload: str) -> str:
-    """An overload that the packet lacks."""
     return f"{packet.namespace}::{packet.name} has no overload {overload!r}; it has {', '.join(dir(packet))}"
 
 
@@ -83,7 +79,6 @@ def empty_list(op: Operator, argument: str) -> str:
 
 
 def two_devices(op: Operator, named: list[tuple[str, Any]], mixing: list[str]) -> str:
-    """Tensors of two devices in one call."""
     listed = ", ".join(f"{name} on {device}" for name, device in named)
     mix = f"; only 0-dim tensors on {' or '.join(mixing)} mix with another device" if mixing else ""
     return f"{op.qualified_name}: tensors on two devices: {listed}\n  to fix  move one with .to(device){mix}"

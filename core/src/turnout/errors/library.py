@@ -81,7 +81,6 @@ def key_with_definitions(namespace: str, kind: str, key: str) -> str:
 
 
 def other_namespace(what: str, namespace: str) -> str:
-    """A name of another namespace than the library's."""
     other = what.partition("::")[0]
     remedy = f"omit {other}::, or use a library of namespace {other!r}"
     return report(f"{what}: the library is of namespace {namespace!r}", ("to fix", remedy))
@@ -90,11 +89,9 @@ def other_namespace(what: str, namespace: str) -> str:
 def composites(op: Operator, key: str, present: str, kernel: Kernel) -> str:
     """Two kinds of kernel that one operator cannot have."""
     backend = next((each for each in (key, present) if not each.startswith("Composite")), "")
-    remedy = (
-        f"omit the {backend} kernel: the operator runs on tensors without data through the operators it calls"
-        if backend
-        else "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own"
-    )
+    remedy = "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own"
+    if backend:
+        remedy = f"omit the {backend} kernel: the operator runs on tensors without data through the operators it calls"
     found = f"{present}: {kernel.origin}, {kernel.name} ({kernel.source})"
     head = f"{op.qualified_name}: a kernel for {key} beside one for {present}"
     return report(head, ("found", found), ("to fix", remedy))
@@ -128,7 +125,6 @@ def no_fake(op: Operator) -> str:
 
 
 def rule_keyword_tensors(name: str, schema: object, names: Iterable[str]) -> str:
-    """A gradient rule for an operator with keyword-only tensors."""
     rows = ("found", f"{', '.join(names)} after '*'"), ("schema", schema), ("to fix", "declare them before '*'")
     return report(f"{name}: a gradient rule answers for positional tensors only", *rows)
 
@@ -150,7 +146,6 @@ def not_returned(op: Operator, kernel: Kernel, names: str) -> str:
 
 
 def wrong_result(op: Operator, kernel: Kernel, expected: str, found: str) -> str:
-    """A result of another type or number than the schema says."""
     head = f"{op.qualified_name}: its kernel must return {expected}, got {found}"
     return report(head, ("schema", op.schema), _shown(kernel))
 
@@ -162,5 +157,4 @@ def no_arrays(op: Operator, kernel: Kernel, key: str) -> str:
 
 
 def no_floating_dtype(value: object) -> str:
-    """A cast to something that is not a floating dtype."""
     return f"register_autocast: cast_inputs must be a floating dtype, got {getattr(value, 'name', repr(value))}"

@@ -37,16 +37,15 @@ def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError
     return PluginError(report(head, ("to fix", remedy), *_broken(broken)))
 
 
-def unknown_device(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> DeviceError:
-    """A device string that neither an installed plugin nor a known package provides."""
-    head = f"{asked}: there is no such device{near(name, [*known, *elsewhere], spell=repr)}"
-    return DeviceError(report(head, ("installed", ", ".join(known) or "none"), *_broken(broken)))
-
-
-def unknown(asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]) -> PluginError:
-    """A plugin or functionality that nobody knows."""
-    head = f"{asked}: no installed plugin provides it and no package is known to{near(name, [*known, *elsewhere])}"
-    return PluginError(report(head, ("installed", ", ".join(known) or "none"), *_broken(broken)))
+def unknown(
+    kind: str, asked: str, name: str, known: Sequence[str], elsewhere: Sequence[str], broken: Sequence[str]
+) -> DeviceError | PluginError:
+    """A device, functionality or plugin that neither an installed plugin nor a known package provides."""
+    names, is_device = [*known, *elsewhere], kind == "device"
+    problem = "there is no such device" if is_device else "no installed plugin provides it and no package is known to"
+    head = f"{asked}: {problem}{near(name, names, spell=repr if is_device else str)}"
+    text = report(head, ("installed", ", ".join(known) or "none"), *_broken(broken))
+    return DeviceError(text) if is_device else PluginError(text)
 
 
 def _broken(broken: Sequence[str]) -> list[tuple[str, str]]:
@@ -54,7 +53,6 @@ def _broken(broken: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def functionality_disabled(name: str, entry: str, origin: str) -> DisabledError:
-    """A functionality that an entry of `keys.disable` switches off."""
     head = f"{name} was asked for, but keys.disable switches it off"
     return DisabledError(report(head, ("set in", origin), ("to fix", f"take {entry} out of keys.disable")))
 
@@ -98,7 +96,6 @@ def has_dependents(name: str, dependents: Sequence[str]) -> PluginError:
 
 
 def deactivation_failed(name: str, why: str) -> PluginError:
-    """A plugin whose own clean-up raised."""
     return PluginError(report(f"the plugin {name} was deactivated, but its clean-up raised", ("why", why)))
 
 
@@ -122,6 +119,5 @@ def no_public_name(package: str, name: str, remedy: str | None, known: Iterable[
 
 
 def two_providers(public: str, name: str, owners: Sequence[str], first: str) -> str:
-    """A public name that several plugins provide."""
     remedy = f'choose one: [names.choose] {name} = "{first}", or disable the other in plugins.disable'
     return report(f"{public} is provided by {' and '.join(owners)}", ("to fix", remedy))

@@ -16,18 +16,14 @@ def _who(kernel: Kernel) -> str:
 
 
 def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_override: bool) -> str:
-    """Two libraries claim one slot."""
-    fix = (
-        f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
-        if both_override
-        else "let one of them say allow_override=True, or uninstall one"
-    )
+    fix = "let one of them say allow_override=True, or uninstall one"
+    if both_override:
+        fix = f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
     head = f"{op.qualified_name}: two kernels for {key}"
     return report(head, ("first", _who(first)), ("second", _who(second)), ("to fix", fix))
 
 
 def defined_twice(op: Operator, library: Registrations) -> str:
-    """A name that is defined already."""
     first = op.defined_by.origin if op.defined_by is not None else "unknown"
     rows = (("first", f"{first}: {op.schema_text}"), ("second", library.origin))
     remedy = ("to fix", "give the second one another overload name or namespace")
@@ -35,7 +31,6 @@ def defined_twice(op: Operator, library: Registrations) -> str:
 
 
 def fallback_twice(key: str, first: Kernel, second: Kernel) -> str:
-    """A key has one fallback."""
     return report(f"{key} has a fallback already", ("first", _who(first)), ("second", _who(second)))
 
 
@@ -46,7 +41,6 @@ def fallthrough_at_alias(qualified_name: str, key: str) -> str:
 
 
 def unknown_operator(qualified_name: str, registry: Registry) -> str:
-    """An operator that nobody defined, with near names."""
     # A list at once, here and below: another thread may define or undo meanwhile.
     names = [name for name, op in list(registry.operators.items()) if op.is_defined]
     if "::" not in qualified_name:
@@ -55,6 +49,5 @@ def unknown_operator(qualified_name: str, registry: Registry) -> str:
 
 
 def unknown_namespace(namespace: str, registry: Registry) -> str:
-    """A namespace with no operators."""
     there = ", ".join(sorted(name for name, packets in list(registry.packets.items()) if packets))
     return f"no operators in namespace {namespace!r}; there are {there}"

@@ -56,6 +56,5 @@ def inference(function: str, problem: str, remedy: str) -> SchemaError:
 
 
 def kernel_signature(schema: object, signature: str, problem: str) -> KernelSignatureError:
-    """A kernel that its operator's schema cannot call."""
     head = f"kernel does not fit its schema: {problem}"
     return KernelSignatureError(report(head, ("schema", schema), ("kernel", signature)))

@@ -213,13 +213,9 @@ def _explained(op: Operator, args: tuple[Any, ...]) -> Explanation:
     brought = keys_of(args)
     ks = (brought | include) & keep
     with registry.lock:
-        return Explanation(
-            op.qualified_name,
-            str(op.schema),
-            [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)],
-            _state(registry, brought, ks, include),
-            _hops(op, ks, args),
-        )
+        arguments = [_argument(registry, a.name, value) for a, value in zip(op.schema.arguments, args, strict=True)]
+        state = _state(registry, brought, ks, include)
+        return Explanation(op.qualified_name, str(op.schema), arguments, state, _hops(op, ks, args))
 
 
 def _argument(registry: Registry, name: str, value: Any) -> Argument:
@@ -254,10 +250,8 @@ def _hops(op: Operator, ks: int, args: tuple[Any, ...]) -> list[Hop]:
         plan = op.plan(ks)
         hops.append(Hop([key for key, _ in keys.active(ks)], [_step(op, plan, step, args) for step in plan.steps]))
         functionality, entry = plan.functionality, plan.entry
-        if functionality is None or functionality.backend_key or entry is None or entry.kernel is None:
-            return hops
-        if entry.key == IMPLICIT:  # it calls other operators
-            return hops
+        if functionality is None or functionality.backend_key or entry is None or entry.kernel is None or entry.key == IMPLICIT:
+            return hops  # a kernel at IMPLICIT calls other operators
         ks &= ~sum(f.bit for f in keys.functionalities[keys.functionalities.index(functionality) :])
         if ks & keys.backend_mask == 0:
             ks |= _selected(op, args)

@@ -44,9 +44,7 @@ class Call:
     calls         the operators that the kernel called, and its redispatches
     """
 
-    __slots__ = (
-        "arguments", "calls", "distribution", "error", "kernel", "key", "ns", "op", "reason", "source", "thread",
-    )  # fmt: skip
+    __slots__ = ("arguments", "calls", "distribution", "error", "kernel", "key", "ns", "op", "reason", "source", "thread")
 
     def __init__(self, facts: tuple[str, str, str, str, str, str], arguments: tuple[str, ...]) -> None:
         self.op, self.key, self.reason, self.kernel, self.distribution, self.source = facts

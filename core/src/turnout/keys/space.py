@@ -117,10 +117,8 @@ class KeySpace:
         if name in self._added or any(f.name == name for f in self.functionalities):
             raise UniverseError(f"functionality {name} exists already")
         if functionality.before is None and functionality.after is None:
-            raise UniverseError(
-                f"functionality {name} needs a place: before= or after= a functionality of the list, "
-                "which goes from lowest to highest priority"
-            )
+            anchor = "before= or after= a functionality of the list, which goes from lowest to highest priority"
+            raise UniverseError(f"functionality {name} needs a place: {anchor}")
         self._change(self._added, name, functionality)
 
     def remove_functionality(self, name: str) -> None:

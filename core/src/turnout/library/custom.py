@@ -37,7 +37,7 @@ Register = Callable[[Registrations], object]
 Form = tuple[Call, bool]  # a function, and whether it takes arrays
 
 # qualified name -> the handle that defines it now.
-_CUSTOM: dict[str, CustomOpDef] = {}
+CUSTOM: dict[str, CustomOpDef] = {}
 
 
 def custom_op(
@@ -90,11 +90,6 @@ def _check_mutates(name: str, mutates_args: str | tuple[str, ...], schema: Funct
         raise LibraryError(texts.mutates(name, said, schema))
 
 
-def custom_operator(name: str) -> CustomOpDef | None:
-    """The handle of a custom operator, found by its qualified name."""
-    return _CUSTOM.get(name)
-
-
 class CustomOpDef:
     """The handle of a custom operator, made by `custom_op`: call it, or register more kernels and rules.
 
@@ -118,8 +113,8 @@ class CustomOpDef:
                 old.undo()
             self.registrations = self._new_group()
             self.operator: Operator = self.registrations.define(str(schema), tags=tags)
-            _CUSTOM[name] = self
-            self.registrations.on_undo(lambda: _CUSTOM.pop(name, None))
+            CUSTOM[name] = self
+            self.registrations.on_undo(lambda: CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
             for key in REGISTRY.keys.dataless_backends:
                 self.impl_all(name, [key], placeholder.fn, label=placeholder.label, checked=False)
@@ -132,7 +127,7 @@ class CustomOpDef:
 
     def _check_definition(self, schema: str, keys: Iterable[str]) -> CustomOpDef | None:
         """Make all checks of the definition and its kernels. Returns the handle that this one replaces."""
-        old = _CUSTOM.get(self.name)
+        old = CUSTOM.get(self.name)
         group = self._new_group()
         op = REGISTRY.get(self.name)
         if old is not None and old._package != self._package:
@@ -238,14 +233,10 @@ class CustomOpDef:
 
     # ---- what else an operator can have
 
-    def impl_all(
-        self, name: str, keys: Iterable[str], fn: Any, *, binder: Call | None = None, tracked_only: bool = False,
-        allow_override: bool = False, checked: bool = True, label: str = "",
-    ) -> None:  # fmt: skip
+    def impl_all(self, name: str, keys: Iterable[str], fn: Any, *, checked: bool = True, **options: Any) -> None:
         """As `Library.impl_all`; each kernel replaces the one that this handle has registered at the key."""
         if checked:
             check_kernel_signature(fn, self.operator.schema)
-        options = {"binder": binder, "tracked_only": tracked_only, "allow_override": allow_override, "label": label}
         with REGISTRY.lock:
             for key in keys:
                 self._put(name, key, fn, form=INTERNAL, **options)
@@ -263,7 +254,7 @@ class CustomOpDef:
         keyword-only arguments gets `keyword_only_inputs` before `output`. A new rule replaces the old one. Raises
         RegistrationError for an operator that writes, returns views or has keyword-only tensors.
         """
-        rules.add_gradient(self, self.name, self.operator.schema, backward, setup_context)
+        rules.add_gradient(self.impl_all, self.name, self.operator.schema, backward, setup_context)
 
     def register_autocast(self, device_type: str, cast_inputs: DType, /) -> None:
         """Inside `turnout.autocast(device_type)`, cast floating tensors to `cast_inputs`. A new rule replaces the old one.
@@ -271,7 +262,7 @@ class CustomOpDef:
         float64 tensors and tensors on other devices are not cast. Raises CallError for a dtype that is not floating,
         DeviceError for an unknown device type.
         """
-        rules.add_cast(self, self.name, device_type, cast_inputs)
+        rules.add_cast(self.impl_all, self.name, device_type, cast_inputs)
 
     def register_torch_dispatch(self, cls: type, fn: Call | None = None, /) -> Any:
         """Register how a mode or a Tensor subclass handles the operator: see `library.register_torch_dispatch`."""
@@ -285,7 +276,7 @@ class CustomOpDef:
         gradients. A rule that calls an array library is `opaque`: its gradient is that of the operator, example by example.
         """
 
-        return registered("register_vmap", fn, lambda f: rules.add_batching(self, self.name, f, opaque))
+        return registered("register_vmap", fn, lambda f: rules.add_batching(self.impl_all, self.name, f, opaque))
 
 
 def _key(device: str | None) -> str:

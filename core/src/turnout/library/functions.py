@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from turnout.dtypes import DType
-from turnout.errors import library as texts
-from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
 from turnout.library import fake, rules
-from turnout.library.custom import CustomOpDef, custom_operator
+from turnout.library.custom import CUSTOM, CustomOpDef
 from turnout.library.libraries import Library, calling_package, kept, key_of, parse_nameless, parse_namespace, registered
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -126,7 +124,7 @@ def register_autograd(op: Named, backward: Call, /, *, setup_context: Call | Non
         lib: the library to which the gradient belongs
     """
     target, name = _target("register_autograd", op, lib)
-    rules.add_gradient(target, name, REGISTRY.find(name).schema, backward, setup_context)
+    rules.add_gradient(target.impl_all, name, REGISTRY.find(name).schema, backward, setup_context)
 
 
 def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
@@ -140,7 +138,7 @@ def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib
         lib: the library to which the rule belongs
     """
     target, name = _target("register_autocast", op, lib)
-    rules.add_cast(target, name, device_type, cast_inputs)
+    rules.add_cast(target.impl_all, name, device_type, cast_inputs)
 
 
 def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
@@ -154,7 +152,7 @@ def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None
         opaque: whether `func` calls an array library, and no operators
     """
     target, name = _target("register_vmap", op, lib)
-    return registered("register_vmap", func, lambda f: rules.add_batching(target, name, f, opaque))
+    return registered("register_vmap", func, lambda f: rules.add_batching(target.impl_all, name, f, opaque))
 
 
 impl_abstract = register_fake  # its former name, which ported code still uses
@@ -195,12 +193,12 @@ def get_kernel(op: Named, dispatch_key: str) -> Call:
 
 def _target(api: str, op: Named, lib: Library | None) -> tuple[Library | CustomOpDef, str]:
     """The handle of a custom operator or the library to register in, and the operator's qualified name."""
-    name = op.name if isinstance(op, CustomOpDef) else op.qualified_name if isinstance(op, Operator) else op
-    if not isinstance(name, str):
-        raise LibraryError(texts.BAD_OP.format(api, name))
-    handle = op if isinstance(op, CustomOpDef) else custom_operator(name)
-    if handle is not None:
-        return handle, handle.name
+    if isinstance(op, CustomOpDef):
+        return op, op.name
+    name = op.qualified_name if isinstance(op, Operator) else op
     namespace, _ = parse_namespace(api, name)
+    handle = CUSTOM.get(name)
+    if handle is not None:
+        return handle, name
     library = kept(namespace, calling_package(depth=2)) if lib is None else lib
     return library, library.qualified(name)

@@ -135,9 +135,8 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if self.dispatch_key and key != self.dispatch_key:
             raise LibraryError(texts.OTHER_KEY.format(op=str(op_name), own=self.dispatch_key, key=key))
-        self.impl_all(
-            self.qualified(op_name), [key or IMPLICIT], fn, with_keyset=with_keyset, allow_override=allow_override, arrays=arrays
-        )
+        name, keys = self.qualified(op_name), [key or IMPLICIT]
+        self.impl_all(name, keys, fn, with_keyset=with_keyset, allow_override=allow_override, arrays=arrays)
 
     def impl_all(
         self, op_name: str, keys: Iterable[str], fn: Call, *, with_keyset: bool = False, allow_override: bool = False,
@@ -307,10 +306,7 @@ def check_kernel(op_name: str, key: str, kernel: Kernel, *, checked: bool = True
 
 
 def _excluded_by(key: str) -> tuple[str, ...]:
-    """The keys whose kernels exclude one at `key`, because few users know which of the two would run.
-
-    CompositeImplicitAutograd and CompositeExplicitAutograd exclude each other, and so do the former and a kernel for shapes.
-    """
+    """The keys whose kernels exclude one at `key`, because few users know which of the two would run."""
     dataless = REGISTRY.keys.dataless_backends
     if key == IMPLICIT:
         return (EXPLICIT, *dataless)

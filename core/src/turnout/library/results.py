@@ -7,6 +7,7 @@ missed. Generated code checks the common case with a few comparisons; `verify` c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from keyword import iskeyword
 from typing import Any
 
@@ -32,11 +33,7 @@ def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     if quick:
         lines += [f"    if {quick}:", "        return result"]
     lines.append(f"    return verify(result, {everything})")
-
-    def verify_result(result: Any, args: tuple[Any, ...]) -> Any:
-        return verify(op, kernel, result, args)
-
-    namespace = {**more, "kernel": kernel.fn, "verify": verify_result, "__name__": __name__}
+    namespace = {**more, "kernel": kernel.fn, "verify": partial(verify, op, kernel), "__name__": __name__}
     return compile_function("\n".join(lines) + "\n", "checked", f"<kernel of {op.qualified_name} at {key}>", namespace)
 
 

@@ -7,7 +7,7 @@ that reaches the key is resolved. So registering a rule activates nothing, and o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from turnout import plugins
 from turnout.dtypes import FLOAT, DType
@@ -23,17 +23,10 @@ Call = Callable[..., Any]
 BATCHED = "Batched"
 
 
-class Target(Protocol):
-    """Where rules are registered: a `Library`, or the handle of a custom operator."""
-
-    @property
-    def impl_all(self) -> Call:
-        """`Library.impl_all`."""
-
-
-def add_gradient(target: Target, name: str, schema: FunctionSchema, backward: Call, setup_context: Call | None) -> None:
+def add_gradient(register: Call, name: str, schema: FunctionSchema, backward: Call, setup_context: Call | None) -> None:
     """Register `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`.
 
+    `register`, here and below, is `impl_all` of a `Library` or of the handle of a custom operator.
     Raises RegistrationError for an operator that cannot have a rule: it writes, returns views, or has keyword-only tensors.
     """
     require_callable("register_autograd", backward, *([] if setup_context is None else [setup_context]))
@@ -43,10 +36,10 @@ def add_gradient(target: Target, name: str, schema: FunctionSchema, backward: Ca
     if keyword:
         raise RegistrationError(texts.rule_keyword_tensors(name, schema, keyword))
     binder = _made_by(AUTOGRAD, backward, setup_context)
-    target.impl_all(name, [AUTOGRAD], backward, binder=binder, tracked_only=True, checked=False)
+    register(name, [AUTOGRAD], backward, binder=binder, tracked_only=True, checked=False)
 
 
-def add_cast(target: Target, name: str, device_type: object, dtype: object) -> None:
+def add_cast(register: Call, name: str, device_type: object, dtype: object) -> None:
     """Register that eligible tensors are cast to `dtype` inside autocast for `device_type`."""
     if not isinstance(device_type, str):
         raise CallError(texts.NO_DEVICE_TYPE.format(type(device_type).__name__))
@@ -54,13 +47,13 @@ def add_cast(target: Target, name: str, device_type: object, dtype: object) -> N
         raise CallError(texts.no_floating_dtype(dtype))
     key = AUTOCAST + key_of(device_type)
     binder = _made_by(AUTOCAST, key, dtype, device_type)
-    target.impl_all(name, [key], binder, binder=binder, label=f"autocast to {dtype.name}", checked=False)
+    register(name, [key], binder, binder=binder, label=f"autocast to {dtype.name}", checked=False)
 
 
-def add_batching(target: Target, name: str, function: Call, opaque: bool) -> None:
+def add_batching(register: Call, name: str, function: Call, opaque: bool) -> None:
     """Register `function(info, in_dims, *args)`, which does the call for all examples and returns (result, out_dims)."""
     require_callable("register_vmap", function)
-    target.impl_all(name, [BATCHED], function, binder=_made_by(BATCHED, function, opaque), checked=False)
+    register(name, [BATCHED], function, binder=_made_by(BATCHED, function, opaque), checked=False)
 
 
 def _made_by(functionality: str, *rule: Any) -> Call:

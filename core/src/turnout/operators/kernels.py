@@ -134,8 +134,7 @@ def bind(kernel: Kernel, op: Operator, key: str, *, below: int | None = None) ->
     """The kernel as a callable of the internal convention for one operator and key.
 
     `below` is given if the call has passed functionalities with `guards_below` (Autograd, ADInplaceOrView): the mask without
-    their bits. A kernel that calls operators with the same tensors must run without them, or the call would be recorded
-    twice.
+    their bits. A kernel that calls operators with the same tensors must run without them, or the call is recorded twice.
     """
     lazy = kernel.binder is None and isinstance(kernel.fn, LazyFunction)
     fn = kernel.fn.__wrapped__ if lazy else kernel.fn

@@ -7,7 +7,7 @@ from turnout.config.installed import installed
 from turnout.devices import active_device_types
 from turnout.errors.calls import describe
 from turnout.errors.layout import report
-from turnout.operators.values import keys_of, named_tensors
+from turnout.operators.values import has_keys, keys_of, named_tensors
 from turnout.table import DISABLED, Plan
 
 TYPE_CHECKING = False
@@ -20,22 +20,17 @@ if TYPE_CHECKING:
 def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     """The text for a call that chose a key without a kernel."""
     key = plan.key
-    entry = plan.entry
     off = ", ".join(_disabled(op, plan))
     head = f"{op.qualified_name}: no kernel for {key}"
     if plan.functionality is None and off:
         head = f"{op.qualified_name}: no kernel, because keys.disable has {off}"
-    if entry is not None:
+    if plan.entry is not None:
         head = f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"
     registered = list(op.kernels.items())  # another thread may register or undo meanwhile
     kernels = [f"{at} ({stack[-1].origin}, {stack[-1].source})" for at, stack in registered if stack] or ["none"]
     table = f"`turnout table {op.qualified_name}` prints the whole table"
-    return report(
-        head,
-        *_lines("asked for by", _askers(op, plan, args)),
-        *_lines("kernels", kernels),
-        ("to fix", remedy(op, plan, args) + table),
-    )
+    rows = [*_lines("asked for by", _askers(op, plan, args)), *_lines("kernels", kernels)]
+    return report(head, *rows, ("to fix", remedy(op, plan, args) + table))
 
 
 def _lines(label: str, texts: list[str]) -> list[tuple[str, str]]:
@@ -54,12 +49,9 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     found = []
     for argument, value in zip(op.schema.arguments, args, strict=False):
         for element in value if isinstance(value, (list, tuple)) else (value,):
-            keys = getattr(element, "keys", 0)
-            if (
-                type(keys) is int
-                and keys & functionality.bit
-                and (functionality.prefix is None or plan.key in {k for k, _ in op.registry.keys.active(keys)})
-            ):
+            keys = element.keys if has_keys(element) else 0
+            served = functionality.prefix is None or plan.key in {k for k, _ in op.registry.keys.active(keys)}
+            if keys & functionality.bit and served:
                 found.append(f"{argument.name}: {_described(element)}")
     if found:
         return found
@@ -79,11 +71,8 @@ def _described(value: Any) -> str:
 def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
     """The names and devices of tensors that bring no key because their backend was deactivated."""
     active = active_device_types()
-    return [
-        (name, tensor.device)
-        for name, tensor in named_tensors(op, args)
-        if hasattr(tensor, "device") and tensor.device.type not in active
-    ]
+    placed = [(name, tensor.device) for name, tensor in named_tensors(op, args) if hasattr(tensor, "device")]
+    return [(name, place) for name, place in placed if place.type not in active]
 
 
 def _switched_off(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:

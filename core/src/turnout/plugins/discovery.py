@@ -148,7 +148,9 @@ def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[s
         if parts == relative and path.is_file():
             return path
     candidates = [candidate for parts, path in recorded for candidate in _editable(parts[-1], path, relative)]
-    candidates += _direct(distribution, relative)
+    project, editable = providers.project_of(distribution)
+    if project is not None and editable:
+        candidates += [project.joinpath("src", *relative), project.joinpath(*relative)]
     if not recorded or distribution.read_text("RECORD") is None:
         # System packages drop RECORD, and `setup.py develop` writes none: look beside the metadata.
         candidates.append(Path(str(distribution.locate_file("/".join(relative)))))
@@ -182,13 +184,6 @@ def _mapping(source: str) -> dict[str, str]:
     except (SyntaxError, ValueError, AttributeError):
         return {}
     return {}
-
-
-def _direct(distribution: Distribution, relative: tuple[str, ...]) -> Iterator[Path]:
-    project, editable = providers.project_of(distribution)
-    if project is not None and editable:
-        yield project.joinpath("src", *relative)
-        yield project.joinpath(*relative)
 
 
 def _text(path: Path) -> str:

@@ -24,7 +24,10 @@ from turnout.registry import Registrations
 
 
 class Manager:
-    """States and activation. `library_factory` makes the group that a plugin registers through; tests pass their own."""
+    """States, and what the functions of `turnout.plugins` do.
+
+    `library_factory` makes the group that a plugin registers through; tests pass their own.
+    """
 
     def __init__(self, library_factory: LibraryFactory | None = None) -> None:
         self._factory: LibraryFactory = library_factory or Registrations
@@ -77,10 +80,7 @@ class Manager:
     # ---- asking for what plugins provide
 
     def require(self, kind: str, name: str, asked: str = "") -> None:
-        """Activate the plugin that provides a device or functionality. Raises as `plugins.require_device` says.
-
-        `asked` is what error texts begin with, where a setting asked for it.
-        """
+        """Activate the plugin that provides a device or functionality: see `plugins.require_device`."""
         with LOCK:
             if (kind, name) in ACTIVE:
                 return
@@ -134,8 +134,7 @@ class Manager:
         if package is not None:
             return errors.not_installed(asked, providers.install(package), self._broken())
         asked = f"{kind} {asked}" if asked == name else asked
-        error = errors.unknown_device if kind == "device" else errors.unknown
-        return error(asked, name, catalog().provided(kind), providers.known(kind), self._broken())
+        return errors.unknown(kind, asked, name, catalog().provided(kind), providers.known(kind), self._broken())
 
     def _broken(self) -> list[str]:
         return [r.line() for r in self.records() if r.state in BROKEN]
@@ -143,7 +142,6 @@ class Manager:
     # ---- activation
 
     def activate(self, name: str) -> PluginRecord:
-        """Activate a plugin by name. Raises PluginError or DisabledError."""
         with LOCK:
             claiming = catalog().claiming("plugin", name)
             if not claiming:
@@ -153,7 +151,6 @@ class Manager:
             return self._record(self._active[name].found)
 
     def activate_all(self) -> None:
-        """Activate all plugins that can be activated. The states of the others say why not."""
         with LOCK:
             for found in catalog().found:
                 if self._record(found).state in ("discovered", "unavailable"):
@@ -194,7 +191,8 @@ class Manager:
         except UnavailableError as error:
             verdict: Verdict = ("unavailable", str(error), "", None)  # the modules that it needs are there
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-            reason = f"{type(error).__name__}: {error}" + _place(error)
+            innermost = "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
+            reason = f"{type(error).__name__}: {error}{innermost}"
             remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
             verdict = ("failed", reason, remedy, error)
         self._past[identity(found)] = verdict
@@ -221,11 +219,10 @@ class Manager:
         self._on_deactivation.append(callback)
 
     def deactivate(self, name: str, *, with_dependents: bool = False) -> None:
-        """Deactivate a plugin by name, if it is active. Raises PluginError."""
         with LOCK:
             if name not in self._active:
                 if not catalog().claiming("plugin", name):
-                    raise errors.unknown(f"the plugin {name}", name, catalog().plugin_names(), [], self._broken())
+                    raise errors.unknown("plugin", f"the plugin {name}", name, catalog().plugin_names(), [], self._broken())
                 return
             dependents = self._dependents(name)
             if dependents and not with_dependents:
@@ -296,11 +293,6 @@ def _configured(name: str) -> tuple[object, int, str]:
 
 def _default(name: str) -> tuple[object, int, str]:
     return (None if name.startswith("plugins.choose.") else ()), 99, "default"
-
-
-def _place(error: BaseException) -> str:
-    """The place of the innermost frame of a traceback, as " (file:line)"."""
-    return "".join(f" ({frame.f_code.co_filename}:{line})" for frame, line in [*walk_tb(error.__traceback__)][-1:])
 
 
 def _unusable(found: Found, verdict: Verdict, asked: str) -> PluginError | DisabledError:

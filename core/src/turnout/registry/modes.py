@@ -116,6 +116,5 @@ def _ask_subclasses(op: Operator, ks: int, args: tuple[Any, ...], subclasses: li
         if result is not NotImplemented:
             return result
     names = ", ".join(cls.__name__ for cls in subclasses)
-    raise CallError(
-        f"{op.qualified_name}: no Tensor subclass among the arguments handles it; {HANDLER} of {names} returned NotImplemented"
-    )
+    problem = f"no Tensor subclass among the arguments handles it; {HANDLER} of {names} returned NotImplemented"
+    raise CallError(f"{op.qualified_name}: {problem}")

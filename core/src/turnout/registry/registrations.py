@@ -247,28 +247,25 @@ class Registrations:
         `per_backend` is None for one key of that name, else the prefix of one key per backend. `before`, `after`, `passes`,
         `opt_in` and `backend_key` are those of `turnout.keys.Functionality`.
         """
-        registry = self.registry
-        functionality = Functionality(name, per_backend, **row)
-        with registry.lock:
-            registry.keys.add_functionality(functionality)
-            self._did(f"functionality:{name}", lambda: registry.keys.remove_functionality(name), affects_all=True)
+        keys = self.registry.keys
+        with self.registry.lock:
+            keys.add_functionality(Functionality(name, per_backend, **row))
+            self._did(f"functionality:{name}", lambda: keys.remove_functionality(name), affects_all=True)
 
     def alias(self, name: str, covers: Iterable[str]) -> None:
         """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
-        registry = self.registry
-        with registry.lock:
-            registry.keys.add_alias(name, covers)
-            self._did(f"alias:{name}", lambda: registry.keys.remove_alias(name), affects_all=True)
+        with self.registry.lock:
+            self.registry.keys.add_alias(name, covers)
+            self._did(f"alias:{name}", lambda: self.registry.keys.remove_alias(name), affects_all=True)
 
     def source(self, namespace: str, source: Source) -> None:
         """Let `source` define the operators of a namespace, through this group, when they are first used.
 
         Raises ConflictError when the namespace has a source already.
         """
-        registry = self.registry
-        with registry.lock:
-            registry.add_source(namespace, source)
-            self._did(f"namespace:{namespace}", lambda: registry.remove_source(namespace))
+        with self.registry.lock:
+            self.registry.add_source(namespace, source)
+            self._did(f"namespace:{namespace}", lambda: self.registry.remove_source(namespace))
 
     def service(self, functionality: str, offered: Any) -> None:
         """Offer an object that other packages get from `turnout.plugins.service(functionality)`.
@@ -361,6 +358,5 @@ def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
 
 def _has_signature(kernel: Kernel) -> bool:
     """Whether the function takes the schema's arguments and can be inspected now."""
-    return (
-        kernel.form == UNBOXED and kernel.binder is None and not isinstance(kernel.fn, LazyFunction) and not kernel.is_fallthrough
-    )
+    made_later = kernel.binder is not None or isinstance(kernel.fn, LazyFunction)
+    return kernel.form == UNBOXED and not made_later and not kernel.is_fallthrough

@@ -126,10 +126,8 @@ class _Reader:
             try:
                 return self.evaluated(eval(annotation, self.globals), where)
             except Exception as error:  # noqa: BLE001 - an expression may raise anything
-                self.fail(
-                    f"{where} is annotated {annotation!r}, which cannot be read ({type(error).__name__}: {error})",
-                    "make the names it uses importable at the top of the function's module",
-                )
+                problem = f"{where} is annotated {annotation!r}, which cannot be read ({type(error).__name__}: {error})"
+                self.fail(problem, "make the names it uses importable at the top of the function's module")
         origin = typing.get_origin(annotation)
         if origin is None:
             return annotation
@@ -141,11 +139,11 @@ class _Reader:
     def type(self, annotation: Any) -> Type | None:
         """The schema type of an evaluated annotation; None when there is none."""
         inner, optional = _without_none(annotation)
-        element = _element(inner)
-        if element is None:
+        args = typing.get_args(inner)
+        if not args or typing.get_origin(inner) not in (list, collections.abc.Sequence):
             base = self.base(inner)
             return optional_of(base) if optional and base is not None else base
-        inner_element, optional_element = _without_none(element)
+        inner_element, optional_element = _without_none(args[0])
         base = self.base(inner_element)
         form = f"{'?' if optional_element else ''}[]{'?' if optional else ''}"
         if base is None or form not in _LISTS.get(str(base), ()):
@@ -175,9 +173,8 @@ class _Reader:
             elif kind == "Device":
                 text = _quoted(str(value))
             else:
-                self.fail(
-                    f"the default of {name} is a {value.__class__.__name__}", "use None, a number, bool, str, dtype or device"
-                )
+                problem = f"the default of {name} is a {value.__class__.__name__}"
+                self.fail(problem, "use None, a number, bool, str, dtype or device")
         try:
             read_default(wanted, text)
         except SchemaSyntaxError as error:
@@ -236,12 +233,6 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
     if typing.get_origin(annotation) not in (typing.Union, types.UnionType) or types.NoneType not in args:
         return annotation, False
     return typing.Union[tuple(a for a in args if a is not types.NoneType)], True  # noqa: UP007 - made from values
-
-
-def _element(annotation: Any) -> Any:
-    """The element of a list or Sequence annotation, else None."""
-    args = typing.get_args(annotation)
-    return args[0] if args and typing.get_origin(annotation) in (list, collections.abc.Sequence) else None
 
 
 def _quoted(text: str) -> str:

@@ -86,10 +86,7 @@ class FunctionSchema:
 
     def argument(self, name: str) -> Argument:
         """The argument of that name. Raises KeyError if there is none."""
-        for argument in self.arguments:
-            if argument.name == name:
-                return argument
-        raise KeyError(name)
+        return {a.name: a for a in self.arguments}[name]
 
     # ---- what it does to its arguments
 

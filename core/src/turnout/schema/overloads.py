@@ -51,12 +51,6 @@ _CLASS_NAMES: dict[str, tuple[str, ...]] = {
 _TEXT_TYPES = ("str", "Device", "Layout", "MemoryFormat", "QScheme", "Dimname")
 
 
-def _grade_argument(argument: Argument, value: Any, is_tensor: IsTensor) -> int:
-    if value is None and argument.default_text is not None and argument.default is None:
-        return EXACT
-    return _grade(argument.type, value, is_tensor)
-
-
 def _grade(type: Type, value: Any, is_tensor: IsTensor) -> int:
     if isinstance(type, OptionalType):
         return EXACT if value is None else _grade(type.elem, value, is_tensor)
@@ -75,7 +69,9 @@ def _grade_base(type: BaseType, value: Any, is_tensor: IsTensor) -> int:
     if is_tensor(value):
         if name == "Tensor":
             return EXACT
-        return CONVERTED if _may_stand_for(value, name) and len(value.shape) == 0 else REJECTED
+        # A 0-dim tensor, judged by its dtype, may stand for a number.
+        fits = name == "Scalar" or (hasattr(value, "dtype") and value.dtype.category in _CATEGORIES.get(name, ()))
+        return CONVERTED if fits and len(value.shape) == 0 else REJECTED
     if name == "DimVector":
         return EXACT if isinstance(value, (list, tuple)) and all(map(_is_int, value)) else REJECTED
     check = _CHECKS.get(name)
@@ -110,11 +106,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Scalar": lambda value: isinstance(value, numbers.Number),
     "ScalarType": lambda value: isinstance(value, DType),
 }
-
-
-def _may_stand_for(tensor: Any, name: str) -> bool:
-    """Whether a 0-dim tensor, judged by its dtype, is a number of the named type."""
-    return name == "Scalar" or (hasattr(tensor, "dtype") and tensor.dtype.category in _CATEGORIES.get(name, ()))
 
 
 _CATEGORIES = {"bool": (BOOL,), "int": (INT,), "SymInt": (INT,), "float": (INT, FLOAT), "SymFloat": (INT, FLOAT)}
@@ -208,7 +199,8 @@ def _match(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any
     given += [(rest.pop(name), kwargs[name]) for name in known]
     conversions = 0
     for argument, value in given:
-        grade = _grade_argument(argument, value, is_tensor)
+        undefined = value is None and argument.has_default and argument.default is None
+        grade = EXACT if undefined else _grade(argument.type, value, is_tensor)
         if grade == REJECTED:
             return f"{argument.name}: expected {argument.type}, got {_described(value, is_tensor)}"
         conversions += grade

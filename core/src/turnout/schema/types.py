@@ -37,7 +37,7 @@ class Type:
     @property
     def base(self) -> BaseType | None:
         """The innermost type: `int` for `int[2]?`. None for a tuple."""
-        return None
+        return self.elem.base if isinstance(self, (OptionalType, ListType)) else None
 
     @property
     def is_tensor_like(self) -> bool:
@@ -100,10 +100,6 @@ class OptionalType(Type):
     def canonical(self) -> str:
         return f"{self.elem.canonical}?"
 
-    @property
-    def base(self) -> BaseType | None:
-        return self.elem.base
-
     def __str__(self) -> str:
         return f"{self.elem}?"
 
@@ -118,10 +114,6 @@ class ListType(Type):
     @property
     def canonical(self) -> str:
         return f"{self.elem.canonical}[{'' if self.size is None else self.size}]"
-
-    @property
-    def base(self) -> BaseType | None:
-        return self.elem.base
 
     def __str__(self) -> str:
         return f"{self.elem}[{'' if self.size is None else self.size}]"
