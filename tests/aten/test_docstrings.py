@@ -481,8 +481,8 @@ MODULES = (
 
 # Functions make them; users do not call these classes.
 MADE = {
-    "turnout.ModuleFinder", "turnout.autograd.Handle", "turnout.graphs.Graph", "turnout.library.CustomOpDef",
-    "turnout.library.FakeContext", "turnout.return_types.Packet", "turnout.return_types.ReturnType", "turnout.trees.Structure",
+    "turnout.autograd.Handle", "turnout.graphs.Graph", "turnout.library.CustomOpDef", "turnout.library.FakeContext",
+    "turnout.trees.Structure",
 }  # fmt: skip
 
 
