@@ -64,7 +64,7 @@ KINDS = {
             "turnout-meta>=0.1",
             "turnout-opcheck>=0.1",
             "turnout-tracer>=0.1",
-        ),  # fmt: skip
+        ),
         "pytest",
         "turnout.ops.$name.soft_sign(x)",
         ("operators.py",),
