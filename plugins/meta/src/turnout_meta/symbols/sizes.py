@@ -30,8 +30,9 @@ _SIGNS = {(">=", True): ">=", (">=", False): "<", ("==", True): "==", ("==", Fal
 class SymInt:
     """A size that is known only as an expression: `u0`, `s0*4`. See `turnout.FakeMode`.
 
-    `+`, `-`, `*`, `//`, `%` and comparisons work as for ints; beside a float it becomes a number. A comparison that the bounds of the symbols do not decide is a
-    SymBool. The truth of that, or `int(size)`, raises DataDependentSizeError for a size that depends on data.
+    `+`, `-`, `*`, `//`, `%` and comparisons work as for ints. Beside a float it becomes a number. A comparison that the bounds of
+    the symbols do not decide is a SymBool. The truth of that, or `int(size)`, raises DataDependentSizeError for a size that
+    depends on data.
     """
 
     __slots__ = ("_expression", "_scope")
