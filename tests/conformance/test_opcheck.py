@@ -14,26 +14,28 @@ from turnout_conformance.cases import CASES, OperatorCase
 from turnout_conformance.cases.model import ABOUT_STRIDES
 from turnout_conformance.making import arguments, row_major, samples
 
-MAY_ALIAS = "a composite that may return its input or views of it, though PyTorch's schema does not say so"
+MAY_ALIAS = "its results are views of one memory, though PyTorch's schema does not say so"
 VALUES = "it reads a tensor as a number, as in PyTorch, so that it has neither a shape without data nor a general trace"
 TRIANGLE = "it reads one triangle of a symmetric matrix, and its gradient is symmetric"
 STATISTICS = "PyTorch declares the running statistics as not differentiable"
 TOTAL = "the total weight of the sample fits its own targets only, and not the shorter ones that are derived from them"
+TOLERANCE = "its default tolerance is a float that is computed from a size, and the size becomes a number by that"
+DIVISOR = "it divides by a number of elements, which must be a number"
+NO_SLICES = "the kernel accepts slices without elements, of which there is one at most, and the fake kernel refuses them"
+TOTAL_SIZE = "output_size fits the given repeats only, and not the shorter ones that are derived from them"
 HALF = "PyTorch refuses a spectrum of another length than last_dim_size // 2 + 1"
 
 # Operator -> the checks that fail, and why that is right.
 EXPECTED: dict[str, tuple[set[str], str]] = {
-    **dict.fromkeys(
-        ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", "broadcast_tensors", "meshgrid",
-         "meshgrid.indexing", "atleast_1d", "atleast_1d.Sequence", "atleast_2d", "atleast_2d.Sequence", "atleast_3d",
-         "atleast_3d.Sequence", "sum_to_size"),
-        ({"test_schema", "test_faketensor"}, MAY_ALIAS),
-    ),
-    **dict.fromkeys(
-        ("unsafe_split.Tensor", "unsafe_split_with_sizes", "unsafe_chunk"), ({"test_schema"}, MAY_ALIAS)
-    ),
+    **dict.fromkeys(("unsafe_split.Tensor", "unsafe_split_with_sizes"), ({"test_schema"}, MAY_ALIAS)),
+    **dict.fromkeys(("linalg_pinv.atol_rtol_tensor", "linalg_lstsq"), ({"test_faketensor"}, TOLERANCE)),
+    **dict.fromkeys(("cov", "corrcoef"), ({"test_faketensor"}, DIVISOR)),
+    "unique_dim": ({"test_faketensor"}, NO_SLICES),
+    "repeat_interleave.self_Tensor": ({"test_faketensor"}, TOTAL_SIZE),
     "narrow.Tensor": ({"test_faketensor"}, VALUES),
-    "tensor_split.tensor_indices_or_sections": ({"test_faketensor", "test_aot_dispatch_static"}, VALUES),
+    "tensor_split.tensor_indices_or_sections": (
+        {"test_faketensor", "test_aot_dispatch_static", "test_aot_dispatch_dynamic"}, VALUES
+    ),
     **dict.fromkeys(
         ("linalg_cholesky_ex", "linalg_cholesky", "cholesky", "_linalg_eigh", "linalg_eigh", "linalg_eigvalsh"),
         ({"test_gradients"}, TRIANGLE),

@@ -11,6 +11,7 @@ import numpy as np
 import turnout
 from faults.correct import CORRECT, CUBE, like, of
 from faults.model import Spec, given, values, whole
+from turnout import library
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ PLANTED: dict[str, Fault] = {}
 SCHEMA, FAKE, GRADIENTS, REGISTRATION = "test_schema", "test_faketensor", "test_gradients", "test_autograd_registration"
 REPLAY, BATCHING, AUTOCAST, BACKENDS = "test_aot_dispatch_static", "test_batching", "test_autocast", "test_backends"
 INPUTS, DETERMINISM, DEFAULTS, THREADS = "test_inputs", "test_determinism", "test_defaults", "test_threads"
+FUNCTIONAL = "test_aot_dispatch_dynamic"
 COMPLIANCE = "test_composite_compliance"
 
 
@@ -76,6 +78,7 @@ def writes_and_restores_too_much(x):
     return of(x.numpy())
 
 
+plant("write_hidden_from_functionalize", FUNCTIONAL, "functionalised, the operator differs", ONE, kernel=writes_input)
 plant("writes_its_input", SCHEMA, "writes x", ONE, kernel=writes_input)
 plant("writes_one_element", SCHEMA, "writes x", ONE, kernel=writes_one_element)
 plant("writes_the_second_input", SCHEMA, "writes y", TWO, kernel=writes_second)
@@ -308,6 +311,57 @@ plant(
     ONE,
     kernel=lambda x: (x * 2).contiguous(),
     fake=lambda x: turnout.empty_like(x),
+)
+plant(
+    "fake_of_a_fixed_size",
+    FAKE,
+    "takes dim 0 of x for 2 always",
+    ONE,
+    fake=lambda x: x.new_empty((int(x.shape[0]), *x.shape[1:])),
+)
+plant(
+    "fake_that_decides_about_a_size",
+    FAKE,
+    "takes dim 1 of x for 3 always",
+    ONE,
+    fake=lambda x: like(x) if x.ndim < 2 or x.shape[1] == 3 else x.new_empty(x.shape),
+)
+plant(
+    "fake_wrong_for_symbols_only",
+    FAKE,
+    "for sizes that are symbols",
+    ONE,
+    fake=lambda x: x.new_empty(tuple(n if type(n) is int else n + 1 for n in x.shape)),
+)
+plant(
+    "fake_of_other_strides_for_symbols_only",
+    FAKE,
+    "for sizes that are symbols",
+    ONE,
+    fake=lambda x: like(x) if all(type(n) is int for n in x.shape) else like(x.t().contiguous()).t(),
+)
+plant(
+    "fake_that_takes_no_symbols",
+    FAKE,
+    "for sizes that are symbols: ",
+    ONE,
+    fake=lambda x: x.new_empty([{int: n}[type(n)] for n in x.shape]),
+)
+
+
+def found_of(**bounds):
+    return lambda x: x.new_empty((library.get_ctx().new_dynamic_size(**bounds), x.ndim), dtype=turnout.int64)
+
+
+FOUND = CORRECT["found"].but(inputs=lambda: given(values(6)))
+plant("fake_with_a_bound_that_is_too_low", FAKE, "shape [u0, 1], and the kernel [", FOUND, fake=found_of(max=2))
+plant("fake_with_a_bound_that_is_too_high", FAKE, "shape [u0, 1], and the kernel [", FOUND, fake=found_of(min=4))
+plant(
+    "fake_of_another_rank_whose_size_depends_on_data",
+    FAKE,
+    "shape",
+    FOUND,
+    fake=lambda x: x.new_empty((library.get_ctx().new_dynamic_size(),), dtype=turnout.int64),
 )
 plant(
     "fake_promotes_integers",

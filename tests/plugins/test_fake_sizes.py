@@ -265,3 +265,39 @@ def test_the_value_of_an_input_decides_and_is_noted():
         assert list(range(x.shape[0])) == [0, 1, 2, 3]
         assert mode.guards in (["s0 == s1", "s1 == 4"], ["s0 == s1", "s0 == 4"])
         assert x.shape == (4,)
+
+
+def test_the_size_of_an_input_becomes_a_number_beside_a_float():
+    mode = turnout.FakeMode()
+    (size,) = mode.from_tensor(turnout.zeros(6), dynamic=(0,)).shape
+    assert (size * 2.5, 2.5 * size, size + 0.5, 0.5 + size, size - 0.5, 0.5 - size) == (15.0, 15.0, 6.5, 6.5, 5.5, -5.5)
+    assert mode.guards == ["s0 == 6"]
+
+
+def test_a_number_of_data_beside_a_float_is_an_error():
+    with turnout.FakeMode():
+        (size, _) = turnout.ones(3).nonzero().shape
+        with pytest.raises(DataDependentSizeError):
+            size * 0.5
+
+
+def test_a_comparison_of_sizes_adds_up_as_0_or_1():
+    mode = turnout.FakeMode()
+    (size,) = mode.from_tensor(turnout.zeros(6), dynamic=(0,)).shape
+    assert str(size + (size > 4)) == "s0 + 1"
+
+
+def test_shape_functions_ask_the_input_whether_a_size_is_a_multiple():
+    mode = turnout.FakeMode()
+    x = mode.from_tensor(turnout.zeros(8, 2, 2), dynamic=(0,))
+    assert turnout.nn.functional.pixel_shuffle(x, 2).shape[1:] == (4, 4)
+    assert mode.guards == ["s0 % 4 == 0"]
+
+
+def test_sizes_that_are_passed_as_a_shape_stay_symbols():
+    mode = turnout.FakeMode()
+    x = mode.from_tensor(turnout.zeros(5, 3), dynamic=(0, 1))
+    with mode:
+        for made in (turnout.empty(x.shape), turnout.zeros(x.shape), x.new_empty(x.shape), x[:1].expand(x.shape)):
+            assert str(tuple(made.shape)) == "(s0, s1)"
+    assert mode.guards == []

@@ -159,6 +159,15 @@ def test_a_race_is_found_where_a_lock_is_missing_and_not_where_it_is_held(lib):
     assert library.opcheck(good, (x,), test_utils="test_threads")["test_threads"] == "SUCCESS"
 
 
+def test_a_composite_may_return_its_input_and_another_kernel_may_not(lib):
+    composite = define(lib, "composite(Tensor x) -> Tensor", lambda x: x, "CompositeImplicitAutograd")
+    kernel = define(lib, "kernel(Tensor x) -> Tensor", lambda x: x)
+    x, checks = turnout.ones(2), ("test_schema", "test_faketensor")
+    assert set(library.opcheck(composite, (x,), test_utils=checks).values()) == {"SUCCESS"}
+    found = library.opcheck(kernel, (x,), test_utils=checks, raise_exception=False).found
+    assert {each.check for each in found} == set(checks)
+
+
 SUITE = """
 import pytest
 import turnout

@@ -141,7 +141,7 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int
 def as_symints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[Any, ...]:
     """SymInt[] or SymInt[N]: as `as_ints`, and each may be a size whose value is not known."""
     values = (value,) * size if size and is_symbol(value) else value
-    if values.__class__ in (tuple, list) and any(map(is_symbol, values)):
+    if isinstance(values, (tuple, list)) and any(map(is_symbol, values)):
         return tuple(as_symint(op_name, argument, v) for v in values)
     return as_ints(op_name, argument, values, size)
 

@@ -152,6 +152,19 @@ def shortened(length: int) -> Change:
     return change
 
 
+def longer(length: int) -> Change:
+    """A copy of which every dim of a length has one element more, its first one again."""
+
+    def change(tensor: Tensor) -> Tensor:
+        plain = copy(tensor).contiguous()
+        for dim, n in enumerate(plain.shape):
+            if n == length:
+                plain = turnout.cat([plain, plain.narrow(dim, 0, 1)], dim)
+        return plain
+
+    return change
+
+
 def first_row(tensor: Tensor) -> Tensor:
     """A copy with one element along the first dim: no two dims that were equal stay so."""
     plain = copy(tensor).contiguous()

@@ -56,7 +56,15 @@ KINDS = {
     "operators": Kind(
         "Operators for Turnout in the namespace $name",
         ("numpy>=2.1", *ATEN, "turnout-cpu>=0.1"),
-        (*TESTS, "turnout-autograd>=0.1", "turnout-batched>=0.1", "turnout-meta>=0.1", "turnout-tracer>=0.1"),
+        (
+            *TESTS,
+            "turnout-autograd>=0.1",
+            "turnout-batched>=0.1",
+            "turnout-functionalize>=0.1",
+            "turnout-meta>=0.1",
+            "turnout-opcheck>=0.1",
+            "turnout-tracer>=0.1",
+        ),
         "pytest",
         "turnout.ops.$name.soft_sign(x)",
         ("operators.py",),

@@ -30,8 +30,9 @@ _SIGNS = {(">=", True): ">=", (">=", False): "<", ("==", True): "==", ("==", Fal
 class SymInt:
     """A size that is known only as an expression: `u0`, `s0*4`. See `turnout.FakeMode`.
 
-    `+`, `-`, `*`, `//`, `%` and comparisons work as for ints. A comparison that the bounds of the symbols do not decide is a
-    SymBool. The truth of that, or `int(size)`, raises DataDependentSizeError for a size that depends on data.
+    `+`, `-`, `*`, `//`, `%` and comparisons work as for ints. Beside a float it becomes a number. A comparison that the bounds of
+    the symbols do not decide is a SymBool. The truth of that, or `int(size)`, raises DataDependentSizeError for a size that
+    depends on data.
     """
 
     __slots__ = ("_expression", "_scope")
@@ -100,9 +101,11 @@ class SymInt:
             if other._scope is not self._scope:
                 raise CallError(f"{self} and {other} are sizes of two fake modes; make all fake tensors with one FakeMode")
             return other.expression
-        return Expression.constant(int(other)) if isinstance(other, int) else None
+        return Expression.constant(int(other)) if isinstance(other, (int, SymBool)) else None
 
     def __add__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return int(self) + other
         right = self._other(other)
         return NotImplemented if right is None else self._made(self.expression + right)
 
@@ -115,14 +118,20 @@ class SymInt:
         return self
 
     def __sub__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return int(self) - other
         right = self._other(other)
         return NotImplemented if right is None else self._made(self.expression - right)
 
     def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return other - int(self)
         left = self._other(other)
         return NotImplemented if left is None else self._made(left - self.expression)
 
     def __mul__(self, other: Any) -> Any:
+        if isinstance(other, float):
+            return int(self) * other
         right = self._other(other)
         return NotImplemented if right is None else self._made(self.expression * right)
 
@@ -275,9 +284,8 @@ class SymBool:
         """The answer for all values, else for the present inputs, which is noted as a guard; None if it depends on data."""
         found = self.decided()
         if found is None:
-            value = self._scope.hint(self._scope.settled(self._difference))
-            if value is not None:
-                found = (value == 0 if self._relation == "==" else value >= 0) is self._holds
+            found = self._for_the_inputs()
+            if found is not None:
                 self._scope.guards.append(f"{self._left} {self._sign if found else _OPPOSITES[self._sign]} {self._right}")
                 self._scope.assume(self._difference, self._relation, found is self._holds)
         return found
@@ -285,11 +293,21 @@ class SymBool:
     def __bool__(self) -> bool:
         return self.answer(kernel=_asked_by_a_kernel())
 
+    def __int__(self) -> int:
+        return int(bool(self))
+
+    def _for_the_inputs(self) -> bool | None:
+        """The answer for the present inputs; None if it depends on data."""
+        value = self._scope.hint(self._scope.settled(self._difference))
+        return None if value is None else (value == 0 if self._relation == "==" else value >= 0) is self._holds
+
     def answer(self, *, kernel: bool) -> bool:
         """Its truth. `kernel`: sizes beside 0 and 1 may be taken to be none of them. Raises DataDependentSizeError."""
         found = self.decided()
         if found is None and kernel and {0, 1} & {self._left.value, self._right.value}:
             found = self.decided(general=True)
+            if self._for_the_inputs() not in (None, found):  # s0 % 2 is 0 for many sizes
+                found = None
             if found is not None:
                 ASSUMED.set((*ASSUMED.get(), self))
         if found is None:

@@ -161,6 +161,8 @@ def _type(value: Any) -> str:
 
 
 def _aliases(subject: Subject, args: Args, value: Any, seen: _Seen) -> Iterator[Problem]:
+    """What results share, and should not. A composite may return views that its schema does not tell, as in PyTorch: gradients,
+    batches and functionalize see the operators that it is made of."""
     inputs = [(a, name, t) for a, v in zip(subject.schema.arguments, args, strict=True) for name, t in derived.named(a.name, v)]
     found = [(i, name, t) for i, name, t in _outputs(subject, value) if isinstance(t, Tensor)]
     for at, (i, name, tensor) in enumerate(found):
@@ -174,11 +176,11 @@ def _aliases(subject: Subject, args: Args, value: Any, seen: _Seen) -> Iterator[
             if tensor.numel() and share(tensor, t):
                 if _sets(a) & sets:
                     seen.shared.add((i, a.name))
-                elif not any(x is tensor for _, x in wrote) and not _given_together(t, sets, inputs):
+                elif not subject.is_composite and not any(x is tensor for _, x in wrote) and not _given_together(t, sets, inputs):
                     yield _shares(name, other, tensor is t)
         for k, other, t in found[:at]:
             together = sets & _sets(subject.schema.returns[k]) or (subject.schema.return_aliases[i] and i == k)
-            if tensor.numel() and not together and overlap(tensor, t):
+            if tensor.numel() and not together and not subject.is_composite and overlap(tensor, t):
                 yield _shares(name, other, tensor is t)
 
 
