@@ -91,6 +91,10 @@ def pyright(folder: Path) -> Errors:
     return found
 
 
+# The name that the plugin of a page brings. Type checkers know those of the packages of this repository only.
+BROUGHT = re.compile(r'Module has no attribute "ledger"|"ledger" is not a known attribute of')
+
+
 @pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
 def errors(request: pytest.FixtureRequest, folder: Path) -> Errors:
     check: Callable[[Path], Errors] = request.param
@@ -105,7 +109,8 @@ def wrong_lines() -> list[tuple[int, str]]:
 def test_the_programs_of_the_readme_and_the_documentation_have_no_errors(errors):
     names = [name for name, _ in programs()]
     assert len(names) > 8
-    assert {name: errors[name] for name in names if name in errors} == {}
+    found = {name: [m for messages in errors.get(name, {}).values() for m in messages if not BROUGHT.match(m)] for name in names}
+    assert {name: messages for name, messages in found.items() if messages} == {}
 
 
 def test_every_wrong_call_is_refused_and_nothing_else(errors):
