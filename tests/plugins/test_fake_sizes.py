@@ -160,7 +160,7 @@ def test_sizes_flow_through_operators():
             x.sum(0).shape, x.repeat(2, 3).shape, turnout.zeros(x.shape[0] * 2 + 1).shape, turnout.arange(x.shape[0]).shape,
             x.unsqueeze(0).expand(3, -1, 2).shape, turnout.nn.functional.pad(x, (1, 2)).shape, (x * x.shape[0]).shape,
         ]  # fmt: skip
-        assert [str(s) for s in shapes] == [
+        assert [str(tuple(s)) for s in shapes] == [
             "(u0, 2)", "(u0*2,)", "(u0*2, 2)", "(2, u0, 2)", "(u0, 7)", "(2,)", "(u0*2, 6)", "(u0*2 + 1,)", "(u0,)", "(3, u0, 2)",
             "(u0, 5)", "(u0, 2)",
         ]  # fmt: skip
@@ -177,8 +177,8 @@ def test_unlike_sizes_need_a_check_to_meet():
         with pytest.raises(DataDependentSizeError, match="u0 == 4 cannot be decided without data"):
             a + x
         turnout.check(a.shape[0] == b.shape[0])
-        assert str((a + b).shape) == "(u0,)"
-        assert str((a.unsqueeze(1) + turnout.ones(1, 3)).shape) == "(u0, 3)"
+        assert str(tuple((a + b).shape)) == "(u0,)"
+        assert str(tuple((a.unsqueeze(1) + turnout.ones(1, 3)).shape)) == "(u0, 3)"
 
 
 def test_the_same_values_give_the_same_size_until_they_are_written():
@@ -225,9 +225,9 @@ def test_slices_and_indices_of_unknown_lengths():
         assert x[-1].shape == x[0].shape == (2,)
         assert x[1:].shape[0].bounds == (0, 19)
         assert x[:3].shape[0].bounds == (0, 3)
-        assert str(x[::2].shape) == "((u0 + 1) // 2, 2)"
+        assert str(tuple(x[::2].shape)) == "((u0 + 1) // 2, 2)"
         turnout.check(x.shape[0] >= 5)
-        assert str((x[1:].shape, x[:3].shape, x[2:-1].shape)) == "((u0 - 1, 2), (3, 2), (u0 - 3, 2))"
+        assert str((*map(tuple, (x[1:].shape, x[:3].shape, x[2:-1].shape)),)) == "((u0 - 1, 2), (3, 2), (u0 - 3, 2))"
         with pytest.raises(DimError) as caught:
             x[25]
         assert str(caught.value) == "select: index 25 is out of range for a dim of length u0"
@@ -240,7 +240,7 @@ def test_squeeze_asks_whether_a_size_is_one():
         x = turnout.ones(4).nonzero()
         with pytest.raises(DataDependentSizeError, match="u0 == 1 cannot be decided"):
             x.squeeze()
-        assert str(x.squeeze(1).shape) == "(u0,)"
+        assert str(tuple(x.squeeze(1).shape)) == "(u0,)"
 
 
 # ---- inputs with dynamic sizes
@@ -249,18 +249,18 @@ def test_squeeze_asks_whether_a_size_is_one():
 def test_dynamic_dims_of_an_input_are_symbols_with_hints():
     mode = turnout.FakeMode()
     x = mode.from_tensor(turnout.zeros(4, 5, 1), dynamic=(0, -1))
-    assert (str(x.shape), x.stride(), x.shape[0].hint, x.shape[0].bounds[0]) == ("(s0, 5, 1)", (5, 1, 1), 4, 2)
+    assert (str(tuple(x.shape)), x.stride(), x.shape[0].hint, x.shape[0].bounds[0]) == ("(s0, 5, 1)", (5, 1, 1), 4, 2)
     y = turnout.FakeMode(dynamic=True).from_tensor(turnout.zeros(4, 5).t())
-    assert str((y.shape, y.stride())) == "((s1, s0), (1, s1))"
+    assert str((tuple(y.shape), y.stride())) == "((s1, s0), (1, s1))"
 
 
 def test_the_value_of_an_input_decides_and_is_noted():
     mode = turnout.FakeMode()
     x, y = (mode.from_tensor(turnout.zeros(4), dynamic=(0,)) for _ in range(2))
     with mode:
-        assert str((x + 1).shape) == "(s0,)"
+        assert str(tuple((x + 1).shape)) == "(s0,)"
         assert mode.guards == []
-        assert str((x + y).shape) in ("(s0,)", "(s1,)")
+        assert str(tuple((x + y).shape)) in ("(s0,)", "(s1,)")
         assert mode.guards == ["s0 == s1"]
         assert list(range(x.shape[0])) == [0, 1, 2, 3]
         assert mode.guards in (["s0 == s1", "s1 == 4"], ["s0 == s1", "s0 == 4"])

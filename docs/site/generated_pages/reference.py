@@ -65,8 +65,12 @@ PLACES = {
     "turnout_aten.tensor.saving": "files",
     "turnout_aten.tensor.size": "views",
     "turnout_aten.tensor.subclasses": "factories",
+    "turnout_aten.triton": "calls",
     "turnout_autocast.mode": "calls",
     "turnout_batched.mapping": "calls",
+    "turnout_meta.fakes.mode": "calls",
+    "turnout_meta.symbols.sizes": "calls",
+    "turnout_opcheck.checking": "calls",
     "turnout_tracer.recording": "calls",
 }
 # Public modules with pages of their own -> titles, in the order of the page that lists them.

@@ -13,7 +13,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import NoDataError
 from turnout_aten.backend.tensor_backend import TensorBackend
-from turnout_meta.symbols.sizes import as_sizes
+from turnout_meta.symbols.sizes import as_shape, as_strides
 
 Ints = tuple[int, ...]
 NOTHING_TO_COPY = "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"
@@ -31,9 +31,9 @@ class MetaArray:
     __slots__ = ("dtype", "offset", "root", "shape", "sizes", "strides")
 
     def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
-        self.shape = as_sizes(shape)
+        self.shape = as_shape(shape)
         self.dtype = dtype
-        self.strides = as_sizes(strides)
+        self.strides = as_strides(strides)
         self.root = self if root is None else root
         self.offset = offset
         self.sizes: dict[str, tuple[int, Any]] = {}

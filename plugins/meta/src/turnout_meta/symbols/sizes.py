@@ -322,10 +322,10 @@ class SymBool:
         return DataDependentSizeError(errors.undecided(repr(self), rows))
 
 
-class Sizes(Size):
-    """A shape or strides with sizes that are not known.
+class Strides(tuple[int, ...]):
+    """Strides with sizes that are not known.
 
-    It differs from one of another length, and from one with a size that surely differs.
+    They differ from others of another length, and from others with a size that surely differs.
     """
 
     __slots__ = ()
@@ -347,9 +347,20 @@ class Sizes(Size):
     __hash__ = tuple.__hash__
 
 
-def as_sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A shape or strides as an array holds it."""
+class Sizes(Strides, Size):
+    """A shape with sizes that are not known. It differs from others as `Strides` do."""
+
+    __slots__ = ()
+
+
+def as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A shape as an array holds it."""
     return Sizes(shape) if any(n.__class__ is SymInt for n in shape) else shape
+
+
+def as_strides(strides: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Strides as an array holds them."""
+    return Strides(strides) if any(n.__class__ is SymInt for n in strides) else strides
 
 
 def _known(condition: Any) -> bool | None:
