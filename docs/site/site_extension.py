@@ -2,7 +2,9 @@
 
 - The pages that are made from the program are written before any page is read.
 - Links to files outside of docs/ lead to the pages that show them.
+- A link that names a file, such as `[manifest.md](manifest.md)`, has the title of its page: who reads the site sees no files.
 - A public name in code, such as `turnout.add`, is a link to its place in the reference.
+- Short code in a sentence is not broken at the end of a line.
 - A page that would load something from a network is a warning.
 """
 
@@ -33,6 +35,8 @@ LOADED = re.compile(
     r"""url\(["']?(?:https?:)?//[^)]*|@import[^;]*//[^;]*"""
 )
 NAME = re.compile(r"(turnout(?:\.\w+)+)(\(.*\))?")
+FILE = re.compile(r"[\w./-]+\.md")
+LONGEST_UNBROKEN = 36  # characters of code, which fit a line of a small screen
 
 
 def write_pages(app: Sphinx) -> None:
@@ -46,6 +50,23 @@ def turn_links(app: Sphinx, document: str, source: list[str]) -> None:
     for file, page in PAGES.items():
         source[0] = re.sub(rf"\]\({re.escape(folder + file)}(?=[)#])", f"]({folder}{page}", source[0])
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)/README\.md", r"](generated/examples/\1.md", source[0])
+
+
+def name_pages(app: Sphinx, document: nodes.document, name: str) -> None:
+    """Give links whose text is the path of a file the title of the page that they lead to."""
+    pages = {app.builder.get_relative_uri(name, each): title for each, title in app.env.titles.items()}
+    for link in document.findall(nodes.reference):
+        page = link.get("refuri", "").partition("#")[0]
+        if FILE.fullmatch(link.astext()) and page in pages:
+            link.children = []
+            link += nodes.Text(pages[page].astext())
+
+
+def keep_short_code_together(app: Sphinx, document: nodes.document, name: str) -> None:
+    """Mark the code in sentences that a line has room for."""
+    for literal in document.findall(nodes.literal):
+        if len(literal.astext()) <= LONGEST_UNBROKEN:
+            literal["classes"].append("short")
 
 
 def link_names(app: Sphinx, document: nodes.document, name: str) -> None:
@@ -79,6 +100,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
     app.connect("source-read", turn_links)
+    app.connect("doctree-resolved", name_pages)
+    app.connect("doctree-resolved", keep_short_code_together)
     app.connect("doctree-resolved", link_names)
     app.connect("build-finished", check_loads_nothing)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -412,8 +412,8 @@ def hand_written():
 
 # Tensor also has methods for other packages, and modules show what they import: neither is for users.
 PROVIDERS = (
-    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_functionalize",
-    "turnout_tracer",
+    "turnout", "turnout_aten", "turnout_autocast", "turnout_autograd", "turnout_batched", "turnout_functionalize", "turnout_meta",
+    "turnout_opcheck", "turnout_tracer",
 )  # fmt: skip
 
 
@@ -481,8 +481,8 @@ MODULES = (
 
 # Functions make them; users do not call these classes.
 MADE = {
-    "turnout.autograd.Handle", "turnout.graphs.Graph", "turnout.library.CustomOpDef", "turnout.library.FakeContext",
-    "turnout.trees.Structure",
+    "turnout.SymBool", "turnout.SymInt", "turnout.autograd.Handle", "turnout.graphs.Graph", "turnout.library.CustomOpDef",
+    "turnout.library.FakeContext", "turnout.trees.Structure",
 }  # fmt: skip
 
 

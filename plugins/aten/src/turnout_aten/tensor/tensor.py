@@ -38,6 +38,8 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.
 
+    These fields are for authors of plugins; programs use the attributes and methods.
+
     array    the backend's own array
     keys     the key set, an int
     device   a `Device`

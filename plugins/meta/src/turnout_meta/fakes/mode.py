@@ -43,7 +43,7 @@ class FakeMode(Guard):
         >>> with turnout.FakeMode():
         ...     x = turnout.ones(1_000_000, 1_000_000, device="cuda")
         >>> (x @ x).shape
-        (1000000, 1000000)
+        turnout.Size([1000000, 1000000])
         >>> x
         FakeTensor(..., device='cuda:0', size=(1000000, 1000000))
     """
@@ -74,7 +74,7 @@ class FakeMode(Guard):
         Example:
             >>> mode = turnout.FakeMode()
             >>> mode.from_tensor(turnout.zeros(2, 3), dynamic=(0,)).shape
-            (s0, 3)
+            turnout.Size([s0, 3])
         """
         return self._converted.fake(tensor, dynamic)
 
