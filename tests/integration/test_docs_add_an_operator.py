@@ -11,7 +11,7 @@ from pages import ROOT, Block, Reader, blocks, changed_text, tracked
 PAGE = ROOT / "docs" / "add-an-operator.md"
 PLUGINS = ("aten", "arrays", "cpu", "autograd", "batched", "meta", "tracer")
 PACKAGES = ("plugins/aten", "core", *(f"plugins/{name}" for name in PLUGINS[1:]), "tools/conformance", "tools/stubs")
-TREES = (*PACKAGES, "tests", "pyproject.toml")
+TREES = (*PACKAGES, "docs", "tests", "pyproject.toml")
 
 
 def made_by(target: str) -> str:
