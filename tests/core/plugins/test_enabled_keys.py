@@ -17,6 +17,7 @@ from turnout import config, plugins, state
 from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError, UniverseError
 from turnout.keys import KEYS
 from turnout.plugins import providers
+from turnout.registry import REGISTRY
 
 # ---- names
 
@@ -83,6 +84,8 @@ def test_a_key_that_takes_part_anyway_can_be_named(sell, key):
 
 def test_a_standard_key_that_nothing_provides_is_an_error(sell, monkeypatch):
     monkeypatch.setattr(providers, "data", dict)
+    monkeypatch.setattr("turnout.plugins.enabled.ACTIVE", set())  # another test may have activated its plugin
+    monkeypatch.delitem(REGISTRY.fallbacks, "Functionalize", raising=False)
     plugins.reset_discovery()
     config.set({"keys.enable": ["Functionalize"]})
     with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"):
