@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import runpy
 import unittest.mock
 from pathlib import Path
@@ -69,7 +68,7 @@ def error_of(site, text):
 def test_everything_a_manifest_says_is_in_its_value(site):
     path = site.plugin("alpha", manifest=FULL)
     [record] = plugins.all_plugins()
-    assert dataclasses.replace(record.manifest, backends=(), keys=()) == Manifest(
+    assert record.manifest._replace(backends=(), keys=()) == Manifest(
         path=str(path),
         name="alpha",
         distribution="dist-alpha",

@@ -6,12 +6,10 @@ No setting takes a module, a path or code: a file that comes with a project can 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting. A `scoped` one may be overridden for a context, because nothing global is computed from it."""
 
     name: str

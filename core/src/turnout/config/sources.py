@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnout.config.lines import Lines
 from turnout.config.settings import SETTINGS
@@ -17,8 +16,7 @@ PREFIX = "TURNOUT_"
 FILE_VARIABLE = "TURNOUT_CONFIG"
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """The source of a value: its kind, and for files the path and line."""
 
     source: str
@@ -29,8 +27,7 @@ class Origin:
         return f"{self.path}:{self.line}" if self.path else self.source
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(NamedTuple):
     """A value as found. A `text` of the environment is not converted yet; `before` is the same setting, spelled otherwise."""
 
     value: Any
@@ -39,11 +36,10 @@ class Raw:
     before: Raw | None = None
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """The values of one source. `shared` marks the user's file, which also serves environments with other plugins."""
 
-    entries: Mapping[str, Raw] = field(default_factory=dict)
+    entries: Mapping[str, Raw] = {}
     shared: bool = False
 
 

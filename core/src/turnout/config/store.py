@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnout.config import settings
 from turnout.config.installed import installed
@@ -28,8 +27,7 @@ from turnout.keys.rows import STANDARD
 Callback = Callable[[frozenset[str]], None]  # called with the names of changed settings
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A checked value and where it comes from."""
 
     name: str
@@ -77,7 +75,7 @@ class Store:
 
     def overridden(self, name: str, value: Any) -> Value:
         """A checked value as that of an override."""
-        return replace(self.snapshot.get(name) or self._default(name), value=value, origin=OVERRIDE, rank=-1)
+        return (self.snapshot.get(name) or self._default(name))._replace(value=value, origin=OVERRIDE, rank=-1)
 
     def _default(self, name: str) -> Value:
         if name.startswith("plugins.choose."):

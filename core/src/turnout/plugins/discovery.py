@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import importlib_metadata
 from importlib_metadata import Distribution
@@ -28,8 +27,7 @@ from turnout.plugins.manifest import Manifest, Option, api_of, claims, load, par
 GROUP = "turnout.plugins"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """One entry point. If `manifest` is None, `error` or `incompatible` says why."""
 
     name: str
@@ -80,12 +78,16 @@ def _is_first(distribution: Distribution, name: str) -> bool:
 
 
 def _name_and_version(distribution: Distribution) -> tuple[str, str]:
-    """Read together, because each reading of the metadata parses all of it. The name is "" in a half-written folder."""
+    """Its headers, each "" where a half-written folder lacks it.
+
+    `distribution.metadata` would parse the description as well, and import `email`: a tenth of a process's first operation.
+    """
     try:
-        metadata: Any = distribution.metadata
-        return metadata["Name"] or "", metadata["Version"] or ""
+        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
     except Exception:  # noqa: BLE001 - a half-written folder may raise anything
         return "", ""
+    headers = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(.*?)\s*$", text.partition("\n\n")[0]))
+    return headers.get("Name", ""), headers.get("Version", "")
 
 
 def _plugins_of(distribution: Distribution, name: str, version: str, api: str) -> Iterator[Found]:
@@ -105,22 +107,22 @@ def read(distribution: Distribution, name: str, version: str, entry: str, value:
     package, _, file = (part.strip() for part in value.partition(":"))
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}"):
         text = f"{entry}: expected 'package:plugin.toml', got {value!r}"
-        return replace(here, error=errors.manifest_not_accepted(here.owner, "entry_points.txt", [(GROUP, text)]))
+        return here._replace(error=errors.manifest_not_accepted(here.owner, "entry_points.txt", [(GROUP, text)]))
     looked: list[str] = []
     path = locate(distribution, (*package.split("."), file), looked)
     if path is None:
-        return replace(here, error=errors.manifest_not_found(here.owner, f"{entry} = {value}", looked))
-    here = replace(here, path=path)
+        return here._replace(error=errors.manifest_not_found(here.owner, f"{entry} = {value}", looked))
+    here = here._replace(path=path)
     try:
         document, lines = load(path, here.owner)
-        here = replace(here, claims=claims(document))
+        here = here._replace(claims=claims(document))
         why = incompatibility(api_of(document), api)
         if why:
-            return replace(here, incompatible=why)
+            return here._replace(incompatible=why)
         manifest = parse(document, lines, path, plugin=entry, package=package, distribution=name, version=version)
     except ManifestError as error:
-        return replace(here, error=error)
-    return replace(here, manifest=manifest)
+        return here._replace(error=error)
+    return here._replace(manifest=manifest)
 
 
 def incompatibility(needed: tuple[int, int] | None, core: str) -> str:
@@ -230,7 +232,7 @@ class Catalog:
             wrong = [("provides.key", problems[key.name]) for key in own if key.name in problems]
             if wrong:
                 error = errors.manifest_not_accepted(found.owner, str(found.path), wrong)
-                self.found[i] = replace(found, manifest=None, error=error)
+                self.found[i] = found._replace(manifest=None, error=error)
 
     def namespaces(self) -> list[str]:
         """The namespaces that plugins have operators in."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +33,7 @@ class Need(NamedTuple):
     install: str
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """A setting of the plugin, `plugin.<name>.<option>`."""
 
     type: str
@@ -44,8 +42,7 @@ class Option:
     choices: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(NamedTuple):
     """Everything a manifest says.
 
     path           the file it was read from
@@ -65,10 +62,10 @@ class Manifest:
     backends: tuple[BackendRow, ...] = ()
     keys: tuple[Functionality, ...] = ()
     namespaces: tuple[str, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    modules: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = {}
+    modules: Mapping[str, str] = {}
     needs: tuple[Need, ...] = ()
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, Option] = {}
 
     @property
     def new_keys(self) -> list[Functionality]:

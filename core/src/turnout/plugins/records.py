@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from turnout.plugins.manifest import Manifest
 
@@ -21,8 +21,7 @@ STATES = {
 BROKEN = ("failed", "incompatible", "conflict")
 
 
-@dataclass(frozen=True, repr=False)
-class PluginRecord:
+class PluginRecord(NamedTuple):
     """One installed plugin of one distribution.
 
     name      what settings call it; `kind`, `summary`, `module`, `api` and `requires` are those of its `manifest`
