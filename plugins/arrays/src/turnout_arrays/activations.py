@@ -126,6 +126,18 @@ def kernels(xp: Any) -> Table:
         y = widen(xp, output)
         return chained(1 - y * y, None, grad_output, out, output.dtype)
 
+    def silu_backward(grad_output: Any, self: Any, out: Any) -> Any:
+        """s (1 + x (1 - s)), with the sigmoid s."""
+        # differs from torch: conjugated for complex tensors, as every gradient is, also where no graph is made of it.
+        x = widen(xp, self)
+        gate = xp.exp(-x)
+        gate += 1
+        gate = xp.reciprocal(gate)
+        slope = 1 - gate
+        slope *= x
+        slope += 1
+        return chained(slope, gate, grad_output, out, out.dtype)
+
     # fmt: off
     return piecewise(xp) | {
         "sigmoid.out":                   row(sigmoid, SAME),
@@ -138,6 +150,7 @@ def kernels(xp: Any) -> Table:
         "glu.out":                       Row(glu),
         "gelu.out":                      row(gelu),
         "gelu_backward.grad_input":      row(gelu_backward),
+        "silu_backward.grad_input":      row(silu_backward),
         "threshold_backward.grad_input": row(threshold_backward, SAME),
         "sigmoid_backward.grad_input":   row(sigmoid_backward, SAME),
         "tanh_backward.grad_input":      row(tanh_backward, SAME),

@@ -7,12 +7,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from turnout.devices import Device
 from turnout_arrays import ArrayBackend
+from turnout_arrays.random import random_bits
 from turnout_cpu.halves import to_float16
 from turnout_cpu.pool import LARGE
 
 # Bytes of a cache line.
 _LINE = 64
+# Random words at a time, so that the twenty steps of their hash stay in the cache.
+_WORDS = 1 << 15
 
 
 def _across(source: Any) -> bool:
@@ -45,6 +49,14 @@ class CPUBackend(ArrayBackend):
             to_float16(target.reshape(-1), source.reshape(-1))
             return
         super().copy(target, source)
+
+    def random_bits(self, shape: tuple[int, ...], seed: int, offset: int, device: Device) -> Any:
+        made = np.empty(shape, np.uint64)
+        flat = made.reshape(-1)
+        for start in range(0, flat.size, _WORDS):
+            part = flat[start : start + _WORDS]
+            part[...] = random_bits(np, part.shape, seed, offset + start)
+        return made
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         made = np.empty(shape, array.dtype)

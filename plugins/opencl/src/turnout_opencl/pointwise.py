@@ -290,6 +290,7 @@ KERNELS = {
     "lerp.Scalar_out":      _row(lerp),
     "addcmul.out":          _row(addcmul),
     "gelu_backward.grad_input":      _row(gelu_backward),
+    "silu_backward.grad_input":      _row(binary("silu_backward")),
     "threshold_backward.grad_input": _row(threshold_backward),
     "sigmoid_backward.grad_input":   _row(binary("sigmoid_backward")),
     "tanh_backward.grad_input":      _row(binary("tanh_backward")),

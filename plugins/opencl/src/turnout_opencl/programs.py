@@ -122,6 +122,7 @@ _FLOATS = {
     "gelu_tanh": "(T)0.5 * x * (1 + tanh(TANH_SCALE * (x + TANH_CUBE * x * x * x)))",
     "gelu_backward": "x * ((T)0.5 * (1 + erf(y * SQRT_HALF)) + y * exp((T)-0.5 * y * y) * DENSITY)",
     "gelu_tanh_backward": "x * gelu_tanh_slope(y)",
+    "silu_backward": "x * (1 + y * (1 - 1 / (1 + exp(-y)))) / (1 + exp(-y))",
     "sigmoid_backward": "x * (y * (1 - y))",
     "tanh_backward": "x * (1 - y * y)",
     "mse": "(x - y) * (x - y)",

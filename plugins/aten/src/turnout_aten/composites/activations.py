@@ -203,15 +203,6 @@ def softplus_backward(grad_output: Tensor, self: Tensor, beta: Any, threshold: A
     return made
 
 
-def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
-    """s + x s (1 - s), with the sigmoid s; conjugated for complex tensors."""
-    gate = aten.sigmoid(self)
-    # The gradients of both factors of x s, each by one operator.
-    through = aten.sigmoid_backward(grad_output, gate)
-    made: Tensor = aten.addcmul(aten.mul__Tensor(grad_output, aten.conj(gate)), aten.conj(self), through)
-    return made
-
-
 def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """t + x s (1 - t^2), with t = tanh(softplus(x)) and the sigmoid s."""
     inner = aten.tanh(aten.softplus(self))
@@ -245,7 +236,6 @@ hardsigmoid_backward_grad_input = into_out(hardsigmoid_backward, "hardsigmoid_ba
 hardshrink_backward_grad_input  = into_out(hardshrink_backward, "hardshrink_backward.grad_input")
 softshrink_backward_grad_input  = into_out(softshrink_backward, "softshrink_backward.grad_input")
 softplus_backward_grad_input    = into_out(softplus_backward, "softplus_backward.grad_input")
-silu_backward_grad_input        = into_out(silu_backward, "silu_backward.grad_input")
 glu_backward_grad_input         = into_out(glu_backward, "glu_backward.grad_input")
 log_sigmoid_backward_grad_input = into_out(log_sigmoid_backward, "log_sigmoid_backward.grad_input")
 # fmt: on

@@ -119,6 +119,12 @@ def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") 
     return _backward(grad_output, self, "self")
 
 
+def silu_backward(grad_output: Tensor, self: Tensor) -> Out | Result:
+    """The gradient of silu. Floating-point and complex."""
+    refuse(result_type(grad_output, self), "silu_backward", BOOL, INT)
+    return _backward(grad_output, self, "self")
+
+
 # fmt: off
 SHAPES: ShapeTable = {
     "sigmoid.out": floating,
@@ -141,5 +147,6 @@ SHAPES: ShapeTable = {
     "sigmoid_backward.grad_input": output_backward,
     "tanh_backward.grad_input": output_backward,
     "gelu_backward.grad_input": gelu_backward,
+    "silu_backward.grad_input": silu_backward,
 }
 # fmt: on

@@ -21,3 +21,10 @@ def gelu_second_grad(grad: Tensor, grad_output: Tensor, self: Tensor, approximat
         first = (x * x * (3 * b) + 1) * a
         second = (1 - t * t) * (first + x * x * (3 * a * b) - x * t * first * first)
     return grad * grad_output * second
+
+
+def silu_second_grad(grad: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
+    """The second derivative of silu, conjugated: with the sigmoid s, f'' = s (1 - s) (2 + x (1 - 2 s))."""
+    gate = self.sigmoid()
+    second = gate * (1 - gate) * (2 + self * (1 - 2 * gate))
+    return grad.conj() * grad_output * second.conj()
