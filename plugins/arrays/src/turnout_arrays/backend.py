@@ -46,6 +46,8 @@ class ArrayBackend(TensorBackend):
     def __init__(self, xp: Any, bfloat16: Any = None) -> None:
         self.xp = xp
         self.array_type: type = xp.ndarray
+        if not self.indexed:  # else each array is made on a device
+            self.new_array = xp.empty
         scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
         if bfloat16 is not None:
             scalar_types["bfloat16"] = xp.dtype(bfloat16)
