@@ -117,7 +117,7 @@ class TensorBackend(Backend):
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
-        """Write `source`, of the same shape, into `target`, converting the dtype."""
+        """Write `source`, of the same shape, into `target`, converting the dtype. Without warnings, like a kernel."""
         raise missing(self, "copy")
 
     def spread(self, array: Any, shape: Ints) -> Any:

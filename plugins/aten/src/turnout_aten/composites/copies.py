@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""
-    strides = strides_as(memory_format, self.array.shape, self)
-    return _converted(self, self.dtype, self.device, strides)
+    device = self.device
+    return _converted(self, device.backend.dtype_of(self.array), device, strides_as(memory_format, self.array.shape, self))
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
@@ -42,9 +42,9 @@ def _laid_out(self: Tensor, memory_format: Any) -> bool:
     """Whether a tensor has the strides of a memory format. Always true for preserve_format."""
     if memory_format is None or memory_format == "preserve_format":
         return True
-    wanted = strides_as(memory_format, self.array.shape)
-    if wanted is None:
+    if memory_format == "contiguous_format":
         return self.is_contiguous()
+    wanted = strides_as(memory_format, self.array.shape) or ()
     return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
@@ -61,8 +61,7 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     if source.device is not device:
         host = source.device.backend.to_host(moved)
         moved = backend.from_host(host, moved.shape, source.dtype, device)
-    with backend.kernel_context():
-        backend.copy(array, moved)
+    backend.copy(array, moved)
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
@@ -85,7 +84,8 @@ def to_copy(
     pin_memory: bool | None = None, non_blocking: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A copy with another dtype or on another device."""
-    check_layout(layout)
+    if layout is not None:
+        check_layout(layout)
     strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
 
@@ -262,6 +262,6 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
-    if numel(self.array.shape) != 1:
+    if self.array.shape and numel(self.array.shape) != 1:
         raise ArgumentError(f"expected a tensor with one element, got shape {list(self.array.shape)}; use tolist()")
     return self.device.backend.item(self.array)

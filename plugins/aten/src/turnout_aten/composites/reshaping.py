@@ -30,7 +30,7 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
-    own = self.shape
+    own = self.array.shape
     wanted = inferred_shape(shape, numel(own), "reshape")
     made: Tensor
     if viewed_strides(own, self.stride(), wanted) is not None:

@@ -214,7 +214,7 @@ def with_requires_grad(factory: Call) -> Call:
 
     @wraps(factory)
     def make(*args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
-        made = factory(*args, **kwargs)
+        made = factory(*args, **kwargs) if kwargs else factory(*args)
         return made.requires_grad_() if requires_grad else made
 
     return make

@@ -68,13 +68,18 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
     for length in size:
         if length < 0:
             raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
-    where = place(device)
+    where: TensorDevice = default_device() if device is None else device  # type: ignore[assignment]  # core knows less
+    backend = where.backend
+    where = backend.resolve_device(where)
     wanted = None if strides is None else tuple(strides)
-    return wrap(where.backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
+    return wrap(backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
 
 
 def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Tensor:
     """Fill `made` with one value; returns it. Raises RangeError for a value that the dtype cannot hold."""
+    if value.__class__ is int and not value:  # every dtype has it
+        made.device.backend.fill(made.array, value)
+        return made
     dtype = made.dtype
     if dtype is bool_:
         value = bool(value)

@@ -235,6 +235,7 @@ def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, com
         results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS")]
         results.append(f"    t{i} = t")
     replace = [f"        if values is not None: {', '.join(others)}, = chosen(values, {', '.join(others)})"] if others else []
+    arrays = ", ".join(t + "_a" for t in tensors)
     lines = [
         f"def planned(ks, {given}):",
         "    key = plan = None",
@@ -250,8 +251,7 @@ def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, com
         f"    device = {device}",
         "    failed = False",
         "    try:",
-        f"        if casts is not None: {', '.join(t + '_a' for t in tensors)}, = converted(BACKEND, casts, "
-        f"{', '.join(t + '_a' for t in tensors)})",
+        f"        if casts is not None: {arrays}, = converted(BACKEND, casts, {arrays})",
         *replace,
         *made,
         f"        made = kernel({', '.join([*passed, *outs])})",
@@ -431,7 +431,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn, debug = _row_function(s, backend, row)
     answer = s.answer if debug else _kept_answers(s, backend)
-    quietly, copy = backend.in_kernel_context(fn), backend.in_kernel_context(backend.copy)
+    quietly = backend.in_kernel_context(fn)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -457,7 +457,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             if made is not None:
                 check_returned(s.op.qualified_name, backend, fn, made, (written,))
             if written is not array:
-                copy(array, written)
+                backend.copy(array, written)
         except Exception as error:
             retell(s.op, error, args)
             raise
@@ -539,7 +539,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     through a proxy."""
     fn, debug = _row_function(s, backend, row)
     answer = s.answer if debug else _kept_answers(s, backend)
-    quietly, copy = backend.in_kernel_context(fn), backend.in_kernel_context(backend.copy)
+    quietly = backend.in_kernel_context(fn)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -553,7 +553,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 array = target.array
                 if (
                     target.storage is None and array.shape == spec.shape and spec.strides is None
-                    and backend.dtype_of(array) is spec.dtype and not any([value is target for value in inputs])
+                    and backend.dtype_of(array) is spec.dtype and all(value is not target for value in inputs)
                     and not s.lists and target.is_contiguous()
                 ):  # fmt: skip
                     made = quietly(*s.kernel_arguments(backend, inputs, result), array)
@@ -582,7 +582,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 check_returned(s.op.qualified_name, backend, fn, made, written)
             for array, target in zip(written, targets, strict=True):
                 if array is not target.array:
-                    copy(target.array, array)
+                    backend.copy(target.array, array)
         except Exception as error:
             retell(s.op, error, args)
             raise

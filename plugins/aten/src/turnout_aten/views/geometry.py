@@ -7,6 +7,7 @@ convention over the backend's `strided`; the kernel's attribute `geometry` is th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError
@@ -29,15 +30,23 @@ if TYPE_CHECKING:
     Geometry = tuple[Ints, Ints, int]
 
 
+# Geometries that an operator remembers: finding one costs 100 ns, computing one up to 2,000.
+_REMEMBERED = 512
+
+
 def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
-    """The kernel of a view operator with one output."""
+    """The kernel of a view operator with one output. Its geometry depends on nothing but the arguments, so it is remembered."""
+    remembered = lru_cache(_REMEMBERED)(geometry)
 
     def apply_geometry(ks: int, self: Tensor, *args: Any) -> Tensor:
         array = self.array
         storage = self.storage or self.shared_storage()
         device = self.device
         backend = device.backend
-        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        try:
+            shape, strides, offset = remembered(array.shape, backend.strides(array), self.offset, *args)
+        except TypeError:  # a list among the arguments of a direct call
+            shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
         made = wrap(nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device)
         made.storage = storage
         made.offset = offset
@@ -104,6 +113,7 @@ def alias(ks: int, self: Tensor) -> Tensor:
     return self.new_alias(self.array, self.storage_offset())
 
 
+@lru_cache(_REMEMBERED)
 def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
     """The strides of shape `wanted` over the same elements, or None if no strides give them in that order.
 
