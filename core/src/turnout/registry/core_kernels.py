@@ -41,4 +41,5 @@ def selection(op: Operator) -> Any:
         call = cache.get(ks) or op.resolve(ks)
         return call(ks, *args[:at], place, *args[at + 1 :])
 
-    return Kernel(select_backend, INTERNAL, label=f"select the backend of {op.qualified_name}")
+    # The kernel that is chosen excludes what it must not reach again by itself.
+    return Kernel(select_backend, INTERNAL, calls_operators=False, label=f"select the backend of {op.qualified_name}")

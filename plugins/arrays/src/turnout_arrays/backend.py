@@ -53,6 +53,8 @@ class ArrayBackend(TensorBackend):
             scalar_types["bfloat16"] = xp.dtype(bfloat16)
         self.native = {DTYPES[name]: dtype for name, dtype in scalar_types.items()}
         self._dtypes = {dtype: DTYPES[name] for name, dtype in scalar_types.items()}
+        numbers = [dtype for dtype in scalar_types.values() if dtype.kind in "biufc"]
+        self._widening = frozenset((a, b) for a in numbers for b in numbers if xp.can_cast(a, b, "safe"))
 
     # ---- dtypes
 
@@ -187,7 +189,8 @@ class ArrayBackend(TensorBackend):
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
-        if source.dtype == target.dtype:  # nothing can overflow: saves errstate (700 ns) and copyto (600 ns)
+        kinds = source.dtype, target.dtype
+        if kinds[0] == kinds[1] or kinds in self._widening:  # nothing can overflow: saves errstate (700 ns) and copyto (600 ns)
             target[...] = source
             return
         if source.dtype.kind == "c" and target.dtype.kind not in "cb":

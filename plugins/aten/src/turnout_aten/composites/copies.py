@@ -93,8 +93,12 @@ def to_copy(
 def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
     """self if nothing changes, else a converted copy."""
     device = None if device is None else place(device)
-    same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
-    if same and _laid_out(self, memory_format):
+    if (
+        not copy
+        and (dtype is None or dtype is self.device.backend.dtype_of(self.array))
+        and (device is None or device is self.device)
+        and (memory_format is None or _laid_out(self, memory_format))
+    ):
         return self
     made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
     return made

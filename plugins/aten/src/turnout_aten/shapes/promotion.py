@@ -51,6 +51,7 @@ def result_type(*values: Any) -> DType:
     with_dims: DType | None = None
     without: DType | None = None
     numbers: DType | None = None
+    given: list[Any] = []
     for value in values:
         if isinstance(value, Tensor):
             dtype = value.dtype
@@ -58,9 +59,13 @@ def result_type(*values: Any) -> DType:
                 with_dims = dtype if with_dims is None else promote_types(with_dims, dtype)
             else:
                 without = dtype if without is None else promote_types(without, dtype)
-        elif value.__class__ is float and ((with_dims or without or bool_).category >= FLOAT):
-            continue  # the tensor's dtype, whatever the default one is
         elif value is not None:
+            given.append(value)
+    if given:
+        floating = (with_dims is not None and with_dims.category >= FLOAT) or (without is not None and without.category >= FLOAT)
+        for value in given:
+            if floating and value.__class__ is float:
+                continue  # it takes a tensor's dtype, whatever the default one is
             dtype = number_dtype(python_number(value))
             numbers = dtype if numbers is None else promote_types(numbers, dtype)
     result = _combine(with_dims, _combine(without, numbers))
