@@ -316,7 +316,11 @@ def selection(xp: Any) -> Table:
 
     def where(condition: Any, self: Any, other: Any, out: Any) -> Any:
         dtype = out.dtype
-        return store(xp, out, xp.where(condition != 0, number_as(xp, self, dtype), number_as(xp, other, dtype)))
+        if self.__class__ is not xp.ndarray:
+            self = number_as(xp, self, dtype)
+        if other.__class__ is not xp.ndarray:
+            other = number_as(xp, other, dtype)
+        return store(xp, out, xp.where(condition if condition.dtype.kind == "b" else condition != 0, self, other))
 
     def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         if min is None and max is None:

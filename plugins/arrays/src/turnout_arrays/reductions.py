@@ -115,6 +115,8 @@ def sums(xp: Any) -> Table:
 
     def added(self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         """`reduced` for sums, of which those of floats are made by `total`."""
+        if out is None and dtype is None and self.size <= _STEPS and self.dtype.char in "fd":
+            return row_major(xp, xp.add.reduce(self, axis, None, None, keepdim))
         kind = self.dtype if out is None else out.dtype
         if (out is None and dtype is not None) or kind.kind not in "fcV" or self.dtype.kind not in "fcV":
             return reduced(xp.add, self, axis, keepdim, dtype, out)
@@ -236,7 +238,7 @@ def truths(xp: Any) -> Table:
 
     def over_all(ufunc: Any) -> Any:
         def kernel(self: Any, out: Any) -> Any:
-            return store(xp, out, ufunc.reduce(self != 0, None))
+            return store(xp, out, ufunc.reduce(self if self.dtype.kind == "b" else self != 0, None))
 
         return kernel
 

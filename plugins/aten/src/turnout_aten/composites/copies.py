@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.devices import Device
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
-from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, place, strides_as
-from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
 from turnout_aten.tensor.inference import mark
 from turnout_aten.tensor.storage import Storage
@@ -155,7 +154,7 @@ def item(self: Tensor) -> bool | int | float | complex:
 
 
 def _writable(name: str, self: Tensor) -> None:
-    check_writable(find_operator(name), self.device.backend, self, ())
+    check_expanded(name, self.device.backend, self)
 
 
 def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import default_device
@@ -70,7 +70,8 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
             raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
     where: TensorDevice = default_device() if device is None else device  # type: ignore[assignment]  # core knows less
     backend = where.backend
-    where = backend.resolve_device(where)
+    if backend.indexed or where is not backend.place:
+        where = backend.resolve_device(where)
     wanted = None if strides is None else tuple(strides)
     return wrap(backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
 
@@ -209,7 +210,7 @@ def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any)
 def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
     if self.array.shape:
-        check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
+        check_expanded("aten::fill_.Scalar", self.device.backend, self)
     try:
         return _filled(self, value, "fill_")
     except Exception as error:

@@ -606,17 +606,22 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
         )
 
 
+def check_expanded(name: str, backend: TensorBackend, target: Tensor) -> None:
+    """Raise AliasError if elements of an output overlap each other."""
+    array = target.array
+    strides = backend.strides(array)
+    if 0 in strides and any(length > 1 and not stride for length, stride in zip(array.shape, strides, strict=True)):
+        raise AliasError(
+            f"{name}: cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"
+        )
+
+
 def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs: Sequence[Any]) -> None:
     """Raise AliasError if elements of an output overlap each other, or if it overlaps part of an input."""
-    array = target.array
-    for length, stride in zip(array.shape, backend.strides(array), strict=True):
-        if length > 1 and stride == 0:
-            raise AliasError(
-                f"{op.qualified_name}: cannot write into an expanded tensor: several of its elements are one memory "
-                "location; clone() it first"
-            )
-    if target.storage is None:
+    check_expanded(op.qualified_name, backend, target)
+    if target.storage is None or not inputs:
         return
+    array = target.array
     for value in inputs:
         for element in value if isinstance(value, (list, tuple)) else (value,):
             aliased = isinstance(element, Tensor) and element is not target and element.is_alias_of(target)
