@@ -46,8 +46,12 @@ class ArrayBackend(TensorBackend):
     def __init__(self, xp: Any, bfloat16: Any = None) -> None:
         self.xp = xp
         self.array_type: type = xp.ndarray
-        if not self.indexed:  # else each array is made on a device
+        # The short ways, for a class that has no ways of its own. With several devices, each array is made on one.
+        own = type(self)
+        if not self.indexed and own.empty is ArrayBackend.empty:
             self.new_array = xp.empty
+        if not self.indexed and own.strided is ArrayBackend.strided:
+            self.view_array = xp.ndarray
         scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
         if bfloat16 is not None:
             scalar_types["bfloat16"] = xp.dtype(bfloat16)

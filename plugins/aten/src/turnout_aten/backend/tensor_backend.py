@@ -40,11 +40,14 @@ class TensorBackend(Backend):
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
     new_array       makes a row-major array of a shape and what `native_dtype` gives, wherever the call runs. None: `empty` does
                     that, and shape functions are asked at each call
+    view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
+                    `strided` does that
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
     array_type: type | None = None
     new_array: Callable[[Ints, Any], Any] | None = None
+    view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
