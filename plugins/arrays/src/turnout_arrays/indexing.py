@@ -129,7 +129,7 @@ def selecting(xp: Any) -> Table:
         return out
 
     def nonzero(self: Any) -> Any:
-        return xp.argwhere(self)
+        return self.nonzero()[0].reshape(-1, 1) if self.ndim == 1 else xp.argwhere(self)
 
     # fmt: off
     return {

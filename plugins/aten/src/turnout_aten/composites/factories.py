@@ -45,45 +45,51 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     For an integer dtype, all three are truncated towards 0 first.
     """
     if options.get("dtype") is None:
-        whole = all(number_dtype(v).category < FLOAT for v in (start, end, step))
+        whole = all([number_dtype(v).category < FLOAT for v in (start, end, step)])  # noqa: C419 - no generator's frames
         options["dtype"] = int64 if whole else get_default_dtype()
-    if options["dtype"].category < FLOAT and all(isfinite(v) for v in (start, end, step)):
+    if options["dtype"].category < FLOAT and isfinite(start) and isfinite(end) and isfinite(step):
         start, end, step = _whole_steps(start, end, step)
-    made = aten.empty__memory_format((arange_length(start, end, step),), **options)
-    return arange_out(start, end, step, out=_made(made))
+    n = arange_length(start, end, step)
+    return _counted(start, end, step, n, _made(aten.empty__memory_format((n,), **options)))
 
 
 def _whole_steps(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
     """The three truncated towards 0. Raises RangeError for one beyond int64, in which they are counted."""
     for name, value in (("start", start), ("end", end), ("step", step)):
-        check_held(int64, value, "arange", name)
+        if value.__class__ is not int or abs(value) >> 62:
+            check_held(int64, value, "arange", name)
     return int(start), int(end), int(step)
 
 
 def arange_length(start: Any, end: Any, step: Any) -> int:
     """The number of values. Raises ShapeError if step is 0 or leads away from the end."""
-    if not all(isfinite(v) for v in (start, end, step)):
+    if not (isfinite(start) and isfinite(end) and isfinite(step)):
         raise ArgumentError(f"arange: start, end and step must be finite, got {start}, {end} and {step}")
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: step {step} leads away from end: start is {start}, end is {end}")
-    if all(isinstance(v, int) for v in (start, end, step)):
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return int(-((start - end) // step))
     count: int = ceil((end - start) / step)
     return count
 
 
 def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
-    """Write arange(start, end, step) into `out`, resized where needed.
-
-    If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
-    """
+    """Write arange(start, end, step) into `out`, resized where needed."""
     if out.dtype.category < FLOAT and all(isfinite(v) for v in (start, end, step)):
         start, end, step = _whole_steps(start, end, step)
     n = arange_length(start, end, step)
     resize_output(find_operator("aten::arange.start_out"), out.device.backend, out, (n,))
-    real = not any(isinstance(v, complex) for v in (start, step)) and out.dtype.category <= FLOAT
+    return _counted(start, end, step, n, out)
+
+
+def _counted(start: Any, end: Any, step: Any, n: int, out: Tensor) -> Tensor:
+    """The n values of an arange, written into `out`.
+
+    If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
+    """
+    real = not (isinstance(start, complex) or isinstance(step, complex)) and out.dtype.category <= FLOAT
     if real and out.is_contiguous() and out.device.backend.ramp(out.array, start, step):
         return out
     counted = aten.sub__Scalar(aten.cumsum(aten.new_ones(out, (n,), dtype=int64), 0), 1)
