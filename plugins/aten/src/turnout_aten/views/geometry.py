@@ -89,17 +89,26 @@ def _applying() -> Callable[..., Any]:
 
 
 def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
-    """The kernel of a view operator that returns a list."""
+    """The kernel of a view operator that returns a list. Its geometry is remembered, too."""
+    remembered = lru_cache(_REMEMBERED)(lambda *args: tuple(geometry(*args)))
 
     def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
         array = self.array
-        root = self.shared_storage().array
-        backend = self.device.backend
-        parts = geometry(array.shape, backend.strides(array), self.offset, *args)
-        return [
-            self.new_alias(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), at)
-            for shape, strides, at in parts
-        ]
+        storage = self.storage or self.shared_storage()
+        root = storage.array
+        device = self.device
+        backend = device.backend
+        try:
+            parts = remembered(array.shape, backend.strides(array), self.offset, *args)
+        except TypeError:  # a list among the arguments of a direct call
+            parts = tuple(geometry(array.shape, backend.strides(array), self.offset, *args))
+        views = []
+        for shape, strides, at in parts:
+            made = wrap(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), device)
+            made.storage = storage
+            made.offset = at
+            views.append(made)
+        return views
 
     made: ViewKernel = _named(apply_geometries, geometry)
     return made
