@@ -54,7 +54,8 @@ class Row:
     refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
     ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
     halves     False: a number beside float16 takes the general path, in which the kernel does not round the number first
-    quiet      the kernel moves elements and computes nothing, so the array library has nothing to warn of
+    quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
+               cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     """
 
     __slots__ = ("allocates", "bools", "fn", "halves", "limit", "pointwise", "quiet", "ranks", "refuses", "simple")
