@@ -35,7 +35,6 @@ def counted(statement: str, names: dict[str, Any]) -> Counts:
     code = compile(statement, "<row>", "exec")
     for _ in range(WARM):
         exec(code, names)
-    gc.collect()
     gc.disable()
     try:
         found = [(*_calls(code, names), _bytes(code, names)) for _ in range(TIMES)]
