@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""
     device = self.device
-    return _converted(self, device.backend.dtype_of(self.array), device, strides_as(memory_format, self.array.shape, self))
+    return _converted(self, self.dtype, device, strides_as(memory_format, self.array.shape, self))
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
@@ -94,7 +94,7 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
     device = None if device is None else place(device)
     if (
         not copy
-        and (dtype is None or dtype is self.device.backend.dtype_of(self.array))
+        and (dtype is None or dtype is self.dtype)
         and (device is None or device is self.device)
         and (memory_format is None or _laid_out(self, memory_format))
     ):
