@@ -77,8 +77,11 @@ def limits() -> dict[str, Counts]:
 
 
 def main() -> None:
-    """Print the counts of all rows; with --write, make them the limits."""
+    """Print the counts of all rows; with --write, make them the limits. With --json, print them as data."""
     found = {row.statement: counted(row.statement, small.names(turnout)) for row in small.ROWS}
+    if "--json" in sys.argv:
+        print(json.dumps(found))
+        return
     for statement, counts in found.items():
         print(f"{counts.frames:5} {counts.c_calls:5} {counts.bytes:6}  {statement}")
     if "--write" in sys.argv:

@@ -108,3 +108,11 @@ def test_zeros_of_both_signs_are_told_apart() -> None:
     mask = turnout.tensor([True, False])
     signs = [str(turnout.where(mask, number, x)[0].item()) for number in (0.0, -0.0, 0.0)]
     assert signs == ["0.0", "-0.0", "0.0"]
+
+
+def test_a_kernel_that_is_called_with_a_list_in_place_of_a_tuple_asks_each_time() -> None:
+    x, out = turnout.tensor([1.0, 2.0]), turnout.zeros(2)
+    functional, writing = turnout.ops.aten.flip.default, turnout.ops.aten.flip.out
+    for _ in range(2):
+        assert functional.resolve(x.keys)(x.keys, x, [0]).tolist() == [2.0, 1.0]
+        assert writing.resolve(x.keys)(x.keys, x, [0], out).tolist() == [2.0, 1.0]

@@ -244,8 +244,8 @@ def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, com
         *("        " + line for line in take),
         f"        key = {key_source(s.inputs, names)}",
         "        plan = KNOWN.get(key)",
-        "    except (AttributeError, TypeError):",  # no call that the shape function accepts
-        "        pass",
+        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
+        "        key = None",
         "    if plan is None:",
         f"        return compute(({given},), partial(answer, key, SHAPE) if key is not None else SHAPE)",
         f"    {facts}, casts, values, extra = plan",
@@ -295,8 +295,8 @@ def _kept_answers(s: Structured, backend: TensorBackend) -> Call:
         *("        " + array_lines(a, python_name(a.name)) for a in tensors),
         f"        key = {key_source(s.inputs, names)}",
         "        result = KNOWN.get(key)",
-        "    except (AttributeError, TypeError):",  # no call that the shape function accepts
-        "        pass",
+        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
+        "        key = None",
         "    if result is not None:",
         "        return result",
         f"    return SHAPE({given}) if key is None else learn(key, SHAPE, {given})",
