@@ -24,7 +24,7 @@ def selection(op: Operator) -> Any:
     """The kernel of an operator at BackendSelect.
 
     A factory, with a `device` argument and no tensors, takes the backend of that device, whose plugin is activated at the first
-    use, and excludes by itself what it must not reach again. Any other operator falls through.
+    use. A kernel of that backend that needs a guard enters it itself. Any other operator falls through.
     """
     arguments = op.schema.arguments
     at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
