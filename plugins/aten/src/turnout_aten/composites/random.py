@@ -54,7 +54,7 @@ def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, gene
     if dtype not in _PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
     precision = _PRECISION[dtype]
-    low = aten.bitwise_and__Scalar(_bits(shape, device, generator), (1 << precision) - 1)
+    low = aten.bitwise_and__Scalar(_words(shape, device, generator), (1 << precision) - 1)
     made: Tensor = aten.mul__Scalar(aten._to_copy(low, dtype=dtype), 2.0**-precision)
     return made
 
