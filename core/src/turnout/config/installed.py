@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol
 
     class Answers(Protocol):
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         def default_device_type(self) -> str: ...
         def activate_all(self) -> None: ...
         def enabled_keys(self) -> Any: ...
+        def replacements(self) -> dict[str, Callable[..., Any]]: ...
 
 
 _answers: Answers | None = None
@@ -34,3 +36,20 @@ def installed() -> Answers:
     """`turnout.plugins`."""
     assert _answers is not None, "turnout.plugins connects itself when `turnout` is imported"
     return _answers
+
+
+def replaceable(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function that makes a callable of the call path: an installed plugin may exchange what it makes.
+
+    The plugin's manifest names `module:function` and a replacement, which is called with what was made and the same arguments. It
+    returns a callable that does the same, or what it was given.
+    """
+    name = f"{make.__module__}:{make.__qualname__}"
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = make(*args, **kwargs)
+        replace = installed().replacements().get(name)
+        return found if replace is None else replace(found, *args, **kwargs)
+
+    made.__doc__, made.__wrapped__ = make.__doc__, make  # type: ignore[attr-defined]
+    return made

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _manager: Manager | None = None
 _facade: Facade | None = None
+_replacements: dict[str, Any] | None = None
 
 
 def current_manager() -> Manager:
@@ -161,6 +162,18 @@ def enabled_keys() -> EnabledKeys:
     from turnout.plugins.enabled import EnabledKeys
 
     return EnabledKeys(current_manager())
+
+
+def replacements() -> dict[str, Any]:
+    """Replaceable function -> its replacement. Decided at the first use, for the whole process: no order of calls changes it."""
+    global _replacements
+    if _replacements is None:
+        with LOCK:
+            if _replacements is None:
+                _replacements = {}  # for what activation itself makes
+                if config.get("speed"):
+                    _replacements = current_manager().replacements()
+    return _replacements
 
 
 def default_device_type() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pkgutil import resolve_name
 from traceback import walk_tb
 
 from turnout import config
@@ -159,6 +160,15 @@ class Manager:
                 if self._record(found).state in ("discovered", "unavailable"):
                     with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
+
+    def replacements(self) -> dict[str, Callable[..., object]]:
+        """Replaceable function -> its replacement, of all plugins that have any and can be activated."""
+        replacing = [found for found in catalog().found if found.manifest is not None and found.manifest.replacements]
+        for found in replacing:
+            with suppress(TurnoutError):  # its record has the reason
+                self._activate(found, "")
+        active = [found.manifest for found in replacing if found.name in self._active and found.manifest is not None]
+        return {name: resolve_name(path) for manifest in active for name, path in manifest.replacements.items()}
 
     def _activate(self, found: Found, asked: str) -> None:
         if found.name in self._active:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
+from turnout.config.installed import replaceable
 from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
@@ -170,7 +171,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
         return tuple([wrap(array, device) for array in arrays])
 
     if not debug and row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
-        return _fast_functional(s, backend, row, general)
+        return fast_functional(s, backend, row, general)
     return general
 
 
@@ -183,7 +184,8 @@ def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call
     return in_debug(s.op.qualified_name, backend, row.fn, count, allocates), True
 
 
-def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+@replaceable
+def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
