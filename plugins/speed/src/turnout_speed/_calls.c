@@ -447,7 +447,7 @@ static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
 
 static inline int is_plain(PyArrayObject *array)
 {
-    return PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED);
+    return PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) && PyArray_ISNOTSWAPPED(array);
 }
 
 /* Element-wise arithmetic on small contiguous arrays of one shape, or an array and a number: NumPy's result, bit by bit, without
