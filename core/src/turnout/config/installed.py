@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import wraps
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,17 +41,15 @@ def installed() -> Answers:
 
 
 def replaceable(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function that makes a callable of the call path: an installed plugin may exchange what it makes.
+    """Mark a function that makes callables of the call path, which an installed plugin may exchange.
 
-    The plugin's manifest names `module:function` and a replacement, which is called with what was made and the same arguments. It
-    returns a callable that does the same, or what it was given.
+    A replacement is called with what was made and the same arguments. It returns a callable that does the same.
     """
-    name = f"{make.__module__}:{make.__qualname__}"
 
+    @wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
         found = make(*args, **kwargs)
-        replace = installed().replacements().get(name)
+        replace = installed().replacements().get(f"{make.__module__}:{make.__qualname__}")
         return found if replace is None else replace(found, *args, **kwargs)
 
-    made.__doc__, made.__wrapped__ = make.__doc__, make  # type: ignore[attr-defined]
     return made

@@ -9,6 +9,7 @@ start in `docs/manifest.md`.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 from turnout import config
 from turnout.config import LOCK
@@ -165,14 +166,15 @@ def enabled_keys() -> EnabledKeys:
 
 
 def replacements() -> dict[str, Any]:
-    """Replaceable function -> its replacement. Decided at the first use, for the whole process: no order of calls changes it."""
+    """Replaceable function -> its replacement, decided at the first use for the whole process."""
     global _replacements
     if _replacements is None:
         with LOCK:
             if _replacements is None:
-                _replacements = {}  # for what activation itself makes
-                if config.get("speed"):
-                    _replacements = current_manager().replacements()
+                found: dict[str, Any] = {}
+                for module in current_manager().replacing() if config.get("speed") else ():
+                    found |= import_module(module).REPLACEMENTS
+                _replacements = found
     return _replacements
 
 
@@ -194,8 +196,6 @@ if not TYPE_CHECKING:  # type checkers would take every name for one of this mod
         module = {"hookimpl": "turnout.plugins.activation", "PluginRecord": "turnout.plugins.records"}.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
         return getattr(import_module(module), name)
 
 

@@ -6,9 +6,8 @@ decided again after the configuration or the environment was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pkgutil import resolve_name
 from traceback import walk_tb
 
 from turnout import config
@@ -161,14 +160,13 @@ class Manager:
                     with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
 
-    def replacements(self) -> dict[str, Callable[..., object]]:
-        """Replaceable function -> its replacement, of all plugins that have any and can be activated."""
-        replacing = [found for found in catalog().found if found.manifest is not None and found.manifest.replacements]
-        for found in replacing:
-            with suppress(TurnoutError):  # its record has the reason
-                self._activate(found, "")
-        active = [found.manifest for found in replacing if found.name in self._active and found.manifest is not None]
-        return {name: resolve_name(path) for manifest in active for name, path in manifest.replacements.items()}
+    def replacing(self) -> Iterator[str]:
+        """The modules with replacements, of the plugins that have one and can be activated."""
+        for found in catalog().found:
+            if found.manifest is not None and found.manifest.replacements:
+                with suppress(TurnoutError):  # its record has the reason
+                    self._activate(found, "")
+                    yield found.manifest.replacements
 
     def _activate(self, found: Found, asked: str) -> None:
         if found.name in self._active:

@@ -52,7 +52,7 @@ class Manifest:
     backends       the rows of the backends that the plugin brings
     keys           the rows of its functionalities; those of standard ones have only a name
     names/modules  what it gives to `turnout`: public name -> the module that has it, or that it is
-    replacements   `module:function`, marked as replaceable -> what stands in its place, named likewise
+    replacements   the module whose REPLACEMENTS stand in place of functions that are marked as replaceable
     """
 
     path: str
@@ -68,7 +68,7 @@ class Manifest:
     namespaces: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
-    replacements: Mapping[str, str] = field(default_factory=dict)
+    replacements: str = ""
     needs: tuple[Need, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
 
@@ -161,7 +161,6 @@ def _one_of(choices: Iterable[str], absent: str | None = None, required: str = "
 
 
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
-_FUNCTION = rf"{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}"
 _API = r"([0-9]+)\.([0-9]+)"
 _MODULE = _Field("a module", pattern=rf"{_IDENTIFIER}(\.{_IDENTIFIER})*", absent="")
 _NAMES = _Field("a list of names", tuple, absent=(), pattern=_IDENTIFIER)
@@ -190,7 +189,7 @@ _PROVIDES = {
     "namespaces": _NAMES,
     "names": _TABLE,
     "modules": _TABLE,
-    "replacements": _TABLE,
+    "replacements": _MODULE,
 }
 _BACKEND = {
     "name": _Field("a name such as 'CUDA'", pattern=KEY_NAME, required="the name in its keys, such as 'CUDA'"),
@@ -241,6 +240,7 @@ def parse(
         reader.wrong(("distribution",), f"expected {distribution!r}, which holds this file, got {owner!r}")
     reader.own_module(("module",), top["module"])
     provides = reader.read(("provides",), top["provides"], _PROVIDES)
+    reader.own_module(("provides", "replacements"), provides["replacements"])
     found = Manifest(
         path=str(path),
         distribution=distribution,
@@ -251,7 +251,7 @@ def parse(
         namespaces=provides["namespaces"],
         names=reader.names(provides["names"], path.parent),
         modules=reader.modules(provides["modules"]),
-        replacements=reader.replacements(provides["replacements"]),
+        replacements=provides["replacements"],
         needs=tuple(Need(**row) for row in reader.rows(("needs",), top["needs"], _NEED)),
         options=reader.options(top["option"]),
     )
@@ -260,7 +260,7 @@ def parse(
         "backend": ("[[provides.backend]]", found.backends),
         "functionality": ("[[provides.key]]", found.keys),
         "library": ("provides.namespaces", found.namespaces),
-        "replacement": ("[provides.replacements]", found.replacements),
+        "replacement": ("provides.replacements", found.replacements),
     }
     table, provided = about.get(found.kind, ("", True))
     if not provided:
@@ -361,16 +361,6 @@ class _Reader:
             if not re.fullmatch(_IDENTIFIER, name):
                 self.wrong(("provides", "modules", name), f"{name!r} is not a name")
         return {name: self.module(("provides", "modules", name), module) for name, module in table.items()}
-
-    def replacements(self, table: dict[str, Any]) -> dict[str, str]:
-        """Replaceable function -> its replacement, which is a function of the plugin's package."""
-        for name, value in table.items():
-            path = ("provides", "replacements", name)
-            if not re.fullmatch(_FUNCTION, name) or not (isinstance(value, str) and re.fullmatch(_FUNCTION, value)):
-                self.wrong(path, f"expected 'module:function' = 'module:function', got {name!r} = {show(value)}")
-            else:
-                self.own_module(path, value.partition(":")[0])
-        return table
 
     def options(self, table: dict[str, Any]) -> dict[str, Option]:
         """The options that are declared correctly, by name."""

@@ -93,6 +93,10 @@ static PyObject *face_reduce(PyObject *self, PyObject *protocol)
     return PyObject_GetAttrString(((Face *)self)->function, "__qualname__");
 }
 
+/* `help` reads it past the attributes. */
+static PyObject *face_doc(PyObject *self, void *closure) { return PyObject_GetAttrString(((Face *)self)->function, "__doc__"); }
+
+static PyGetSetDef face_properties[] = {{"__doc__", face_doc, NULL, NULL, NULL}, {NULL}};
 static PyMethodDef face_methods[] = {{"__reduce_ex__", face_reduce, METH_O, NULL}, {NULL}};
 
 static void face_init(Face *self, PyObject *function, vectorcallfunc vectorcall)
@@ -239,10 +243,10 @@ static Outcome run_target(Target *target, PyObject *const *args, Py_ssize_t n, P
             if (value == NULL)
                 value = target->standard[i];
             if (value == NULL)
-                return DECLINED;
+                goto declined;
         }
         if (!fits(target->kind[i], target->optional[i], value))
-            return DECLINED;
+            goto declined;
         values[i] = value;
         if (target->kind[i] == IS_TENSOR && value != Py_None) {
             PyObject *keys = SLOT(value, AT_KEYS);
@@ -497,7 +501,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             simple = 0;
     }
     PyArray_Descr *descr = NULL;
-    PyArrayObject *first = NULL;
+    PyArrayObject *first = NULL; /* its tensor belongs to the caller; a kernel can exchange the tensor's array, so it is held */
     for (int k = 0; k < self->tensors; k++) {
         PyObject *tensor = args[self->tensor[k]];
         PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
@@ -543,7 +547,9 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         if (made == NULL)
             return decline_after_error();
         if (!PyArray_CheckExact(made)) {
-            Py_SETREF(made, PyObject_CallOneArg(self->as_array, made));
+            /* A number of NumPy's, as it gives for 0 dims, needs no Python to become an array. */
+            Py_SETREF(made, PyArray_IsScalar(made, Number) || PyArray_IsScalar(made, Bool)
+                                ? PyArray_FromScalar(made, NULL) : PyObject_CallOneArg(self->as_array, made));
             if (made == NULL)
                 return decline_after_error();
             if (!PyArray_CheckExact(made)) {
@@ -955,6 +961,7 @@ failed:
         .tp_vectorcall_offset = offsetof(Face, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = face_dealloc, \
         .tp_traverse = TRAVERSE, .tp_clear = CLEAR, .tp_getattro = face_getattro, .tp_setattro = face_setattro,     \
         .tp_repr = face_repr, .tp_descr_get = face_get, .tp_methods = face_methods,                                 \
+        .tp_getset = face_properties,                                                                               \
         .tp_weaklistoffset = offsetof(Face, weakrefs),                                                              \
     }
 

@@ -180,3 +180,12 @@ def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
     f = vars(family)
     below = (op.cache, BELOW_AUTOGRAD, TRACKED, f["next_seq"], f["metas"], f["unlike"], f["Kept"])
     return _calls.record_kernel(made, *below, *row)
+
+
+REPLACEMENTS = {
+    "turnout.operators.stubs:compile_stub":                   stub,
+    "turnout_aten.functions.compilation:make_function":       function,
+    "turnout_aten.functions.compilation:make_method":         method,
+    "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
+}  # fmt: skip
