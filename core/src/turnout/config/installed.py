@@ -10,7 +10,9 @@ from functools import wraps
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeVar
+
+    Make = TypeVar("Make", bound=Callable[..., Any])
 
     class Answers(Protocol):
         """The functions of `turnout.plugins` that are called from below."""
@@ -40,11 +42,8 @@ def installed() -> Answers:
     return _answers
 
 
-def replaceable(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function that makes callables of the call path, which an installed plugin may exchange.
-
-    A replacement is called with what was made and the same arguments. It returns a callable that does the same.
-    """
+def replaceable(make: Make) -> Make:
+    """Mark a function that makes callables: an installed plugin may exchange what it made for what does the same."""
 
     @wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
@@ -52,4 +51,4 @@ def replaceable(make: Callable[..., Any]) -> Callable[..., Any]:
         replace = installed().replacements().get(f"{make.__module__}:{make.__qualname__}")
         return found if replace is None else replace(found, *args, **kwargs)
 
-    return made
+    return made  # type: ignore[return-value]

@@ -33,6 +33,7 @@ static PyObject *STUB_BUILTINS, *DISPATCH, *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK, *NUMPY_ADD, *NUMPY_SUB, *NUMPY_MUL, *NUMPY_DIV;
 static PyObject *S_DISPATCH, *S_EPOCH, *S_VER;
 static PyObject *ZERO;
+static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 
 #define SLOT(tensor, at) (*(PyObject **)((char *)(tensor) + (at)))
 
@@ -288,8 +289,10 @@ static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t n
         PyObject *result = NULL;
         for (int i = 0; i < call->count; i++) {
             Outcome outcome = run_target(&call->targets[i], args, PyVectorcall_NARGS(nargsf), kwnames, &result);
-            if (outcome != DECLINED)
+            if (outcome != DECLINED) {
+                TAKEN++;
                 return outcome == DONE ? result : NULL;
+            }
         }
     }
     return PyObject_Vectorcall(call->face.function, args, nargsf, kwnames);
@@ -912,11 +915,9 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
     made->dtype_argument = dtype_argument;
     made->fits = wanted;
     PyObject_GC_Track(made);
-    made->at_edges = slot_of(made->node, "edges");
-    made->at_seq = slot_of(made->node, "seq");
-    made->at_extra = slot_of(made->node, "extra");
-    made->at_metas = wanted == FITS_NOT ? 0 : slot_of(made->node, "metas");
-    if (made->at_edges < 0 || made->at_seq < 0 || made->at_extra < 0 || made->at_metas < 0)
+    if ((made->at_edges = slot_of(made->node, "edges")) < 0 || (made->at_seq = slot_of(made->node, "seq")) < 0
+        || (made->at_extra = slot_of(made->node, "extra")) < 0
+        || (made->at_metas = wanted == FITS_NOT ? 0 : slot_of(made->node, "metas")) < 0)
         goto failed;
     for (int k = 0; k < PyTuple_GET_SIZE(differentiable); k++) {
         made->argument[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(differentiable, k));
@@ -1011,7 +1012,10 @@ static PyObject *is_compiled(PyObject *module, PyObject *value)
     return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || is_kernel(value));
 }
 
+static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
+
 static PyMethodDef functions[] = {
+    {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls of stubs, functions and methods were finished here."},
     {"configure", configure, METH_O, "configure(names)\n--\n\nName the classes and variables of Turnout that calls read."},
     {"call", make_call, METH_VARARGS, "call(function, targets, missing)\n--\n\nA stub, function or method."},
     {"array_kernel", make_array_kernel, METH_VARARGS, "The wrapper of an array kernel."},

@@ -103,7 +103,7 @@ def _call_of_text(made: Any) -> Any:
 
 
 def _operator_of(made: Any, variable: str, cache: Any) -> Operator | None:
-    op = _find(made.__qualname__) if variable == "CACHE" else _find(variable.removeprefix("K_"))
+    op = find_operator(made.operator_name) if variable == "CACHE" else _find(variable.removeprefix("K_"))
     return op if op is not None and op.cache is cache else None
 
 
@@ -125,7 +125,9 @@ def _rows(arguments: Sequence[Argument], sources: Sequence[str], *, by_name: boo
             return None
         default = argument.default if argument.has_default else MISSING
         optional = canonical.endswith("?") or default is None
-        rows.append((kind, optional, int(source) if source != "-" else -1, default, python_name(argument.name) if by_name else None))
+        rows.append(
+            (kind, optional, int(source) if source != "-" else -1, default, python_name(argument.name) if by_name else None)
+        )
     tensors = any(kind == "Tensor" for kind, *_ in rows)
     return tuple(rows) if tensors and len(rows) <= MOST else None
 
