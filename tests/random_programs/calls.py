@@ -146,7 +146,7 @@ def outcome(lines: list[str]) -> list[Any]:
     import numpy
 
     import turnout
-    from turnout import state
+    from turnout import state as state
     from turnout.registry.modes import DispatchMode
 
     class Mine(turnout.Tensor):

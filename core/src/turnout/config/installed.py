@@ -47,8 +47,7 @@ def replaceable(make: Make) -> Make:
 
     @wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
-        found = make(*args, **kwargs)
-        replace = installed().replacements().get(f"{make.__module__}:{make.__qualname__}")
+        found, replace = make(*args, **kwargs), installed().replacements().get(f"{make.__module__}:{make.__qualname__}")
         return found if replace is None else replace(found, *args, **kwargs)
 
     return made  # type: ignore[return-value]

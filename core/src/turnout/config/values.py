@@ -48,7 +48,7 @@ def _typed(type_name: str, value: Any) -> Any:
 def from_text(type_name: str, text: str) -> Any:
     """The value of an environment variable's text. Raises UnexpectedValueError.
 
-    A boolean is `true`, `on` or `1`, or `false`, `off` or `0`. Elements of a list are separated by commas; an empty text is an empty list.
+    A boolean is `true`, `on`, `1`, `false`, `off` or `0`. Commas separate the elements of a list; an empty text is an empty list.
     """
     if type_name == "strings":
         return tuple(part.strip() for part in text.split(",") if part.strip())

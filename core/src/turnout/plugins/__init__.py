@@ -170,11 +170,13 @@ def replacements() -> dict[str, Any]:
     global _replacements
     if _replacements is None:
         with LOCK:
-            if _replacements is None:
-                found: dict[str, Any] = {}
-                for module in current_manager().replacing() if config.get("speed") else ():
-                    found |= import_module(module).REPLACEMENTS
-                _replacements = found
+            found: dict[str, Any] = {}
+            if config.get("speed"):
+                current_manager().activate_all(replacing=True)
+                for record in all_plugins():
+                    if record.state == "active" and record.manifest is not None and record.manifest.replacements:
+                        found |= import_module(record.manifest.replacements).REPLACEMENTS
+            _replacements = found
     return _replacements
 
 

@@ -6,7 +6,7 @@ decided again after the configuration or the environment was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from traceback import walk_tb
 
@@ -152,21 +152,14 @@ class Manager:
             self._activate(self._best(claiming), "")
             return self._record(self._active[name].found)
 
-    def activate_all(self) -> None:
-        """Activate all plugins that can be activated. The states of the others say why not."""
+    def activate_all(self, *, replacing: bool = False) -> None:
+        """Activate all plugins that can be activated, or those with replacements. The states of the others say why not."""
         with LOCK:
             for found in catalog().found:
-                if self._record(found).state in ("discovered", "unavailable"):
+                wanted = not replacing or (found.manifest is not None and found.manifest.replacements)
+                if wanted and self._record(found).state in ("discovered", "unavailable"):
                     with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
-
-    def replacing(self) -> Iterator[str]:
-        """The modules with replacements, of the plugins that have one and can be activated."""
-        for found in catalog().found:
-            if found.manifest is not None and found.manifest.replacements:
-                with suppress(TurnoutError):  # its record has the reason
-                    self._activate(found, "")
-                    yield found.manifest.replacements
 
     def _activate(self, found: Found, asked: str) -> None:
         if found.name in self._active:

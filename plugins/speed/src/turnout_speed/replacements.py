@@ -15,7 +15,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.keys import TRACKED
 from turnout.operators.arguments import MISSING
-from turnout.operators.stubs import python_name
+from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.kernels.wrapping import BOOL, SAME
@@ -74,7 +74,7 @@ _NUMBER = re.compile(r"        return op_(\w+)\((\w+), (\w+)\)")
 
 
 def _call_of_text(made: Any) -> Any:
-    """The compiled form of a generated text: `kernel = K_x[ks]`, and the arguments of `return kernel(ks, ...)` in its last line."""
+    """The compiled form of a generated text: its look-up, and the arguments of `return kernel(ks, ...)` in its last line."""
     code = getattr(made, "__code__", None)
     if code is None or hasattr(made, "__wrapped__"):
         return made
@@ -90,7 +90,8 @@ def _call_of_text(made: Any) -> Any:
         return made
     sources = [str(names.index(value)) if value in names else "-" for value in given]
     rows = _rows(op.schema.arguments, sources, by_name=False)
-    if rows is None or any(s == "-" and not a.has_default for s, a in zip(sources, op.schema.arguments, strict=True)):
+    constants = [(value, a) for value, s, a in zip(given, sources, op.schema.arguments, strict=True) if s == "-"]
+    if rows is None or any(not a.has_default or default_source(a) != value for value, a in constants):
         return made
     targets = [(cache, len(names), rows)]
     for overload, *passed in _NUMBER.findall(text):

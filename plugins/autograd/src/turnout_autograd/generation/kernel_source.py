@@ -112,6 +112,8 @@ _READ = {
     "shapes": "[t.array.shape for t in {0}]",
 }
 
+_DEEP = ("geometry", "shapes")  # properties that are more than an attribute
+
 
 class Writer:
     """One function that records, functional or in-place."""
@@ -314,8 +316,8 @@ class Writer:
     def record(self) -> str:
         """The kernel as data, for those who replace it; "" for one with lists, absent tensors, several outputs or writes.
 
-        (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1). What
-        is saved is (what, slot, argument, mask): it is saved if a differentiable argument of the mask is tracked.
+        (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1).
+        A save is (what, slot, argument, mask): it is made if a differentiable argument of the mask is tracked.
         """
         plain = not (self.inplace or self.function.is_view or self.list_output or self.schema.out_arguments)
         if not plain or len(self.returns) != 1 or any(self.kinds[a] != TENSOR for a in self.arguments):
@@ -323,9 +325,7 @@ class Writer:
         places = {a.name: i for i, a in enumerate(self.schema.arguments)}
         saves: dict[tuple[str, str, int], int] = {}
         for formula, uses in self.uses.items():
-            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(
-                p in ("geometry", "shapes") for _, p in uses.properties
-            ):
+            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(p in _DEEP for _, p in uses.properties):
                 return ""
             rows = [("tensor", local(name), places[name]) for name in uses.tensors]
             rows += [(p, slot(name, p), places[name]) for name, p in uses.properties]
