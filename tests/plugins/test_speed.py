@@ -161,6 +161,17 @@ def test_without_the_extension_module_everything_works_and_the_state_says_why():
     )
 
 
+def test_doctor_says_whether_it_is_on():
+    code = "import sys; from turnout_cli.main import main; sys.argv = ['turnout', 'doctor', '--json']; main()"
+
+    def state(speed: str) -> tuple[str, str]:
+        (found,) = [p for p in json.loads(run(code, TURNOUT_SPEED=speed))["plugins"] if p["name"] == "speed"]
+        return found["state"], found["reason"]
+
+    assert state("on") == ("active", "")
+    assert state("off") == ("unavailable", "the setting speed is false (environment TURNOUT_SPEED)")
+
+
 def test_a_first_call_in_any_place_decides_the_same():
     for first in ("turnout.add", "turnout.ops.aten.add.Tensor.stub", "turnout.Tensor.__add__", "turnout.ones(1)"):
         code = f"import turnout; {first}; x = turnout.ones(2); x + x; print(type(turnout.Tensor.__add__).__name__)"

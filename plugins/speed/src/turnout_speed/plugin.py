@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from turnout import config
 from turnout.plugins import hookimpl
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def turnout_available() -> str | None:
-    """None, or that there is no extension module."""
+    """None, or that it is switched off or there is no extension module."""
+    if not config.get("speed"):
+        return f"the setting speed is false ({config.origin('speed')})"
     try:
         import_module("turnout_speed._calls")
     except ImportError as error:
