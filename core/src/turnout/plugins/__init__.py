@@ -9,6 +9,7 @@ start in `docs/manifest.md`.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 from turnout import config
 from turnout.config import LOCK
@@ -33,6 +34,7 @@ __all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "
 
 _manager: Manager | None = None
 _facade: Facade | None = None
+_replacements: dict[str, Any] | None = None
 
 
 def current_manager() -> Manager:
@@ -154,6 +156,21 @@ def enabled_keys() -> EnabledKeys:
     return EnabledKeys(current_manager())
 
 
+def replacements() -> dict[str, Any]:
+    """Replaceable function -> its replacement, decided at the first use for the whole process."""
+    global _replacements
+    if _replacements is None:
+        with LOCK:
+            found: dict[str, Any] = {}
+            if config.get("speed"):
+                current_manager().activate_all(replacing=True)
+                for record in all_plugins():
+                    if record.state == "active" and record.manifest is not None and record.manifest.replacements:
+                        found |= import_module(record.manifest.replacements).REPLACEMENTS
+            _replacements = found
+    return _replacements
+
+
 def default_device_type() -> str:
     """The device string of the backend of lowest rank, installed or else of a known package; "" if there is none."""
     from turnout.plugins import providers
@@ -172,8 +189,6 @@ if not TYPE_CHECKING:  # type checkers would take every name for one of this mod
         module = {"hookimpl": "turnout.plugins.activation", "PluginRecord": "turnout.plugins.records"}.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
         return getattr(import_module(module), name)
 
 

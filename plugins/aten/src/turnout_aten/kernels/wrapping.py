@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
+from turnout.config.installed import replaceable
 from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
@@ -209,7 +210,7 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     if backend.new_array is not None and s.plannable:
         general = _planned(s, backend, row, general, compute)
     if row.allocates and not s.precomputed and s.tensors:
-        return _fast_functional(s, backend, row, general)
+        return fast_functional(s, backend, row, general)
     return general
 
 
@@ -328,7 +329,8 @@ def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call
     return in_debug(s.op.qualified_name, backend, row.fn, count, allocates), True
 
 
-def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+@replaceable
+def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
