@@ -13,7 +13,7 @@ from importlib import import_module
 
 from turnout import config
 from turnout.config import LOCK
-from turnout.config.installed import connect
+from turnout.config.installed import connect, replaceable
 from turnout.keys import KEYS
 from turnout.plugins.environment import ACTIVE, PLUGIN_API, catalog, forget_catalog
 from turnout.registry import REGISTRY
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
 __all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "current_manager",
-    "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "require_device",
-    "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
+    "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "replaceable", "replacements",
+    "require_device", "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
 
 _manager: Manager | None = None
 _facade: Facade | None = None

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from types import CodeType
 
-from turnout.config.installed import replaceable
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import STUB_GLOBALS, run_source
+from turnout.plugins import replaceable
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import standard
 from turnout_aten.functions import call_forms, docstrings, return_types

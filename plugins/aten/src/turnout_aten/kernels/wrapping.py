@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
-from turnout.config.installed import replaceable
 from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import replaceable
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from turnout.config.installed import replaceable
 from turnout.operators.kernels import FALLTHROUGH
+from turnout.plugins import replaceable
 from turnout_autograd.generated import CONSTANT, FAMILIES
 
 if TYPE_CHECKING:
