@@ -45,7 +45,7 @@ $(PY):
 # The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
 # of the interpreter pays for.
 .venv/.stamp-install: $(PROJECTS) $(SOURCES) constraints.txt | $(PY)
-	$(PIP) install -q -c constraints.txt pip setuptools PyYAML
+	$(PIP) install -q -c constraints.txt pip setuptools PyYAML numpy
 	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
 	@rm -rf build turnout.egg-info
 	@.venv/bin/pyright --version > /dev/null  # its first run downloads it, which no test should do

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import kernels
 import numpy as np
+import small
 import startup
 from numeric import against_numpy, against_torch, torch_with_threads, training
 from timing import Pair, Result, Side
@@ -30,7 +31,7 @@ LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
-CALLS, KERNELS = "calls", "kernels"
+CALLS, KERNELS, SMALL = "calls", "kernels", "small"
 
 
 class Row(NamedTuple):
@@ -276,5 +277,9 @@ ROWS = [
 ]
 # fmt: on
 
-# What each group measures. The kernels are for one thread, each against torch; for all of them only the aim is stated.
-GROUPS = {CALLS: ROWS, KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS]}
+# What each group measures. Kernels and small calls are for one thread, each against torch; for all of them only the aim is stated.
+GROUPS = {
+    CALLS: ROWS,
+    SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
+    KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
+}

@@ -1,6 +1,6 @@
 """How fast calls are: ratios measured in one run, in one process, the two sides in turns.
 
-    python benchmarks/run.py [--group kernels] [--quick] [--rows add,import] [--json FILE] [--profile ROW]
+    python benchmarks/run.py [--group kernels] [--quick] [--rows add,import] [--json FILE] [--html FILE] [--profile ROW]
 
 It reports and never fails because something is slow.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import sys
@@ -17,11 +16,13 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
+import page
 import pieces
 from numeric import Skipped
-from rows import CALLS, GROUPS, KERNELS, Row
+from rows import CALLS, GROUPS, Row
 from timing import Result, compare
 
+ALL = "all"
 COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
 
 
@@ -94,13 +95,16 @@ def table_line(cells: Sequence[str]) -> str:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--group", choices=sorted(GROUPS), default=CALLS, help="calls, or kernels on large tensors")
+    groups = "calls; every kind of small call; kernels on large tensors; or all of them, on one thread"
+    parser.add_argument("--group", choices=[*GROUPS, ALL], default=CALLS, help=groups)
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true", help="few repeats: shows that it runs, not how fast it is")
     parser.add_argument("--json", metavar="FILE", help="write the numbers to a file, too")
+    parser.add_argument("--html", metavar="FILE", help="write a page with charts of all rows, too")
     parser.add_argument("--profile", choices=sorted(pieces.PROFILES), help="instead: where the time of one row goes")
     options = parser.parse_args(argv)
-    names = [row.name for row in GROUPS[options.group]]
+    options.groups = list(GROUPS) if options.group == ALL else [options.group]
+    names = [row.name for group in options.groups for row in GROUPS[group]]
     options.rows = names if options.rows is None else options.rows.split(",")
     unknown = [name for name in options.rows if name not in names]
     if unknown:
@@ -118,12 +122,11 @@ def on_one_thread() -> None:
 
 def overall(records: Sequence[dict[str, Any]]) -> str:
     """The geometric mean of the ratios, and the worst row."""
-    found = {r["row"]: r["value"] for r in records if "skipped" not in r}
+    found = {r["what"]: r["value"] for r in records if r.get("unit") == "ratio" and r["against"].startswith("torch")}
     if not found:
-        return "nothing was measured"
-    mean = math.exp(sum(map(math.log, found.values())) / len(found))
+        return "nothing was measured against torch"
     worst = max(found, key=lambda name: found[name])
-    return f"geometric mean of {len(found)} rows {mean:.2f}; worst: {worst} {found[worst]:.2f}"
+    return f"geometric mean of {len(found)} rows {page.mean(list(found.values())):.2f}; worst: {worst} {found[worst]:.2f}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -132,13 +135,32 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.profile:
         pieces.PROFILES[options.profile](options.quick)
         return
-    if options.group == KERNELS:
+    if options.group != CALLS:
         on_one_thread()
     facts = machine()
     print(", ".join(f"{k} {v}" for k, v in facts.items()))
     print(table_line(COLUMNS))
+    records: dict[str, list[dict[str, Any]]] = {}
+    for group in options.groups:
+        records[group] = measured(group, options)
+        if group != CALLS:
+            print(overall(records[group]))
+    every = [each for group in records.values() for each in group]
+    for each in every:
+        if each.get("note"):
+            print(f"{each['what']}: {each['note']}")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"machine": facts, "quick": options.quick, "rows": every}, file, indent=2)
+            file.write("\n")
+    if options.html:
+        page.write(options.html, facts, records)
+
+
+def measured(group: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of a group as data, each printed as soon as it is known."""
     records = []
-    for row in (r for r in GROUPS[options.group] if r.name in options.rows):
+    for row in (r for r in GROUPS[group] if r.name in options.rows):
         result, skipped = None, ""
         try:
             result = measure(row, quick=options.quick)
@@ -146,15 +168,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             skipped = str(reason)
         records.append(record(row, result, skipped))
         print(table_line(line(records[-1])), flush=True)
-    if options.group == KERNELS:
-        print(overall(records))
-    for each in records:
-        if each.get("note"):
-            print(f"{each['what']}: {each['note']}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"machine": facts, "quick": options.quick, "rows": records}, file, indent=2)
-            file.write("\n")
+    return records
 
 
 if __name__ == "__main__":

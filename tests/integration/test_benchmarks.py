@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import subprocess
 import sys
@@ -48,6 +49,36 @@ def test_a_row_that_does_not_exist_is_refused_with_the_names_of_those_that_do() 
     done = run("--rows", "add,subtract")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == f"run.py: error: no such row: subtract; there are {', '.join(ROWS)}"
+
+
+def test_rows_of_several_groups_are_measured_in_one_run_and_drawn_on_one_page(tmp_path: Path) -> None:
+    report, charts = tmp_path / "report.json", tmp_path / "page.html"
+    done = run("--group", "all", "--quick", "--rows", "operators,first1,views3", "--json", str(report), "--html", str(charts))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(report.read_text("utf-8"))["rows"]
+    assert [row["row"] for row in rows] == ["operators", "first1", "views3"]
+    page = charts.read_text("utf-8")
+    assert [f"<h2>{group}</h2>" in page for group in ("calls", "small", "kernels")] == [True, True, True]
+    for row in rows:
+        said = f"{row['what']}: {row['skipped']}" if "skipped" in row else f"{row['what']}: Turnout "
+        assert html.escape(said) in page
+    assert "://" not in page  # it loads nothing
+
+
+def test_the_page_draws_a_bar_for_each_ratio_and_lists_what_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import page
+
+    sides = {"against": "torch", "unit": "ratio", "turnout": 1e-6, "other": 2e-6}
+    rows = [{"what": "x < y", "value": 0.5, **sides}, {"what": "x[0]", "value": 4.0, **sides}]
+    others = [{"what": "import", "unit": "ms", "value": 16.2, "against": "bare Python"}, {"what": "mlp", "skipped": "no torch"}]
+    text = page.text({"python": "3.11"}, {"calls": [*rows, *others]})
+    assert "2 rows, geometric mean 1.41" in text
+    assert [text.count(f'<rect class="{kind}"') for kind in ("fast", "near", "slow")] == [1, 0, 1]
+    assert "x &lt; y: Turnout 1.00 us, torch 2.00 us" in text
+    assert "<li>import: 16 ms over bare Python</li><li>mlp: no torch</li>" in text
+    assert page.place(page.LEAST) == 0
+    assert page.place(2 * page.MOST) == page.WIDTH
 
 
 @pytest.mark.parametrize("row", ["add", "backward", "custom_op", "impl", "import", "recorded"])

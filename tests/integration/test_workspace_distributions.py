@@ -43,6 +43,7 @@ ARROWS = {
     "turnout-meta": TENSORS,
     "turnout-opcheck": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-cpu"},
+    "turnout-speed": TENSORS,
     "turnout-stubs": {"turnout-core"},
     "turnout-tracer": TENSORS,
 }
@@ -51,7 +52,10 @@ ARROWS = {
 MODULES = {"cupy-cuda12x": "cupy", "cupy-cuda13x": "cupy", "pyyaml": "yaml"}
 
 # Plugins that a distribution depends on and its plugin does not require: they are activated by what asks for them.
-ASKED_FOR = {("turnout-cuda", "cpu"), ("turnout-opencl", "cpu")}  # the device that `fallback = "host"` runs on
+ASKED_FOR = {
+    ("turnout-cuda", "cpu"), ("turnout-opencl", "cpu"),  # the device that `fallback = "host"` runs on
+    ("turnout-speed", "aten"),  # what is replaced is there before the replacement is asked for
+}  # fmt: skip
 
 VERSION = re.compile(r'^__version__ = "(.*)"', re.MULTILINE)
 

@@ -38,7 +38,27 @@ def test_sizes_compute_as_ints_and_print_as_expressions(scope):
     ]  # fmt: skip
     assert (u - u, (u + v) * 2 - 2 * v == u * 2, u * v // v == u) == (0, True, True)
     assert f"{u * 4:>6}" == "  u0*4"
-    assert hash(u + v) == hash(v + u)
+
+
+def test_sizes_of_two_modes_that_are_written_alike_are_not_taken_for_each_other():
+    real = turnout.ones(4, 6)
+
+    def shapes():
+        with turnout.FakeMode() as mode:
+            x = mode.from_tensor(real, dynamic=[0])
+            return [x.reshape(-1), x.reshape(x.shape[0], 3, 2), x.t().view(6, 1, x.shape[0]), *x.split(2, 1), *x.unbind(1)], mode
+
+    (first, mode), (second, other) = shapes(), shapes()
+    assert repr(second) == repr(first)
+    with pytest.raises(TypeError, match="unhashable type: 'SymInt'"):
+        hash(first[1].shape)
+    for tensor in second:
+        for size in (*tensor.shape, *tensor.stride()):
+            int(size)
+    assert mode.guards == []
+    assert other.guards[0] == "s0*6 == 24"
+    assert "s0" in repr(first)
+    assert "s0" not in repr(second)
 
 
 def test_bounds_decide_comparisons(scope):

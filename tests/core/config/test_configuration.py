@@ -207,8 +207,8 @@ def test_a_wrong_value_is_found_at_its_line(home, text, row):
 @pytest.mark.parametrize(
     ("variable", "value", "text"),
     [
-        ("TURNOUT_STRICT", "yes", "strict: expected true, false, 1 or 0, got 'yes'"),
-        ("TURNOUT_STRICT", "True", "strict: expected true, false, 1 or 0, got 'True'"),
+        ("TURNOUT_STRICT", "yes", "strict: expected true, false, on, off, 1 or 0, got 'yes'"),
+        ("TURNOUT_STRICT", "True", "strict: expected true, false, on, off, 1 or 0, got 'True'"),
         ("TURNOUT_STRICKT", "1", "strickt: there is no such setting; did you mean TURNOUT_STRICT?"),
         ("TURNOUT_PLUGIN__ALPHA__FRACTION", "x", "plugin.alpha.fraction: expected a number, got 'x'"),
     ],

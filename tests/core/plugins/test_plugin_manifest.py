@@ -124,7 +124,7 @@ help = "which way"
         "  missing  module is required: the module that is imported to activate it\n"
         "  line 1   name: expected 'alpha', the name of the entry point, got 'omega'\n"
         "  line 2   distribution: expected 'dist-alpha', which holds this file, got 'other-package'\n"
-        "  line 3   kind: expected one of backend, functionality, library, got 'device'\n"
+        "  line 3   kind: expected one of backend, functionality, library, replacement, got 'device'\n"
         "  line 4   api: expected 'MAJOR.MINOR', the plugin-API it needs, got '1'\n"
         "  line 5   modul: unknown field; did you mean module?\n"
         "  line 7   provides.backend.device is required: the device string, such as 'cuda'\n"
@@ -147,7 +147,7 @@ help = "which way"
         ),
         ('module = "fake_alpha.plugin"', "module = 3", "line 5  module: expected a module, got 3"),
         ('module = "fake_alpha.plugin"', 'module = ""', "line 5  module: expected a module, got ''"),
-        ('kind = "backend"', "", "missing  kind is required: one of backend, functionality, library"),
+        ('kind = "backend"', "", "missing  kind is required: one of backend, functionality, library, replacement"),
         ('["beta"]', '"beta"', "line 7  requires_plugins: expected a list of strings, got 'beta'"),
         ('["beta"]', '["beta", "beta"]', "line 7  requires_plugins: 'beta' is there twice"),
         ('["letters"]', '["a-b"]', "line 10  provides.namespaces: 'a-b' is not a name"),

@@ -358,7 +358,7 @@ def test_a_disabled_plugin_is_silent_in_any_state_also_with_strict(site, monkeyp
 def test_the_table_has_every_setting_about_plugins_and_every_state():
     from turnout.config.settings import CHOICES, SETTINGS
 
-    elsewhere = {"debug.kernels", "kernels.choose.", "names.choose."}  # about kernels and names, not about a plugin's state
+    elsewhere = {"debug.kernels", "kernels.choose.", "names.choose.", "speed"}  # about kernels, names and calls
     named = {setting.replace("plugins.choose.counter", "plugins.choose.") for setting in TABLE} - {"plugin.counter.level"}
     assert named | elsewhere == {*SETTINGS, *CHOICES}
     documented = Path(__file__).parents[3].joinpath("docs/manifest.md").read_text().partition("## States\n")[2]

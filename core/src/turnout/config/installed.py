@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+from functools import wraps
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from collections.abc import Callable
+    from typing import Any, Protocol, TypeVar
+
+    Make = TypeVar("Make", bound=Callable[..., Any])
 
     class Answers(Protocol):
         """The functions of `turnout.plugins` that are called from below."""
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
         def default_device_type(self) -> str: ...
         def activate_all(self) -> None: ...
         def enabled_keys(self) -> Any: ...
+        def replacements(self) -> dict[str, Callable[..., Any]]: ...
 
 
 _answers: Answers | None = None
@@ -34,3 +40,14 @@ def installed() -> Answers:
     """`turnout.plugins`."""
     assert _answers is not None, "turnout.plugins connects itself when `turnout` is imported"
     return _answers
+
+
+def replaceable(make: Make) -> Make:
+    """Mark a function that makes callables: an installed plugin may exchange what it made for what does the same."""
+
+    @wraps(make)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found, replace = make(*args, **kwargs), installed().replacements().get(f"{make.__module__}:{make.__qualname__}")
+        return found if replace is None else replace(found, *args, **kwargs)
+
+    return made  # type: ignore[return-value]

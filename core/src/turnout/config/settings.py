@@ -30,6 +30,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (
     Setting("plugins.disable", "strings", (), "plugins that are never activated; '*' means all plugins that are not enabled"),
     Setting("plugins.enable", "strings", (), "plugins that are used even if a weaker source disables them"),
     Setting("keys.enable", "strings", (), "functionalities that take part in every call", scoped=True),
+    Setting("speed", "bool", True, "functions of the call path that an installed plugin can replace are replaced; read at start"),
     Setting("keys.disable", "strings", (), "functionalities or runtime keys whose slots fall through"),
 )}
 # fmt: on

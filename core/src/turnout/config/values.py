@@ -10,7 +10,7 @@ from typing import Any
 
 EXPECTED = {"bool": "true or false", "int": "an integer", "float": "a number", "str": "a string", "strings": "a list of strings"}
 _CLASSES: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
-_BOOLS = {"true": True, "1": True, "false": False, "0": False}
+_BOOLS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 
 
 class UnexpectedValueError(ValueError):
@@ -48,14 +48,14 @@ def _typed(type_name: str, value: Any) -> Any:
 def from_text(type_name: str, text: str) -> Any:
     """The value of an environment variable's text. Raises UnexpectedValueError.
 
-    A boolean is `true`, `false`, `1` or `0`. The elements of a list are separated by commas; an empty text is an empty list.
+    A boolean is `true`, `on`, `1`, `false`, `off` or `0`. Commas separate the elements of a list; an empty text is an empty list.
     """
     if type_name == "strings":
         return tuple(part.strip() for part in text.split(",") if part.strip())
     try:
         return _BOOLS[text] if type_name == "bool" else _CLASSES[type_name](text)
     except (KeyError, ValueError):
-        expected = "true, false, 1 or 0" if type_name == "bool" else EXPECTED[type_name]
+        expected = "true, false, on, off, 1 or 0" if type_name == "bool" else EXPECTED[type_name]
         raise UnexpectedValueError(f"expected {expected}, got {show(text)}") from None
 
 

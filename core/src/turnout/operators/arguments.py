@@ -6,6 +6,8 @@ an error that names the operator and the argument.
 
 from __future__ import annotations
 
+from functools import partial
+
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
@@ -120,8 +122,8 @@ def as_str(op_name: str, argument: str, value: Any) -> str:
     _refuse(op_name, argument, "str", value)
 
 
-def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int, ...]:
-    """int[] or int[N]: a sequence of ints. For int[N], a bare number is repeated N times."""
+def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: bool = False) -> tuple[Any, ...]:
+    """int[] or int[N]: a sequence of ints. For int[N], a bare number is repeated N times. `symbols`: as `as_symint`, each."""
     if value.__class__ is tuple or value.__class__ is list or isinstance(value, tuple):
         for v in value:
             if v.__class__ is not int:
@@ -129,21 +131,16 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int
         else:
             return tuple(value)
     elif size and (isinstance(value, int) or hasattr(value, "__index__")):
-        return (as_int(op_name, argument, value),) * size
+        return (value if symbols and is_symbol(value) else as_int(op_name, argument, value),) * size
     if isinstance(value, (list, tuple, range)):
         try:
-            return tuple(int(_item(v).__index__()) for v in value)
+            return tuple(v if symbols and is_symbol(v) else int(_item(v).__index__()) for v in value)
         except (AttributeError, TypeError):
             pass
     _refuse(op_name, argument, f"int[{size or ''}]", value)
 
 
-def as_symints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[Any, ...]:
-    """SymInt[] or SymInt[N]: as `as_ints`, and each may be a size whose value is not known."""
-    values = (value,) * size if size and is_symbol(value) else value
-    if isinstance(values, (tuple, list)) and any(map(is_symbol, values)):
-        return tuple(as_symint(op_name, argument, v) for v in values)
-    return as_ints(op_name, argument, values, size)
+as_symints = partial(as_ints, symbols=True)  # a function that calls `as_ints` would cost each call of a view a frame
 
 
 def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:

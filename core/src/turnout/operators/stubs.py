@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from keyword import iskeyword
 
+from turnout.config.installed import replaceable
 from turnout.dtypes import DType
 from turnout.operators import arguments
 from turnout.state import STUB_BUILTINS
@@ -165,6 +166,7 @@ def forget_source(filename: str) -> None:
     linecache.cache.pop(filename, None)
 
 
+@replaceable
 def compile_stub(op: Operator) -> Callable[..., Any]:
     """The stub of an operator."""
     namespace = {**STUB_GLOBALS, "CACHE": op.cache, "miss": op.registry.miss, "__name__": __name__}

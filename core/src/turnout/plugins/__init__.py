@@ -9,10 +9,11 @@ start in `docs/manifest.md`.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 from turnout import config
 from turnout.config import LOCK
-from turnout.config.installed import connect
+from turnout.config.installed import connect, replaceable
 from turnout.keys import KEYS
 from turnout.plugins.environment import ACTIVE, PLUGIN_API, catalog, forget_catalog
 from turnout.registry import REGISTRY
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from turnout.plugins.records import PluginRecord
 
 __all__ = ["ACTIVE", "PLUGIN_API", "PluginRecord", "activate", "activate_all", "all_plugins", "catalog", "current_manager",
-    "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "require_device",
-    "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
+    "deactivate", "default_device_type", "enabled_keys", "facade", "hookimpl", "remedy_for", "replaceable", "replacements",
+    "require_device", "require_functionality", "require_namespace", "reset_discovery", "service"]  # fmt: skip
 
 _manager: Manager | None = None
 _facade: Facade | None = None
+_replacements: dict[str, Any] | None = None
 
 
 def current_manager() -> Manager:
@@ -154,6 +156,21 @@ def enabled_keys() -> EnabledKeys:
     return EnabledKeys(current_manager())
 
 
+def replacements() -> dict[str, Any]:
+    """Replaceable function -> its replacement, decided at the first use for the whole process."""
+    global _replacements
+    if _replacements is None:
+        with LOCK:
+            found: dict[str, Any] = {}
+            if config.get("speed"):
+                current_manager().activate_all(replacing=True)
+                for record in all_plugins():
+                    if record.state == "active" and record.manifest is not None and record.manifest.replacements:
+                        found |= import_module(record.manifest.replacements).REPLACEMENTS
+            _replacements = found
+    return _replacements
+
+
 def default_device_type() -> str:
     """The device string of the backend of lowest rank, installed or else of a known package; "" if there is none."""
     from turnout.plugins import providers
@@ -172,8 +189,6 @@ if not TYPE_CHECKING:  # type checkers would take every name for one of this mod
         module = {"hookimpl": "turnout.plugins.activation", "PluginRecord": "turnout.plugins.records"}.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
         return getattr(import_module(module), name)
 
 

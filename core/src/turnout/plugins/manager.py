@@ -150,10 +150,12 @@ class Manager:
             self._activate(self._best(claiming), "")
             return self._record(self._active[name].found)
 
-    def activate_all(self) -> None:
+    def activate_all(self, *, replacing: bool = False) -> None:
+        """Activate all plugins that can be activated, or those with replacements. The states of the others say why not."""
         with LOCK:
             for found in catalog().found:
-                if self._record(found).state in ("discovered", "unavailable"):
+                wanted = not replacing or (found.manifest is not None and found.manifest.replacements)
+                if wanted and self._record(found).state in ("discovered", "unavailable"):
                     with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
 

@@ -21,7 +21,7 @@ from turnout.errors.layout import near
 from turnout.keys import NEVER, STANDARD, BackendRow, Functionality
 from turnout.keys.rows import DEVICE_NAME, KEY_NAME, MIDDLE, PASSES, RANKS
 
-KINDS = ("backend", "functionality", "library")
+KINDS = ("backend", "functionality", "library", "replacement")
 # Functionalities that core places itself.
 STANDARD_KEYS = frozenset(f.name for f in STANDARD)
 
@@ -49,6 +49,7 @@ class Manifest(NamedTuple):
     backends       the rows of the backends that the plugin brings
     keys           the rows of its functionalities; those of standard ones have only a name
     names/modules  what it gives to `turnout`: public name -> the module that has it, or that it is
+    replacements   the module whose REPLACEMENTS stand in place of functions that are marked as replaceable
     """
 
     path: str
@@ -64,6 +65,7 @@ class Manifest(NamedTuple):
     namespaces: tuple[str, ...] = ()
     names: Mapping[str, str] = {}
     modules: Mapping[str, str] = {}
+    replacements: str = ""
     needs: tuple[Need, ...] = ()
     options: Mapping[str, Option] = {}
 
@@ -184,6 +186,7 @@ _PROVIDES = {
     "namespaces": _NAMES,
     "names": _TABLE,
     "modules": _TABLE,
+    "replacements": _MODULE,
 }
 _BACKEND = {
     "name": _Field("a name such as 'CUDA'", pattern=KEY_NAME, required="the name in its keys, such as 'CUDA'"),
@@ -234,6 +237,7 @@ def parse(
         reader.wrong(("distribution",), f"expected {distribution!r}, which holds this file, got {owner!r}")
     reader.own_module(("module",), top["module"])
     provides = reader.read(("provides",), top["provides"], _PROVIDES)
+    reader.own_module(("provides", "replacements"), provides["replacements"])
     found = Manifest(
         path=str(path),
         distribution=distribution,
@@ -244,6 +248,7 @@ def parse(
         namespaces=provides["namespaces"],
         names=reader.names(provides["names"], path.parent),
         modules=reader.modules(provides["modules"]),
+        replacements=provides["replacements"],
         needs=tuple(Need(**row) for row in reader.rows(("needs",), top["needs"], _NEED)),
         options=reader.options(top["option"]),
     )
@@ -252,6 +257,7 @@ def parse(
         "backend": ("[[provides.backend]]", found.backends),
         "functionality": ("[[provides.key]]", found.keys),
         "library": ("provides.namespaces, names or modules", found.namespaces or found.public),
+        "replacement": ("provides.replacements", found.replacements),
     }
     table, provided = about.get(found.kind, ("", True))
     if not provided:

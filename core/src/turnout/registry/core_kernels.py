@@ -24,7 +24,7 @@ def selection(op: Operator) -> Any:
     """The kernel of an operator at BackendSelect.
 
     A factory, with a `device` argument and no tensors, takes the backend of that device, whose plugin is activated at the first
-    use. Any other operator falls through.
+    use. A kernel of that backend that needs a guard enters it itself. Any other operator falls through.
     """
     arguments = op.schema.arguments
     at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
@@ -41,4 +41,4 @@ def selection(op: Operator) -> Any:
         call = cache.get(ks) or op.resolve(ks)
         return call(ks, *args[:at], place, *args[at + 1 :])
 
-    return Kernel(select_backend, INTERNAL, label=f"select the backend of {op.qualified_name}")
+    return Kernel(select_backend, INTERNAL, calls_operators=False, label=f"select the backend of {op.qualified_name}")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from turnout.errors import DimError
@@ -14,6 +15,8 @@ from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
 
+# Up to this many elements, a grid of indices costs less than their places in memory.
+_FEW = 1 << 10
 # Indices that are computed at a time: half a megabyte, which a cache holds until they are used.
 _BLOCK = 1 << 16
 # Rows of a triangle at a time: outside the square with their diagonals they are copied or zero.
@@ -27,6 +30,8 @@ def kernels(xp: Any) -> Table:
 
 def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, ...]:
     """The index tuple that replaces the coordinate `dim` of a grid of `shape` by `index`, of that shape."""
+    if len(shape) == 1:
+        return (index,)
     grid = []
     for i, length in enumerate(shape):
         grid.append(xp.arange(length).reshape((1,) * i + (length,) + (1,) * (len(shape) - i - 1)))
@@ -56,24 +61,36 @@ def flat_places(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> Iterat
 
 def take(xp: Any, source: Any, places: Any, dim: int | None, out: Any) -> Any:
     """Fill `out` with elements whose indices are in range. NumPy's usual mode would go through a buffer; CuPy has no modes."""
-    modes = {} if getattr(xp, "wraps_indices", False) else {"mode": "clip"}
-    xp.take(source, places, axis=dim, out=out, **modes)
+    if wraps_indices(xp):
+        xp.take(source, places, axis=dim, out=out)
+    else:
+        source.take(places, dim, out, "clip")
     return out
+
+
+@cache
+def wraps_indices(xp: Any) -> bool:
+    """Whether the array module takes an index out of range for another one. Asking NumPy for what it has not costs 1 us."""
+    return bool(getattr(xp, "wraps_indices", False))
 
 
 def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
-    if getattr(xp, "wraps_indices", False):
+    if wraps_indices(xp):
         for index, length in zip(indices, shape, strict=False):
             if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
                 wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
                 raise DimError(f"index: index {wrong} is out of bounds for a dimension of size {length}")
-    return tuple(slice(None) if index is None else index for index in indices)
+    return tuple([slice(None) if index is None else index for index in indices])
 
 
 def in_range(xp: Any, name: str, index: Any, length: int) -> None:
     """Raise DimError unless all indices are in 0..length-1, because array modules count negative ones from the end."""
-    if index.size and bool(xp.any((index < 0) | (index >= length))):
+    if not index.size:
+        return
+    # As unsigned numbers, negative ones are above all others: one pass, no array in between.
+    unsigned = index.view(f"u{index.dtype.itemsize}") if index.dtype.kind == "i" else index
+    if int(xp.maximum.reduce(unsigned, None)) >= length:
         low, high = int(xp.min(index)), int(xp.max(index))
         wrong = low if low < 0 else high
         raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
@@ -91,7 +108,7 @@ def selecting(xp: Any) -> Table:
         if not self.shape:
             return store(xp, out, self.reshape(out.shape))
         in_range(xp, "index_select", index, self.shape[dim])
-        index = xp.reshape(index, (-1,))
+        index = index.reshape(-1)
         if out.flags.c_contiguous and self.size and out is not self:
             return take(xp, self, index, dim, out)
         return store(xp, out, xp.take(self, index, dim))
@@ -103,7 +120,8 @@ def selecting(xp: Any) -> Table:
             in_range(xp, "gather", index, self.size)
             return store(xp, out, self.reshape(-1)[index])
         in_range(xp, "gather", index, self.shape[dim])
-        if not self.flags.c_contiguous or not out.flags.c_contiguous:
+        few = index.size <= _FEW
+        if few or not self.flags.c_contiguous or not out.flags.c_contiguous:
             return store(xp, out, self[along(xp, index.shape, dim, index)])
         flat = self.reshape(-1)
         for part, places in flat_places(xp, self.shape, dim, index):
@@ -111,13 +129,13 @@ def selecting(xp: Any) -> Table:
         return out
 
     def nonzero(self: Any) -> Any:
-        return xp.argwhere(self)
+        return self.nonzero()[0].reshape(-1, 1) if self.ndim == 1 else xp.argwhere(self)
 
     # fmt: off
     return {
-        "index.Tensor_out": Row(index),
-        "index_select.out": Row(index_select),
-        "gather.out":       Row(gather),
+        "index.Tensor_out": Row(index, quiet=True),
+        "index_select.out": Row(index_select, quiet=True),
+        "gather.out":       Row(gather, quiet=True),
         "nonzero":          nonzero,
     }
     # fmt: on
@@ -159,9 +177,9 @@ def shaping(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "cat.out":          Row(cat),
-        "flip.out":         Row(flip),
-        "tril.out":         Row(tril),
-        "triu.out":         Row(triu),
+        "cat.out":          Row(cat, quiet=True),
+        "flip.out":         Row(flip, quiet=True),
+        "tril.out":         Row(tril, quiet=True),
+        "triu.out":         Row(triu, quiet=True),
     }
     # fmt: on

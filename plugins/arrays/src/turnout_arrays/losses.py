@@ -12,6 +12,8 @@ from turnout_aten.kernels.wrapping import SAME, Row
 
 Table = dict[str, Any]
 NONE, MEAN, SUM = 0, 1, 2
+# Up to this many elements, what counts is the number of calls, and a sum needs no care.
+_FEW = 64
 
 
 def kernels(xp: Any) -> Table:
@@ -37,13 +39,28 @@ def softmaxes(xp: Any) -> Table:
     def total(x: Any, dim: int) -> Any:
         return reductions.total(xp, x, dim, True) if x.shape else x
 
+    def small(self: Any, dim: int, out: Any) -> tuple[Any, Any]:
+        """`shifted` and its exponentials, for few row-major floats: without the calls that decide how."""
+        x = xp.subtract(self, xp.maximum.reduce(self, dim, None, None, True), out)
+        return x, xp.exp(x)
+
+    def is_small(self: Any, out: Any) -> bool:
+        plain = self.dtype.char in "fd" and 0 < self.size <= _FEW and self.flags.c_contiguous and self.ndim > 0
+        return plain and (out is None or out.dtype == self.dtype)
+
     def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
+        if is_small(self, out):
+            x, powers = small(self, dim, out)
+            return xp.true_divide(powers, xp.add.reduce(powers, dim, None, None, True), x)
         x = shifted(self, dim, out)
         powers = xp.exp(x, x if x.shape else None)
         value = xp.true_divide(powers, total(powers, dim), powers if x.shape else None)
         return finished(value, half_to_float, self, out)
 
     def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
+        if is_small(self, out):
+            x, powers = small(self, dim, out)
+            return xp.subtract(x, xp.log(xp.add.reduce(powers, dim, None, None, True)), x)
         x = shifted(self, dim, out)
         value = xp.subtract(x, xp.log(total(xp.exp(x), dim)), x if x.shape else None)
         return finished(value, half_to_float, self, out)

@@ -14,9 +14,9 @@ from turnout_aten.kernels.wrapping import ALWAYS, BOOL, SAME, Row
 Table = dict[str, Any]
 
 
-def row(fn: Any, allocates: str = "", refuses: str = "") -> Row:
+def row(fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False) -> Row:
     """The row of a kernel whose output may be the same array as an input."""
-    return Row(fn, allocates, pointwise=True, refuses=refuses)
+    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet)
 
 
 def kernels(xp: Any) -> Table:
@@ -188,10 +188,10 @@ def arithmetic(xp: Any) -> Table:
         "mul.out":         binary(xp, times, ALWAYS, halves=False),
         "maximum.out":     row(ordered(xp.maximum), ALWAYS),
         "minimum.out":     row(ordered(xp.minimum), ALWAYS),
-        "lerp.Scalar_out": row(lerp),
-        "lerp.Tensor_out": row(lerp_tensor),
-        "addcmul.out":     row(addcmul),
-        "addcdiv.out":     row(addcdiv),
+        "lerp.Scalar_out": row(lerp, quiet=True),
+        "lerp.Tensor_out": row(lerp_tensor, quiet=True),
+        "addcmul.out":     row(addcmul, quiet=True),
+        "addcdiv.out":     row(addcdiv, quiet=True),
     }
     # fmt: on
 
@@ -316,7 +316,11 @@ def selection(xp: Any) -> Table:
 
     def where(condition: Any, self: Any, other: Any, out: Any) -> Any:
         dtype = out.dtype
-        return store(xp, out, xp.where(condition != 0, number_as(xp, self, dtype), number_as(xp, other, dtype)))
+        if self.__class__ is not xp.ndarray:
+            self = number_as(xp, self, dtype)
+        if other.__class__ is not xp.ndarray:
+            other = number_as(xp, other, dtype)
+        return store(xp, out, xp.where(condition if condition.dtype.kind == "b" else condition != 0, self, other))
 
     def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         if min is None and max is None:
@@ -340,7 +344,7 @@ def selection(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "where.self_out":         row(where),
+        "where.self_out":         row(where, quiet=True),
         "clamp_min.Tensor_out":   row(limited(xp.maximum)),
         "clamp_max.Tensor_out":   row(limited(xp.minimum)),
         "clamp.out":              row(clamp, SAME, refuses="c"),

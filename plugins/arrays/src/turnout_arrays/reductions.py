@@ -115,6 +115,8 @@ def sums(xp: Any) -> Table:
 
     def added(self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
         """`reduced` for sums, of which those of floats are made by `total`."""
+        if out is None and dtype is None and self.size <= _STEPS and self.dtype.char in "fd":
+            return row_major(xp, xp.add.reduce(self, axis, None, None, keepdim))
         kind = self.dtype if out is None else out.dtype
         if (out is None and dtype is not None) or kind.kind not in "fcV" or self.dtype.kind not in "fcV":
             return reduced(xp.add, self, axis, keepdim, dtype, out)
@@ -223,10 +225,10 @@ def extremes(xp: Any) -> Table:
         "amin.out":      Row(amin, SAME),
         "max.unary_out": Row(max_all, SAME),
         "min.unary_out": Row(min_all, SAME),
-        "max.dim_max":   Row(both(xp.argmax)),
-        "min.dim_min":   Row(both(xp.argmin)),
-        "argmax.out":    Row(where(xp.argmax)),
-        "argmin.out":    Row(where(xp.argmin)),
+        "max.dim_max":   Row(both(xp.argmax), quiet=True),
+        "min.dim_min":   Row(both(xp.argmin), quiet=True),
+        "argmax.out":    Row(where(xp.argmax), quiet=True),
+        "argmin.out":    Row(where(xp.argmin), quiet=True),
     }
     # fmt: on
 
@@ -236,7 +238,7 @@ def truths(xp: Any) -> Table:
 
     def over_all(ufunc: Any) -> Any:
         def kernel(self: Any, out: Any) -> Any:
-            return store(xp, out, ufunc.reduce(self != 0, None))
+            return store(xp, out, ufunc.reduce(self if self.dtype.kind == "b" else self != 0, None))
 
         return kernel
 
@@ -250,12 +252,12 @@ def truths(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "any.all_out":  Row(over_all(xp.logical_or)),
-        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True)),
-        "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False)),
-        "all.all_out":  Row(over_all(xp.logical_and)),
-        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True)),
-        "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False)),
+        "any.all_out":  Row(over_all(xp.logical_or), quiet=True),
+        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True),
+        "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
+        "all.all_out":  Row(over_all(xp.logical_and), quiet=True),
+        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True),
+        "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
     }
     # fmt: on
 

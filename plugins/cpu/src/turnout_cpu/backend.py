@@ -46,7 +46,8 @@ class CPUBackend(ArrayBackend):
             return
         contiguous = large and source.flags.c_contiguous and target.flags.c_contiguous
         if contiguous and source.dtype.char == "f" and target.dtype.char == "e":
-            to_float16(target.reshape(-1), source.reshape(-1))
+            with self.kernel_context():
+                to_float16(target.reshape(-1), source.reshape(-1))
             return
         super().copy(target, source)
 

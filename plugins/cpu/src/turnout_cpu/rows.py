@@ -71,7 +71,9 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     kernel.__name__ = kernel.__qualname__ = whole.__name__
     simple = whole if makes else None
     limit = LARGE if makes else 0
-    return Row(kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses)
+    return Row(
+        kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet
+    )  # fmt: skip
 
 
 def spread(pool: Pool, array: Any, at: int, piece: Callable[[int, int], None]) -> None:

@@ -42,12 +42,18 @@ class TensorBackend(Backend):
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
     has_values      False for arrays without elements: checks of values are left out
     fake_mode       the mode of a backend of fake tensors
+    new_array       makes a row-major array of a shape and what `native_dtype` gives, wherever the call runs. None: `empty` does
+                    that, and shape functions are asked at each call
+    view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
+                    `strided` does that
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
     """
 
     array_type: type | None = None
     has_values: bool = True
     fake_mode: TensorMode | None = None
+    new_array: Callable[[Ints, Any], Any] | None = None
+    view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
     def bind_array_kernel(self, op: Operator, kernel: Kernel) -> Callable[..., Any] | None:
@@ -83,6 +89,10 @@ class TensorBackend(Backend):
     def dtype_of(self, array: Any) -> DType:
         """The element type."""
         raise missing(self, "dtype_of")
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """The dtype as `new_array` takes it."""
+        raise missing(self, "native_dtype")
 
     def retyped(self, root: Any, dtype: DType) -> Any:
         """All of `root`'s memory as a contiguous array of 1 dim and another dtype, without the remainder at the end."""
@@ -120,7 +130,7 @@ class TensorBackend(Backend):
     # ---- values
 
     def copy(self, target: Any, source: Any) -> None:
-        """Write `source`, of the same shape, into `target`, converting the dtype."""
+        """Write `source`, of the same shape, into `target`, converting the dtype. Without warnings, like a kernel."""
         raise missing(self, "copy")
 
     def spread(self, array: Any, shape: Ints) -> Any:
@@ -167,6 +177,21 @@ class TensorBackend(Backend):
     def kernel_context(self) -> AbstractContextManager[object]:
         """The context in which the general path runs kernels (NumPy: without floating-point warnings). By default, none."""
         return nullcontext()
+
+    def in_kernel_context(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel that runs in `kernel_context` at each call."""
+        context = self.kernel_context()
+        if isinstance(context, nullcontext):
+            return kernel
+        if callable(context):  # NumPy's costs half of a block
+            decorated: Callable[..., Any] = context(kernel)
+            return decorated
+
+        def run(*args: Any) -> Any:
+            with self.kernel_context():
+                return kernel(*args)
+
+        return run
 
     # ---- other libraries
 

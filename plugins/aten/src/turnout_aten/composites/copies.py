@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.devices import Device
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
-from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
-from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, expands_to, numel
 from turnout_aten.tensor.devices import place
 from turnout_aten.tensor.inference import mark
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""
-    strides = strides_as(memory_format, self.array.shape, self)
-    return _converted(self, self.dtype, self.device, strides)
+    device = self.device
+    return _converted(self, self.dtype, device, strides_as(memory_format, self.array.shape, self))
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
@@ -43,9 +42,9 @@ def _laid_out(self: Tensor, memory_format: Any) -> bool:
     """Whether a tensor has the strides of a memory format. Always true for preserve_format."""
     if memory_format is None or memory_format == "preserve_format":
         return True
-    wanted = strides_as(memory_format, self.array.shape)
-    if wanted is None:
+    if memory_format == "contiguous_format":
         return self.is_contiguous()
+    wanted = strides_as(memory_format, self.array.shape) or ()
     return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
@@ -61,8 +60,7 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     moved = source.array
     if source.device is not device:
         moved = backend.received(source, device)
-    with backend.kernel_context():
-        backend.copy(array, moved)
+    backend.copy(array, moved)
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
@@ -85,7 +83,8 @@ def to_copy(
     pin_memory: bool | None = None, non_blocking: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """A copy with another dtype or on another device."""
-    check_layout(layout)
+    if layout is not None:
+        check_layout(layout)
     strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, dtype or self.dtype, self.device if device is None else place(device, self), strides)
 
@@ -93,8 +92,12 @@ def to_copy(
 def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
     """self if nothing changes, else a converted copy."""
     device = None if device is None else place(device, self)
-    same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
-    if same and _laid_out(self, memory_format):
+    if (
+        not copy
+        and (dtype is None or dtype is self.dtype)
+        and (device is None or device is self.device)
+        and (memory_format is None or _laid_out(self, memory_format))
+    ):
         return self
     made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
     return made
@@ -151,7 +154,7 @@ def item(self: Tensor) -> bool | int | float | complex:
 
 
 def _writable(name: str, self: Tensor) -> None:
-    check_writable(find_operator(name), self.device.backend, self, ())
+    check_expanded(name, self.device.backend, self)
 
 
 def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
@@ -262,6 +265,6 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
-    if numel(self.array.shape) != 1:
+    if self.array.shape and numel(self.array.shape) != 1:
         raise ArgumentError(f"expected a tensor with one element, got shape {list(self.array.shape)}; use tolist()")
     return self.device.backend.item(self.array)

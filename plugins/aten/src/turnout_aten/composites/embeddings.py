@@ -29,8 +29,13 @@ def embedding(
 ) -> Tensor:
     """The rows of weight [n, d] at the indices. Row `padding_idx` gets no gradient."""
     _check("embedding", weight, indices)
+    shape = indices.array.shape
+    made: Tensor
+    if len(shape) == 1:
+        made = aten.index_select(weight, 0, indices)
+        return made
     rows = aten.index_select(weight, 0, aten.reshape(indices, (-1,)))
-    made: Tensor = aten.reshape(rows, (*indices.shape, weight.shape[1]))
+    made = aten.reshape(rows, (*shape, weight.array.shape[1]))
     return made
 
 

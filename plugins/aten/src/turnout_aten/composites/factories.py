@@ -46,24 +46,25 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     For an integer dtype, all three are truncated towards 0 first.
     """
     if options.get("dtype") is None:
-        whole = all(number_dtype(v).category < FLOAT for v in (start, end, step))
+        whole = all([number_dtype(v).category < FLOAT for v in (start, end, step)])  # noqa: C419 - no generator's frames
         options["dtype"] = int64 if whole else get_default_dtype()
     if options["dtype"].category < FLOAT and _all_finite(start, end, step):
         start, end, step = _whole_steps(start, end, step)
-    made = aten.empty__memory_format((arange_length(start, end, step),), **options)
-    return arange_out(start, end, step, out=_made(made))
+    n = arange_length(start, end, step)
+    return _counted(start, end, step, n, _made(aten.empty__memory_format((n,), **options)))
 
 
 def _whole_steps(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
     """The three truncated towards 0. Raises RangeError for one beyond int64, in which they are counted."""
     for name, value in (("start", start), ("end", end), ("step", step)):
-        check_held(int64, value, "arange", name)
-    start, end, step = [v if is_symbol(v) else int(v) for v in (start, end, step)]
+        if value.__class__ is not int or abs(value) >> 62:
+            check_held(int64, value, "arange", name)
+    start, end, step = [v if v.__class__ is int or is_symbol(v) else int(v) for v in (start, end, step)]
     return start, end, step
 
 
 def _all_finite(*values: Any) -> bool:
-    return all(is_symbol(v) or isfinite(v) for v in values)
+    return all([v.__class__ is int or is_symbol(v) or isfinite(v) for v in values])  # noqa: C419 - no generator's frames
 
 
 def arange_length(start: Any, end: Any, step: Any) -> int:
@@ -74,7 +75,7 @@ def arange_length(start: Any, end: Any, step: Any) -> int:
         raise ArgumentError("arange: step must not be 0")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: step {step} leads away from end: start is {start}, end is {end}")
-    if all(isinstance(v, int) or is_symbol(v) for v in (start, end, step)):
+    if all([isinstance(v, int) or is_symbol(v) for v in (start, end, step)]):  # noqa: C419 - no generator's frames
         length: int = -((start - end) // step)
         return length
     count: int = ceil((end - start) / step)
@@ -82,15 +83,20 @@ def arange_length(start: Any, end: Any, step: Any) -> int:
 
 
 def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
-    """Write arange(start, end, step) into `out`, resized where needed.
-
-    If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
-    """
+    """Write arange(start, end, step) into `out`, resized where needed."""
     if out.dtype.category < FLOAT and _all_finite(start, end, step):
         start, end, step = _whole_steps(start, end, step)
     n = arange_length(start, end, step)
     resize_output(find_operator("aten::arange.start_out"), out.device.backend, out, (n,))
-    real = not any(isinstance(v, complex) for v in (start, step)) and out.dtype.category <= FLOAT
+    return _counted(start, end, step, n, out)
+
+
+def _counted(start: Any, end: Any, step: Any, n: int, out: Tensor) -> Tensor:
+    """The n values of an arange, written into `out`.
+
+    If the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
+    """
+    real = not (isinstance(start, complex) or isinstance(step, complex)) and out.dtype.category <= FLOAT
     if real and out.is_contiguous() and out.device.backend.ramp(out.array, start, step):
         return out
     counted = aten.sub__Scalar(aten.cumsum(aten.new_ones(out, (n,), dtype=int64), 0), 1)

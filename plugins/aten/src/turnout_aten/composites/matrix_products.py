@@ -68,7 +68,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias. weight is [out, in]."""
     columns = aten.t(weight)
     made: Tensor
-    if bias is not None and len(input.shape) == 2 and len(weight.shape) == 2:
+    if bias is not None and len(input.array.shape) == 2 and len(weight.array.shape) == 2:
         made = aten.addmm(bias, input, columns)
         return made
     made = aten.matmul(input, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT
@@ -30,14 +31,28 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
-    own = self.shape
-    wanted = inferred_shape(shape, numel(own), "reshape")
+    own, strides, wanted = self.array.shape, self.stride(), tuple(shape)
+    found = None
+    try:
+        found = _remembered(own, strides, wanted)
+    except TypeError:  # a size that is not known is no key
+        pass
+    wanted, as_view = found or _reshaped(own, strides, wanted)
     made: Tensor
-    if viewed_strides(own, self.stride(), wanted) is not None:
+    if as_view:
         made = aten.view(self, wanted)
     else:
         made = aten._unsafe_view(aten.clone(self, memory_format="contiguous_format"), wanted)
     return made
+
+
+def _reshaped(own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+    """The shape without -1, and whether a view can have it."""
+    wanted = inferred_shape(shape, numel(own), "reshape")
+    return wanted, viewed_strides(own, strides, wanted) is not None
+
+
+_remembered = lru_cache(512)(_reshaped)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
@@ -54,11 +69,11 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start to end merged into one."""
-    n = self.ndim
+    shape = self.array.shape
+    n = len(shape)
     start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
-    shape = self.shape
     if start == end and n:
         return self
     wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
@@ -123,9 +138,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     if not tensors:
         raise ShapeError("stack: needs at least one tensor")
-    first = tensors[0].shape
+    first = tensors[0].array.shape
     for i, tensor in enumerate(tensors):
-        if tensor.shape != first:
+        if tensor.array.shape != first:
             raise ShapeError(f"stack: tensors[{i}] has shape {list(tensor.shape)}, tensors[0] has {list(first)}")
     at = wrap_dim(dim, len(first) + 1)
     made: Tensor = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)

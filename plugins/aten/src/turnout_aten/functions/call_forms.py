@@ -145,6 +145,10 @@ class Overloads:
         self._chosen = packet.chosen
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        # Without keywords and sequences, the key is just the types: 500 ns less. Types of sequences are never a key.
+        op = None if kwargs else self._chosen.get(tuple(map(type, args)))
+        if op is not None:
+            return op.call(*args)
         try:
             op = self._chosen[type_key(args, kwargs)]
         except (KeyError, TypeError):
@@ -219,7 +223,7 @@ def with_requires_grad(factory: Call) -> Call:
 
     @wraps(factory)
     def make(*args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
-        made = factory(*args, **kwargs)
+        made = factory(*args, **kwargs) if kwargs else factory(*args)
         return made.requires_grad_() if requires_grad else made
 
     return make

@@ -11,6 +11,7 @@ from types import CodeType
 
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import STUB_GLOBALS, run_source
+from turnout.plugins import replaceable
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import standard
 from turnout_aten.functions import call_forms, docstrings, return_types
@@ -39,6 +40,7 @@ GLOBALS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@replaceable
 def make_function(table: Table, packet: Packet, home: str) -> Any:
     """The public function of a packet in the public module `home`."""
     name = packet.public_name
@@ -52,6 +54,7 @@ def make_function(table: Table, packet: Packet, home: str) -> Any:
     return made
 
 
+@replaceable
 def make_method(table: Table, name: str) -> Any:
     """The method of that name: from a packet, or for one of Python's operators. It is the stub if it adds nothing to that."""
     packet = None if name in SPECIAL else method_packet(table, name)

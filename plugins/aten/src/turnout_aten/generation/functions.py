@@ -155,7 +155,7 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         "",
         f"def {name}(*{size}, **kwargs):",
         f"    if {size}:",
-        f"        return _{name}(spread({size}), **kwargs)",
+        f"        return _{name}({size} if len({size}) > 1 else spread({size}), **kwargs)",
         f"    return _{name}(**kwargs)",
     ]
 

@@ -125,7 +125,7 @@ def _spread_method(name: str, function: Declared) -> list[str]:
         "",
         f"def {name}(self, *{size}, **kwargs):",
         f"    if {size}:",
-        f"        return {stub}(self, spread({size}), **kwargs)",
+        f"        return {stub}(self, {size} if len({size}) > 1 else spread({size}), **kwargs)",
         f"    return {stub}(self, **kwargs)",
     ]
 

@@ -14,7 +14,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
-from turnout_aten.kernels.wrapping import check_writable
+from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
 from turnout_aten.tensor.devices import place
@@ -67,6 +67,9 @@ def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, 
 
 def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Tensor:
     """Fill `made` with one value; returns it. Raises RangeError for a value that the dtype cannot hold."""
+    if value.__class__ is int and not value:  # every dtype has it
+        made.device.backend.fill(made.array, value)
+        return made
     dtype = made.dtype
     if dtype is bool_:
         value = bool(value)
@@ -196,7 +199,7 @@ def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any)
 def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
     if self.array.shape:
-        check_writable(find_operator("aten::fill_.Scalar"), self.device.backend, self, ())
+        check_expanded("aten::fill_.Scalar", self.device.backend, self)
     try:
         return _filled(self, value, "fill_")
     except Exception as error:

@@ -1,23 +1,27 @@
 """Wrappers: they turn a backend's plain function on arrays into a callable of the internal convention on tensors.
 
 One array kernel of a structured operator serves its functional, in-place and out variants. Each variant has a *general path*:
-ask the shape function, allocate or check the outputs, call the kernel. If the row allows it, a generated *fast path* comes
-first: the dtypes are the same and the kernel allocates. If it raises, the general path runs, so that errors do not depend on
-the path.
+ask the shape function, allocate or check the outputs, call the kernel. Two generated paths come before that of the functional
+variant. The *planned path* takes what the shape function answered for a call with the same shapes and dtypes. The *fast path*, if
+the row allows it, comes first of all: the dtypes are the same and the kernel allocates. If one of them raises, the general path
+runs, so that errors do not depend on the path.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
 from turnout.dtypes import COMPLEX, FLOAT, float16
 from turnout.errors import AliasError, DTypeError, KernelWarning, ShapeError
 from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import replaceable
 from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned, in_debug
+from turnout_aten.kernels.plans import Plans, array_lines, chosen, converted, key_source
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -51,13 +55,16 @@ class Row:
     refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
     ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
     halves     False: a number beside float16 takes the general path, in which the kernel does not round the number first
+    quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
+               cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     """
 
-    __slots__ = ("allocates", "bools", "fn", "halves", "limit", "pointwise", "ranks", "refuses", "simple")
+    __slots__ = ("allocates", "bools", "fn", "halves", "limit", "pointwise", "quiet", "ranks", "refuses", "simple")
 
     def __init__(
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
+        quiet: bool = False,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -68,6 +75,7 @@ class Row:
         self.refuses = refuses
         self.ranks = ranks
         self.halves = halves
+        self.quiet = quiet
 
 
 class Structured:
@@ -78,7 +86,20 @@ class Structured:
     precomputed argument name -> the names that replace it for the kernel; "" -> additional names
     """
 
-    __slots__ = ("dtype_at", "names", "op", "outs", "precomputed", "shape", "tensors")
+    __slots__ = (
+        "dtype_at",
+        "inputs",
+        "lists",
+        "names",
+        "op",
+        "outs",
+        "plain",
+        "plannable",
+        "precomputed",
+        "required",
+        "shape",
+        "tensors",
+    )
 
     def __init__(self, op: Operator, shape: ShapeFunction, precomputed: Mapping[str, tuple[str, ...]]) -> None:
         self.op = op
@@ -89,7 +110,19 @@ class Structured:
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
         self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.is_tensor]
+        self.inputs = [a for a in schema.arguments if a.name not in outs]
+        self.plain = [a.name for a in self.inputs if not a.type.is_tensor_like]
+        self.required = [a.name for a in self.inputs if a.type.is_tensor_like and not a.type.canonical.endswith("?")]
+        self.lists = any(a.type.is_tensor_list for a in self.inputs)
+        # A generator's state, or a tensor that the kernel does not get, is no part of a key.
+        self.plannable = bool(self.required) and not any(
+            a.type.canonical.startswith("Generator") or (a.type.is_tensor_like and a.name in precomputed) for a in self.inputs
+        )
         self.dtype_at = self.names.index("dtype") if getattr(shape, "dtype_of_out", False) and "dtype" in self.names else None
+
+    def answer(self, *args: Any) -> Result:
+        """What the shape function says of these arguments."""
+        return as_result(self.shape(*args))
 
     def inputs_for(self, target: Tensor, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, with the dtype of the tensor that is written where this decides."""
@@ -128,8 +161,8 @@ def to_array(backend: TensorBackend, value: Any, dtype: Any = None) -> Any:
             backend.copy(converted, array)
             return converted
         return array
-    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-        return [to_array(backend, v, dtype) for v in value]
+    if isinstance(value, (list, tuple)) and any([isinstance(v, Tensor) for v in value]):  # noqa: C419 - no generator's frames
+        return [v.array if v.__class__ is Tensor and dtype is None else to_array(backend, v, dtype) for v in value]
     return value
 
 
@@ -153,9 +186,9 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     fn, debug = _row_function(s, backend, row)
     empty = backend.empty
 
-    def general(ks: int, *args: Any) -> Any:
+    def compute(args: tuple[Any, ...], answer: Call) -> Any:
         try:
-            result = as_result(s.shape(*args))
+            result = answer(*args)
             device = args[0].device if args[0].__class__ is Tensor else first_device(args)
             arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
             with backend.kernel_context():
@@ -169,9 +202,122 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
             return wrap(arrays[0], device)
         return tuple([wrap(array, device) for array in arrays])
 
-    if not debug and row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
-        return _fast_functional(s, backend, row, general)
+    def general(ks: int, *args: Any) -> Any:
+        return compute(args, s.answer)
+
+    if debug or backend.array_type is None:
+        return general
+    if backend.new_array is not None and s.plannable:
+        general = _planned(s, backend, row, general, compute)
+    if row.allocates and not s.precomputed and s.tensors:
+        return fast_functional(s, backend, row, general)
     return general
+
+
+def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, compute: Call) -> Call:
+    """The functional variant as generated source: the planned path, then `general`."""
+    names = [python_name(a.name) for a in s.inputs]
+    tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
+    others = [python_name(a.name) for a in s.inputs if not a.type.is_tensor_like]
+    plans = Plans(backend, [a.name for a in s.inputs if python_name(a.name) in tensors], s.plain, s.precomputed)
+    given = ", ".join(names)
+    count = s.outs or len(s.op.schema.returns)
+    outs = [f"out{i}" for i in range(count)]
+    first = next(a for a in s.inputs if a.name in s.required)
+    device = f"{python_name(first.name)}{'[0]' if first.type.is_tensor_list else ''}.device"
+    facts = ", ".join(f"shape{i}, native{i}, dtype{i}, strides{i}" for i in range(count))
+    take = [array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like]
+    passed = _passed(s)
+    made = []
+    for i in range(count):
+        array = f"NEW(shape{i}, native{i}) if strides{i} is None else EMPTY(shape{i}, dtype{i}, device, strides{i})"
+        made.append(f"        out{i} = {array}")
+    results = []
+    for i in range(count):
+        results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS")]
+        results.append(f"    t{i} = t")
+    replace = [f"        if values is not None: {', '.join(others)}, = chosen(values, {', '.join(others)})"] if others else []
+    arrays = ", ".join(t + "_a" for t in tensors)
+    lines = [
+        f"def planned(ks, {given}):",
+        "    key = plan = None",
+        "    try:",
+        *("        " + line for line in take),
+        f"        key = {key_source(s.inputs, names)}",
+        "        plan = KNOWN.get(key)",
+        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
+        "        key = None",
+        "    if plan is None:",
+        f"        return compute(({given},), partial(answer, key, SHAPE) if key is not None else SHAPE)",
+        f"    {facts}, casts, values, extra = plan",
+        f"    device = {device}",
+        "    failed = False",
+        "    try:",
+        f"        if casts is not None: {arrays}, = converted(BACKEND, casts, {arrays})",
+        *replace,
+        *made,
+        f"        made = kernel({', '.join([*passed, *outs])})",
+        "    except Exception:",
+        "        failed = True",  # not here: an error below would be shown with this one as its context
+        "    if failed:",
+        f"        return general(ks, {given})",
+        f"    if made is not None{'' if count > 1 else ' and made is not out0'}:",
+        f"        CHECK(made, ({', '.join(outs)},))",
+        *results,
+        f"    return {'t' if count == 1 else '(' + ', '.join(f't{i}' for i in range(count)) + ')'}",
+    ]
+    name = s.op.qualified_name
+
+    def check(made: Any, arrays: tuple[Any, ...]) -> None:
+        check_returned(name, backend, row.fn, made, arrays)
+
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
+        "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
+        "NEW": backend.new_array, "EMPTY": backend.empty, "BACKEND": backend, "KEYS": backend.keys, "CLOCK": CLOCK,
+        "Tensor": Tensor, "CHECK": check, "chosen": chosen, "converted": converted,
+        "partial": partial,
+    }  # fmt: skip
+    return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {name}>", namespace)
+
+
+def _kept_answers(s: Structured, backend: TensorBackend) -> Call:
+    """`Structured.answer` for a variant that writes: it keeps its answers, too."""
+    if backend.new_array is None or not s.plannable:
+        return s.answer
+    names = [python_name(a.name) for a in s.inputs]
+    tensors = [a for a in s.inputs if a.type.is_tensor_like]
+    plans = Plans(backend, [a.name for a in tensors], s.plain, s.precomputed)
+    given = ", ".join(names)
+    lines = [
+        f"def answer({given}):",
+        "    key = result = None",
+        "    try:",
+        *("        " + array_lines(a, python_name(a.name)) for a in tensors),
+        f"        key = {key_source(s.inputs, names)}",
+        "        result = KNOWN.get(key)",
+        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
+        "        key = None",
+        "    if result is not None:",
+        "        return result",
+        f"    return SHAPE({given}) if key is None else learn(key, SHAPE, {given})",
+    ]
+    namespace = {"__name__": backend.wrapper_module, "KNOWN": plans.results, "SHAPE": s.answer, "learn": plans.answer}
+    return compile_function("\n".join(lines) + "\n", "answer", f"<{backend.name} answers of {s.op.qualified_name}>", namespace)
+
+
+def _passed(s: Structured) -> list[str]:
+    """What the kernel of a planned call gets before the outputs, as source."""
+    passed: list[str] = []
+    at = 0
+    for argument in s.inputs:
+        replaced = len(s.precomputed.get(argument.name, ()))
+        if replaced:
+            passed += [f"extra[{at + i}]" for i in range(replaced)]
+            at += replaced
+        else:
+            passed.append(python_name(argument.name) + ("_a" if argument.type.is_tensor_like else ""))
+    return passed + [f"extra[{at + i}]" for i in range(len(s.precomputed.get("", ())))]
 
 
 def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call, bool]:
@@ -183,7 +329,8 @@ def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call
     return in_debug(s.op.qualified_name, backend, row.fn, count, allocates), True
 
 
-def _fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+@replaceable
+def fast_functional(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The functional variant as generated source: the fast path, then `general`."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
@@ -286,12 +433,14 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn, debug = _row_function(s, backend, row)
+    answer = s.answer if debug else _kept_answers(s, backend)
+    quietly = backend.in_kernel_context(fn)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
         try:
             args = s.inputs_for(target, args)
-            result = as_result(s.shape(*args))
+            result = answer(*args)
             out = result.outs[0]
             if out.shape != target.shape:
                 raise ShapeError(
@@ -307,12 +456,11 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             array = target.array
             direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
-            with backend.kernel_context():
-                made = fn(*s.kernel_arguments(backend, args, result), written)
-                if made is not None:
-                    check_returned(s.op.qualified_name, backend, fn, made, (written,))
-                if written is not array:
-                    backend.copy(array, written)
+            made = quietly(*s.kernel_arguments(backend, args, result), written)
+            if made is not None:
+                check_returned(s.op.qualified_name, backend, fn, made, (written,))
+            if written is not array:
+                backend.copy(array, written)
         except Exception as error:
             retell(s.op, error, args)
             raise
@@ -393,13 +541,28 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""
     fn, debug = _row_function(s, backend, row)
+    answer = s.answer if debug else _kept_answers(s, backend)
+    quietly = backend.in_kernel_context(fn)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
         inputs, targets = args[: len(args) - count], args[len(args) - count :]
         try:
             inputs = s.inputs_for(targets[0], inputs)
-            result = as_result(s.shape(*inputs))
+            result = answer(*inputs)
+            if count == 1 and not debug:
+                # An output that nothing shares memory with and that fits as it is: none of the checks below could refuse it.
+                spec, target = result.outs[0], targets[0]
+                array = target.array
+                if (
+                    target.storage is None and array.shape == spec.shape and spec.strides is None
+                    and backend.dtype_of(array) is spec.dtype and all(value is not target for value in inputs)
+                    and not s.lists and target.is_contiguous()
+                ):  # fmt: skip
+                    made = quietly(*s.kernel_arguments(backend, inputs, result), array)
+                    if made is not None and made is not array:
+                        check_returned(s.op.qualified_name, backend, fn, made, (array,))
+                    return target
             for spec, target in zip(result.outs, targets, strict=True):
                 check_result_dtype(s.op, spec, target)
                 check_writable(s.op, backend, target, ())
@@ -417,13 +580,12 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
-            with backend.kernel_context():
-                made = fn(*arguments, *written)
-                if made is not None:
-                    check_returned(s.op.qualified_name, backend, fn, made, written)
-                for array, target in zip(written, targets, strict=True):
-                    if array is not target.array:
-                        backend.copy(target.array, array)
+            made = quietly(*arguments, *written)
+            if made is not None:
+                check_returned(s.op.qualified_name, backend, fn, made, written)
+            for array, target in zip(written, targets, strict=True):
+                if array is not target.array:
+                    backend.copy(target.array, array)
         except Exception as error:
             retell(s.op, error, args)
             raise
@@ -447,17 +609,22 @@ def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
         )
 
 
+def check_expanded(name: str, backend: TensorBackend, target: Tensor) -> None:
+    """Raise AliasError if elements of an output overlap each other."""
+    array = target.array
+    strides = backend.strides(array)
+    if 0 in strides and any(length > 1 and not stride for length, stride in zip(array.shape, strides, strict=True)):
+        raise AliasError(
+            f"{name}: cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"
+        )
+
+
 def check_writable(op: Operator, backend: TensorBackend, target: Tensor, inputs: Sequence[Any]) -> None:
     """Raise AliasError if elements of an output overlap each other, or if it overlaps part of an input."""
-    array = target.array
-    for length, stride in zip(array.shape, backend.strides(array), strict=True):
-        if length > 1 and stride == 0:
-            raise AliasError(
-                f"{op.qualified_name}: cannot write into an expanded tensor: several of its elements are one memory "
-                "location; clone() it first"
-            )
-    if target.storage is None:
+    check_expanded(op.qualified_name, backend, target)
+    if target.storage is None or not inputs:
         return
+    array = target.array
     for value in inputs:
         for element in value if isinstance(value, (list, tuple)) else (value,):
             aliased = isinstance(element, Tensor) and element is not target and element.is_alias_of(target)
@@ -497,6 +664,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
     """
     schema = op.schema
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
+    quietly = backend.in_kernel_context(fn)
 
     def wrapped(ks: int, *args: Any) -> Any:
         try:
@@ -504,8 +672,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
                 if isinstance(args[i], Tensor):
                     check_writable(op, backend, args[i], ())
             given = [to_array(backend, value) for value in args]
-            with backend.kernel_context():
-                made = fn(*given)
+            made = quietly(*given)
         except Exception as error:
             retell(op, error, args)
             raise

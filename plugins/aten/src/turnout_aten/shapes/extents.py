@@ -69,6 +69,8 @@ def contiguous_strides(shape: Sequence[int]) -> Ints:
     """Row-major strides in elements; a length of 0 counts as 1."""
     if len(shape) == 1:
         return (1,)
+    if len(shape) == 2:
+        return (shape[1] or 1, 1)
     step = 1
     strides = []
     for length in shape[::-1]:
@@ -186,8 +188,11 @@ def _agreed_later(shape: Ints, operands: tuple[Ints, ...], a: int, b: int) -> in
 def preserved_strides(tensor: Any) -> Ints | None:
     """The strides of a copy that keeps a tensor's layout: its own where dense, else None for row-major."""
     # Uses the tensor's method, not its backend's: an example inside vmap has strides, but no memory.
-    shape, strides = tensor.shape, tensor.stride()
-    return None if len(shape) < 2 or strides == contiguous_strides(shape) else _without_gaps(shape, strides)
+    shape = tensor.array.shape
+    if len(shape) < 2:
+        return None
+    strides = tensor.stride()
+    return None if strides == contiguous_strides(shape) else _without_gaps(shape, strides)
 
 
 def reduced(shape: Ints, dims: Iterable[int], keepdim: bool) -> Ints:

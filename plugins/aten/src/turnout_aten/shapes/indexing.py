@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
-from turnout.registry import find_operator
+from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_to, iterated_strides, layout, wrap_dim
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
@@ -43,11 +43,11 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
         mask = index.array.shape
         if shape[len(found) : len(found) + len(mask)] != mask:
             raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {len(found)}")
-        positions = find_operator("aten::nonzero").call(index)
+        positions = aten.nonzero(index)
         if not mask:
             # The caller has added a dim of length 1 for a 0-dim mask.
             raise DimError("index: a 0-dim mask needs a separate dimension; use x[mask]")
-        found += [positions.select(1, d) for d in range(len(mask))]
+        found += [aten.select__int(positions, 1, d) for d in range(len(mask))]
     if len(found) > len(shape):
         raise DimError(f"index: too many indices: {len(found)} for a tensor of {len(shape)} dimensions")
     return found, masks
@@ -122,7 +122,7 @@ def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, ac
     if not expands_to(values.array.shape, selected):
         raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
     casts = {"values": self.dtype} if values.dtype is not self.dtype else None
-    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), casts, {"indices": plain})
+    return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), casts, {"indices": plain} if masks else None)
 
 
 # ---- along one dim

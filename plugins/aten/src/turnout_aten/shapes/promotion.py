@@ -19,13 +19,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# Written whenever a promotion depends on the default dtype. Answers of shape functions that do are not kept (`kernels/plans.py`).
+DEFAULT_READ: list[object] = [None]
+
+
+def _default_dtype() -> DType:
+    DEFAULT_READ[0] = None
+    return get_default_dtype()
+
+
 def number_dtype(value: bool | int | float | complex) -> DType:
     """The dtype a Python number has beside no tensor: bool, int64, the default dtype or its complex counterpart."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int) or is_symbol(value):
         return int64
-    return get_default_dtype().to_complex() if isinstance(value, complex) else get_default_dtype()
+    return _default_dtype().to_complex() if isinstance(value, complex) else _default_dtype()
 
 
 def result_type(*values: Any) -> DType:
@@ -43,6 +52,7 @@ def result_type(*values: Any) -> DType:
     with_dims: DType | None = None
     without: DType | None = None
     numbers: DType | None = None
+    given: list[Any] = []
     for value in values:
         if isinstance(value, Tensor):
             dtype = value.dtype
@@ -51,6 +61,12 @@ def result_type(*values: Any) -> DType:
             else:
                 without = dtype if without is None else promote_types(without, dtype)
         elif value is not None:
+            given.append(value)
+    if given:
+        floating = (with_dims is not None and with_dims.category >= FLOAT) or (without is not None and without.category >= FLOAT)
+        for value in given:
+            if floating and value.__class__ is float:
+                continue  # it takes a tensor's dtype, whatever the default one is
             dtype = number_dtype(python_number(value))
             numbers = dtype if numbers is None else promote_types(numbers, dtype)
     result = _combine(with_dims, _combine(without, numbers))
@@ -88,7 +104,7 @@ def common_dtype(self: Any, other: Any) -> DType:
 
 def float_dtype(dtype: DType) -> DType:
     """The dtype of an operator whose results are not integers: the default dtype for bool and integer operands."""
-    return dtype if dtype.category >= FLOAT else get_default_dtype()
+    return dtype if dtype.category >= FLOAT else _default_dtype()
 
 
 def fitted(value: int, dtype: DType) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnout import dtypes
 from turnout.errors import ArgumentError, ShapeError
+from turnout_aten import operators as aten
 from turnout_aten.tensor.late_methods import Late, LateProperty
 
 TYPE_CHECKING = False
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
     from turnout.dtypes import DType
     from turnout_aten.tensor.tensor import Tensor
+
+
+def _as(tensor: Any, dtype: DType, memory_format: Any) -> Tensor:
+    made: Tensor = aten.to__dtype(tensor, dtype, False, False, memory_format)
+    return made
 
 
 class Conversions:
@@ -56,7 +62,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).half().dtype
             turnout.float16
         """
-        return self.to(dtype=dtypes.float16, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.float16, memory_format)
 
     def bfloat16(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as bfloat16; the tensor itself if they are that already.
@@ -68,7 +74,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).bfloat16().dtype
             turnout.bfloat16
         """
-        return self.to(dtype=dtypes.bfloat16, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.bfloat16, memory_format)
 
     def float(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as float32; the tensor itself if they are that already.
@@ -80,7 +86,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).float().dtype
             turnout.float32
         """
-        return self.to(dtype=dtypes.float32, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.float32, memory_format)
 
     def double(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as float64; the tensor itself if they are that already.
@@ -92,7 +98,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).double().dtype
             turnout.float64
         """
-        return self.to(dtype=dtypes.float64, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.float64, memory_format)
 
     def short(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int16; the tensor itself if they are that already.
@@ -104,7 +110,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).short().dtype
             turnout.int16
         """
-        return self.to(dtype=dtypes.int16, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.int16, memory_format)
 
     def int(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int32; the tensor itself if they are that already.
@@ -116,7 +122,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).int().dtype
             turnout.int32
         """
-        return self.to(dtype=dtypes.int32, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.int32, memory_format)
 
     def long(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int64; the tensor itself if they are that already.
@@ -128,7 +134,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).long().dtype
             turnout.int64
         """
-        return self.to(dtype=dtypes.int64, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.int64, memory_format)
 
     def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """Each element as a bool: True where it differs from 0.
@@ -140,7 +146,7 @@ class Conversions:
             >>> turnout.tensor([0, 2]).bool()
             tensor([False,  True])
         """
-        return self.to(dtype=dtypes.bool_, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.bool_, memory_format)
 
     def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as uint8; the tensor itself if they are that already.
@@ -152,7 +158,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).byte().dtype
             turnout.uint8
         """
-        return self.to(dtype=dtypes.uint8, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.uint8, memory_format)
 
     def char(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as int8; the tensor itself if they are that already.
@@ -164,7 +170,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).char().dtype
             turnout.int8
         """
-        return self.to(dtype=dtypes.int8, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.int8, memory_format)
 
     def cfloat(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as complex64; the tensor itself if they are that already.
@@ -176,7 +182,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).cfloat().dtype
             turnout.complex64
         """
-        return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.complex64, memory_format)
 
     def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """The elements as complex128; the tensor itself if they are that already.
@@ -188,7 +194,7 @@ class Conversions:
             >>> turnout.tensor([1, 2]).cdouble().dtype
             turnout.complex128
         """
-        return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
+        return _as(self, dtypes.complex128, memory_format)
 
     def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
         """This tensor on a device; `self` if it is already there. Raises ArgumentError for a `stream` other than None.

@@ -54,6 +54,9 @@ def place(wanted: str | Device | None, beside: Tensor | None = None) -> TensorDe
     `beside` is a tensor that is moved or copied: if it has no data, its mode has the device. Raises DeviceError for a device
     that does not exist.
     """
-    named = default_device() if wanted is None else device(wanted)
+    named = default_device() if wanted is None else wanted if isinstance(wanted, TensorDevice) else device(wanted)
     mode = beside.device.backend.fake_mode if beside is not None else fake_mode() if FAKE_MODE.get() else None
-    return named.backend.resolve_device(named) if mode is None else mode.device(named)
+    if mode is not None:
+        return mode.device(named)
+    backend = named.backend
+    return named if named is backend.place and not backend.indexed else backend.resolve_device(named)

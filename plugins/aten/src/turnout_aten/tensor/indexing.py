@@ -32,7 +32,10 @@ def get(tensor: Tensor, index: Any) -> Tensor:
     if index.__class__ is int:
         made = aten.select__int(tensor, 0, index)
         return made
-    viewed, tensors = _apply(tensor, index)
+    viewed = _cut(tensor, index)
+    tensors: list[Tensor | None] = []
+    if viewed is None:
+        viewed, tensors = _apply(tensor, index)
     if tensors:
         made = aten.index__Tensor(viewed, tensors)
         return made
@@ -49,19 +52,22 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
-    viewed, tensors = _apply(tensor, index)
+    viewed = _cut(tensor, index)
+    tensors: list[Tensor | None] = []
+    if viewed is None:
+        viewed, tensors = _apply(tensor, index)
     if not isinstance(value, Tensor):
-        if not is_number(value):
+        if value.__class__ is not float and not is_number(value):
             raise CallError(f"x[index] = value: 'value' must be a number or a tensor, got {type(value).__name__}")
         if not tensors:
             aten.fill___Scalar(viewed, value)
             return
         value = aten.full((), value, dtype=tensor.dtype, device=tensor.device)
     # The value may have more dims than the target if the additional leading ones have length 1.
-    shape = value.shape
-    while shape and shape[0] == 1:
-        shape = shape[1:]
-    if shape != value.shape:
+    shape = value.array.shape
+    if shape and shape[0] == 1:
+        while shape and shape[0] == 1:
+            shape = shape[1:]
         value = aten.reshape(value, shape)
     if not tensors:
         aten.copy_(viewed, value)
@@ -71,16 +77,43 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
     aten.index_put_(viewed, tensors, value)
 
 
+def _cut(tensor: Tensor, index: Any) -> Tensor | None:
+    """`tensor[index]` for an index of ints and slices only, the usual case: without the lists of `_apply`. None for any other."""
+    items = index if index.__class__ is tuple else (index,)
+    if len(items) > len(tensor.array.shape):
+        return None
+    for item in items:
+        if item.__class__ is not int and item.__class__ is not slice:
+            return None
+    viewed = tensor
+    dim = 0
+    for item in items:
+        if item.__class__ is int:
+            viewed = aten.select__int(viewed, dim, item)
+        else:
+            if item.start is not None or item.stop is not None or item.step is not None:
+                viewed = _sliced(viewed, dim, item)
+            dim += 1
+    return viewed
+
+
 def _apply(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     """The view that everything but tensors gives, and the index tensor of each of its dims, or None."""
+    if index.__class__ is Tensor and index.array.shape:  # the usual index that copies
+        dtype = index.dtype
+        dims = len(index.array.shape) if dtype is bool_ else 1
+        if dtype is not uint8 and dims <= len(tensor.array.shape):
+            return tensor, [index]
     items = index if isinstance(index, tuple) else (index,)
     if index.__class__ is list and _stands_for_a_tuple(index):
         warnings.warn(texts.list_as_tuple(), UserWarning, stacklevel=3)
         items = tuple(index)
-    items = tuple([_item(item, tensor.device) for item in items])
-    missing = tensor.ndim - sum([_dims(item) for item in items])
+    device = tensor.device
+    ndim = len(tensor.array.shape)
+    items = tuple([item if item.__class__ in _PLAIN else _item(item, device) for item in items])
+    missing = ndim - sum([1 if item.__class__ is int or item.__class__ is slice else _dims(item) for item in items])
     if missing < 0:
-        raise DimError(f"too many indices: {tensor.ndim - missing} for a tensor of {tensor.ndim} dimensions")
+        raise DimError(f"too many indices: {ndim - missing} for a tensor of {ndim} dimensions")
     viewed = tensor
     tensors: list[Tensor | None] = []
     dim = 0
@@ -138,8 +171,14 @@ def _dims(item: Any) -> int:
 
 
 def _sliced(viewed: Tensor, dim: int, item: slice) -> Tensor:
-    start, stop, step = [None if v is None else _bound(v) for v in (item.start, item.stop, item.step)]
-    made: Tensor = aten.slice__Tensor(viewed, dim, start, stop, 1 if step is None else step)
+    start, stop, step = item.start, item.stop, item.step
+    made: Tensor = aten.slice__Tensor(
+        viewed,
+        dim,
+        start if start is None or start.__class__ is int else _bound(start),
+        stop if stop is None or stop.__class__ is int else _bound(stop),
+        1 if step is None else step if step.__class__ is int else _bound(step),
+    )
     return made
 
 

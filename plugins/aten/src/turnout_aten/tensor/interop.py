@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout_aten import operators as aten
 from turnout_aten.tensor import host_bytes as elements
 from turnout_aten.tensor.devices import device
 from turnout_aten.tensor.inference import made as inference_made
@@ -40,11 +41,9 @@ def item(tensor: Tensor) -> Any:
         >>> turnout.tensor([3]).item()
         3
     """
-    from turnout.registry.namespaces import ops
-
-    if tensor.numel() != 1:
+    if tensor.array.shape and tensor.numel() != 1:
         raise ArgumentError(f"item: expected a tensor with one element, got {tensor.numel()} elements; use tolist()")
-    return ops.aten._local_scalar_dense.default(tensor)
+    return aten._local_scalar_dense(tensor)
 
 
 def tolist(tensor: Tensor) -> Any:

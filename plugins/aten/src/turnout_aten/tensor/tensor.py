@@ -195,9 +195,11 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.zeros(2, 3).t().is_contiguous()
             False
         """
-        shape = self.shape
+        shape = self.array.shape
         strides = self.stride()
         if memory_format == "contiguous_format":
+            if len(shape) < 2:
+                return not shape or strides[0] == 1 or shape[0] < 2
             dims: Any = reversed(range(len(shape)))
         else:
             dims = {"channels_last": (1, 3, 2, 0), "channels_last_3d": (1, 4, 3, 2, 0)}.get(memory_format)
@@ -581,7 +583,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return iter([self[i] for i in range(self.array.shape[0])])
 
     def __bool__(self) -> bool:
-        if self.numel() != 1:
+        if self.array.shape and self.numel() != 1:
             raise ArgumentError(f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()")
         return bool(self.item())
 

@@ -110,11 +110,13 @@ class _Family:
         self.classes: dict[str, str] = {}
         self.kernels: list[str] = []
         self.table: list[str] = []
+        self.records: list[str] = []
         self.used: set[str] = set()
 
     def text(self, name: str) -> str:
         head = _HEAD.replace("{family}", name).replace("{imports}", "".join(_imports(self.used)))
-        return "\n\n".join([head, *self.classes.values(), *self.kernels, "\n".join(["KERNELS = {", *self.table, "}", ""])])
+        tables = ["KERNELS = {", *self.table, "}", "", "RECORDS = {", *self.records, "}", ""]
+        return "\n\n".join([head, *self.classes.values(), *self.kernels, "\n".join(tables)])
 
 
 def render(functions: NativeFunctions, entries: dict[str, Entry]) -> dict[str, str]:
@@ -141,6 +143,8 @@ def render(functions: NativeFunctions, entries: dict[str, Entry]) -> dict[str, s
         family.used |= writer.functions()
         family.kernels.append(writer.kernel())
         family.table.append(f"    {function.qualified_name!r}: {factory_name(function)},")
+        if record := writer.record():
+            family.records.append(f"    {function.qualified_name!r}: {record},")
         listed.append(f"    {function.qualified_name!r}: {name!r},")
     index = _INDEX.replace("{families}", "\n".join(listed)).replace("{constant}", "\n".join(constant))
     return {name: family.text(name) for name, family in families.items()} | {"__init__": index}

@@ -112,6 +112,8 @@ _READ = {
     "shapes": "[t.array.shape for t in {0}]",
 }
 
+_DEEP = ("geometry", "shapes")  # properties that are more than an attribute
+
 
 class Writer:
     """One function that records, functional or in-place."""
@@ -310,6 +312,32 @@ class Writer:
         lines += ["        " + line for line in body]
         lines += ["", f"    kernel.__qualname__ = {f'autograd of {self.function.qualified_name}'!r}", "    return kernel"]
         return "\n".join(lines) + "\n"
+
+    def record(self) -> str:
+        """The kernel as data, for those who replace it; "" for one with lists, absent tensors, several outputs or writes.
+
+        (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1).
+        A save is (what, slot, argument, mask): it is made if a differentiable argument of the mask is tracked.
+        """
+        plain = not (self.inplace or self.function.is_view or self.list_output or self.schema.out_arguments)
+        if not plain or len(self.returns) != 1 or any(self.kinds[a] != TENSOR for a in self.arguments):
+            return ""
+        places = {a.name: i for i, a in enumerate(self.schema.arguments)}
+        saves: dict[tuple[str, str, int], int] = {}
+        for formula, uses in self.uses.items():
+            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(p in _DEEP for _, p in uses.properties):
+                return ""
+            rows = [("tensor", local(name), places[name]) for name in uses.tensors]
+            rows += [(p, slot(name, p), places[name]) for name, p in uses.properties]
+            rows += [("value", local(name), places[name]) for name in uses.values]
+            rows += [("result", name, -1) for name in uses.outputs]
+            for row in rows:
+                mask = sum(1 << self.arguments.index(a) for a in formula.arguments)
+                saves[row] = saves.get(row, 0) | mask
+        dtype = next((i for i, a in enumerate(self.schema.arguments) if str(a.type).rstrip("?") == "ScalarType"), -1)
+        saved = tuple((*row, mask) for row, mask in saves.items())
+        differentiable = tuple(places[a] for a in self.arguments)
+        return f"({self.class_name}, {len(places)}, {differentiable!r}, {saved!r}, {self.fits!r}, {dtype})"
 
     def _tracking(self) -> list[str]:
         """Stale views refreshed, `tracks_x` per argument, `tracked` for all."""

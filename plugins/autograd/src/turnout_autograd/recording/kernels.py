@@ -38,7 +38,7 @@ def decide(op: Operator, options: Mapping[str, Any]) -> Any:
     """The function of the internal convention for one operator, or FALLTHROUGH."""
     made = standard(op)
     if made is not None:
-        return made if made is FALLTHROUGH else made(op)
+        return made
     if not _has_tensors(op):
         return FALLTHROUGH
     if op.qualified_name in ("aten::resize_", "aten::resize_as_"):

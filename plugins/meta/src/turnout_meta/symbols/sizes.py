@@ -66,8 +66,9 @@ class SymInt:
     def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
 
-    def __hash__(self) -> int:
-        return hash(self._expression)
+    # Not known, so no key: two that are written alike may be of different modes, and a comparison may be a fact to note. What
+    # remembers answers by sizes computes these anew.
+    __hash__ = None  # type: ignore[assignment]
 
     def __index__(self) -> int:
         expression = self.expression
@@ -355,12 +356,12 @@ class Sizes(Strides, Size):
 
 def as_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     """A shape as an array holds it."""
-    return Sizes(shape) if any(n.__class__ is SymInt for n in shape) else shape
+    return Sizes(shape) if SymInt in map(type, shape) else shape
 
 
 def as_strides(strides: tuple[Any, ...]) -> tuple[Any, ...]:
     """Strides as an array holds them."""
-    return Strides(strides) if any(n.__class__ is SymInt for n in strides) else strides
+    return Strides(strides) if SymInt in map(type, strides) else strides
 
 
 def _known(condition: Any) -> bool | None:

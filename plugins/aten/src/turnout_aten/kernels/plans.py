@@ -1,0 +1,137 @@
+"""What a shape function answered, kept for the next call that looks the same.
+
+A shape function sees shapes, strides and dtypes of tensors, and the other arguments as they are. So the answer for a tuple of
+these, the *key* of a call, holds for every call with that key. A *plan* is the answer as a wrapper needs it. Finding one takes a
+tenth of the time of a shape function.
+
+An answer is not kept where something else than the key can decide it: values of a tensor (a bool mask that selects), or the
+default dtype.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout_aten.shapes import promotion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from turnout.schema import Argument
+    from turnout_aten.backend.tensor_backend import TensorBackend
+    from turnout_aten.shapes.specs import Result
+
+# How many answers an operator keeps. All are dropped when there are more: a program that gets there has no call twice.
+LIMIT = 256
+AS_GIVEN: Any = object()  # in `Plan.values`: the argument itself
+_FIXED = frozenset({int, bool, str, type(None)})
+
+
+def array_lines(argument: Argument, name: str) -> str:
+    """The statement that takes the arrays out of a tensor argument: `x_a = x.array`."""
+    kind = argument.type.canonical
+    if argument.type.is_tensor_list:
+        each = "None if v is None else v.array" if "?[" in kind else "v.array"
+        return (
+            f"{name}_a = [{each} for v in {name}]"
+            if not kind.endswith("?")
+            else (f"{name}_a = None if {name} is None else [{each} for v in {name}]")
+        )
+    if kind.endswith("?"):
+        return f"{name}_a = None if {name} is None else {name}.array"
+    return f"{name}_a = {name}.array"
+
+
+def key_source(arguments: Sequence[Argument], names: Sequence[str]) -> str:
+    """The expression for the key of a call, over what `array_lines` made."""
+    parts: list[str] = []
+    for argument, name in zip(arguments, names, strict=True):
+        kind = argument.type.canonical
+        facts = "{0}.shape, {0}.strides, {0}.dtype"
+        if argument.type.is_tensor_list:
+            each = f"({facts.format('v')})"
+            if "?[" in kind:
+                each = f"None if v is None else {each}"
+            source = f"tuple([{each} for v in {name}_a])"
+            parts.append(f"None if {name}_a is None else {source}" if kind.endswith("?") else source)
+        elif argument.type.is_tensor:
+            source = facts.format(f"{name}_a")
+            parts.append(f"None if {name}_a is None else ({source})" if kind.endswith("?") else source)
+        elif "Scalar" in kind and "ScalarType" not in kind:  # 1, 1.0 and True are equal, and give different dtypes
+            one = f"{name}.__class__, {name}"
+            parts.append(one if "[" not in kind else f"None if {name} is None else tuple([(v.__class__, v) for v in {name}])")
+        else:
+            parts.append(name)
+    return f"({', '.join(parts)},)"
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether a replaced argument is decided by the key: no tensor, and no float (0.0 and -0.0 are equal)."""
+    if value.__class__ in _FIXED:
+        return True
+    return value.__class__ in (tuple, list) and all(is_fixed(each) for each in value)
+
+
+class Plans:
+    """The answers of one operator's shape function on one backend.
+
+    shape      the shape function
+    arguments  the operator's arguments without outputs, by name
+    known      key -> (shape, native dtype and strides of each output..., casts, values, extra)
+
+    casts      None, or for each tensor argument the dtype that it is converted to, or None
+    values     None, or for each other argument what replaces it, or AS_GIVEN
+    extra      the kernel's additional arguments, as the operator's `precomputed` field declares
+    """
+
+    __slots__ = ("_backend", "_extra", "_others", "_tensors", "known", "results")
+
+    def __init__(
+        self, backend: TensorBackend, tensors: Sequence[str], others: Sequence[str], precomputed: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._backend = backend
+        self._tensors = tensors
+        self._others = others
+        self._extra = [name for names in precomputed.values() for name in names]
+        self.known: dict[Any, tuple[Any, ...]] = {}
+        self.results: dict[Any, Result] = {}
+
+    def answer(self, key: Any, shape: Callable[..., Result], *args: Any) -> Result:
+        """The shape function's answer, kept for the next call with this key if the key decides it."""
+        promotion.DEFAULT_READ[0] = mark = object()
+        result = shape(*args)
+        if promotion.DEFAULT_READ[0] is mark and all(map(is_fixed, result.precomputed.values())):
+            if len(self.results) >= LIMIT:
+                self.results.clear()
+                self.known.clear()
+            self.results[key] = result
+            self.known[key] = self._plan(result)
+        return result
+
+    def _plan(self, result: Result) -> tuple[Any, ...]:
+        native = self._backend.native_dtype
+        outs = [fact for out in result.outs for fact in (out.shape, native(out.dtype), out.dtype, out.strides)]
+        casts = tuple([result.casts.get(name) for name in self._tensors]) if result.casts else None
+        replaced = [result.precomputed.get(name, AS_GIVEN) for name in self._others]
+        values = replaced if any(value is not AS_GIVEN for value in replaced) else None
+        return (*outs, casts, values, tuple([result.precomputed[name] for name in self._extra]))
+
+
+def chosen(values: Sequence[Any], *given: Any) -> list[Any]:
+    """Arguments with those replaced that a plan replaces."""
+    return [own if value is AS_GIVEN else value for value, own in zip(values, given, strict=True)]
+
+
+def converted(backend: TensorBackend, casts: Sequence[Any], *arrays: Any) -> list[Any]:
+    """Arrays in the dtypes that a plan names."""
+    return [array if dtype is None else _in_dtype(backend, array, dtype) for dtype, array in zip(casts, arrays, strict=True)]
+
+
+def _in_dtype(backend: TensorBackend, array: Any, dtype: Any) -> Any:
+    if array is None or array.__class__ is list:
+        return array and [_in_dtype(backend, each, dtype) for each in array]
+    if backend.dtype_of(array) is dtype:
+        return array
+    made = backend.empty(array.shape, dtype, backend.current_device())
+    backend.copy(made, array)
+    return made

@@ -1,0 +1,33 @@
+"""Activation: nothing is registered. The manifest names what is replaced; here is said whether the module was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from turnout import config
+from turnout.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from turnout.registry import Registrations
+
+
+@hookimpl
+def turnout_available() -> str | None:
+    """None, or that it is switched off or there is no extension module."""
+    if not config.get("speed"):
+        return f"the setting speed is false ({config.origin('speed')})"
+    try:
+        import_module("turnout_speed._calls")
+    except ImportError as error:
+        return f"its extension module cannot be loaded ({error}): install turnout-speed where a C compiler is at hand"
+    return None
+
+
+@hookimpl
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
+    """Tell the extension module which classes and variables calls read."""
+    from turnout_speed.replacements import configure
+
+    configure()

@@ -1,0 +1,217 @@
+"""The compiled call path: the same as the Python one, whatever is called, and switched off by one setting."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import os
+import pickle
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import turnout
+from turnout.plugins import all_plugins
+
+_calls = pytest.importorskip("turnout_speed._calls", reason="turnout-speed was installed without a C compiler")
+TESTS = Path(__file__).parent.parent
+
+
+def run(code: str, *arguments: str, cwd: Path = TESTS, **environment: str) -> str:
+    """What a fresh process prints."""
+    given = {**os.environ, "TURNOUT_SPEED": "on", **environment}
+    done = subprocess.run(
+        [sys.executable, *arguments, "-c", code], cwd=cwd, env=given, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def is_on() -> None:
+    turnout.ones(1) + 1
+    if [p.state for p in all_plugins() if p.name == "speed"] != ["active"] or not turnout.config.get("speed"):
+        pytest.skip("the compiled call path is switched off")
+
+
+# ---- the same
+
+
+def test_random_calls_return_raise_and_warn_the_same_with_and_without(seeds: Callable[[int], range]):
+    some = seeds(80)
+    code = f"from random_programs import calls; calls.main({some.start}, {len(some)})"
+    on, off = ([json.loads(line) for line in run(code, TURNOUT_SPEED=speed).splitlines()] for speed in ("on", "off"))
+    assert on[-1] > len(some) // 2, "the compiled call path took hardly any call, so nothing was compared"
+    assert off[-1] == 0
+    for (seed, lines, found), (_, _, expected) in zip(on[:-1], off[:-1], strict=True):
+        for i, line in enumerate(lines):
+            shown = "\n".join(lines[: i + 1])
+            assert found[i] == expected[i], f"seed {seed}: {line} differs; the program\n{shown}"
+
+
+def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
+    class Plain(turnout.Tensor):
+        pass
+
+    x = turnout.ones(3)
+    calls = {
+        "x + x": (lambda: x + x, 1),
+        "x + 1.5": (lambda: x + 1.5, 1),
+        "turnout.mul": (lambda: turnout.mul(x, x), 1),
+        "x.exp()": (lambda: x.exp(), 1),
+        "a keyword": (lambda: turnout.ops.aten.add.Tensor(x, x, alpha=1), 1),
+        "a subclass": (lambda: x + turnout.as_subclass(x, Plain), 0),
+        "two dtypes": (lambda: x + turnout.ones(3, dtype=turnout.int64), 0),
+        "a large number": (lambda: x + (1 << 40), 0),
+    }
+    for name, (call, taken) in calls.items():
+        call()
+        before = _calls.taken()
+        call()
+        assert (name, _calls.taken() - before) == (name, taken)
+
+
+def test_a_recorded_call_is_taken_and_its_node_holds_what_the_python_kernel_saves(is_on: None):
+    x = turnout.tensor([1.0, 2.0], requires_grad=True)
+    y = turnout.tensor([3.0, 4.0])
+    x * y
+    before = _calls.taken()
+    made = x * y
+    assert _calls.taken() == before + 1
+    node = made.grad_fn
+    assert (node.name(), node.edges, node.other is y, node.metas) == ("MulBackward0", (x, None), True, None)
+    assert not hasattr(node, "self")  # y needs no gradient
+    y.add_(1)
+    with pytest.raises(turnout.errors.AliasError):
+        made.sum().backward()
+
+
+def test_a_debugger_sees_the_generated_text(is_on: None):
+    x = turnout.ones(2)
+    x + x
+    names = []
+    sys.setprofile(lambda frame, event, arg: names.append(frame.f_code.co_filename) if event == "call" else None)
+    try:
+        x + x
+    finally:
+        sys.setprofile(None)
+    assert [n for n in names if n.startswith("<")] == ["<turnout.Tensor.__add__>", "<CPU wrapper of aten::add.Tensor>"]
+
+
+def test_a_mode_a_new_kernel_and_its_undo_are_seen_by_the_next_call(is_on: None):
+    from turnout.library import Library
+
+    x = turnout.ones(2)
+    assert (x + x).tolist() == [2.0, 2.0]
+    with Library("aten", "IMPL") as library:
+        library.impl("add.Tensor", lambda self, other, *, alpha=1: self * 10, "CPU", allow_override=True)
+        assert (x + x).tolist() == [10.0, 10.0]
+    assert (x + x).tolist() == [2.0, 2.0]
+    with turnout.no_grad():
+        assert not (x.clone().requires_grad_() + x).requires_grad
+
+
+# ---- they look like functions
+
+
+def test_a_compiled_callable_looks_like_the_python_function(is_on: None):
+    for function, name in (
+        (turnout.mul, "mul"),
+        (turnout.Tensor.mul, "Tensor.mul"),
+        (turnout.ops.aten.mul.Tensor.stub, "aten::mul.Tensor"),
+    ):
+        assert _calls.is_compiled(function)
+        assert (inspect.isfunction(function), function.__qualname__) == (True, name)
+        assert inspect.signature(function)
+        assert weakref.ref(function)() is function
+    assert pickle.loads(pickle.dumps(turnout.mul)) is turnout.mul
+    assert turnout.ones(2).mul.__self__.tolist() == [1.0, 1.0]
+    assert turnout.mul.__doc__.startswith("mul(input, other: Tensor, *, out=None) -> Tensor")
+
+
+# ---- switched off, or not there
+
+
+SHOWN = "import turnout; x = turnout.ones(2); x + x; print(type(turnout.Tensor.__add__).__name__, (x + x).tolist())"
+
+
+def test_the_environment_and_a_file_switch_it_off(tmp_path: Path):
+    assert run(SHOWN) == "Call [2.0, 2.0]\n"
+    assert run(SHOWN, TURNOUT_SPEED="off") == "function [2.0, 2.0]\n"
+    assert run(SHOWN, TURNOUT_PLUGINS__DISABLE="speed") == "function [2.0, 2.0]\n"
+    (tmp_path / "turnout.toml").write_text("speed = false\n")
+    environment = {name: value for name, value in os.environ.items() if name != "TURNOUT_SPEED"}
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWN], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "function [2.0, 2.0]\n"
+
+
+def test_without_the_extension_module_everything_works_and_the_state_says_why():
+    states = "print(*[(p.state, p.reason) for p in turnout.plugins.all_plugins() if p.name == 'speed'])"
+    assert run(f"import sys; sys.modules['turnout_speed._calls'] = None; {SHOWN}; {states}") == (
+        "function [2.0, 2.0]\n"
+        "('unavailable', 'its extension module cannot be loaded (import of turnout_speed._calls halted; None in sys.modules): "
+        "install turnout-speed where a C compiler is at hand')\n"
+    )
+
+
+def test_doctor_says_whether_it_is_on():
+    code = "import sys; from turnout_cli.main import main; sys.argv = ['turnout', 'doctor', '--json']; main()"
+
+    def state(speed: str) -> tuple[str, str]:
+        (found,) = [p for p in json.loads(run(code, TURNOUT_SPEED=speed))["plugins"] if p["name"] == "speed"]
+        return found["state"], found["reason"]
+
+    assert state("on") == ("active", "")
+    assert state("off") == ("unavailable", "the setting speed is false (environment TURNOUT_SPEED)")
+
+
+def test_a_first_call_in_any_place_decides_the_same():
+    for first in ("turnout.add", "turnout.ops.aten.add.Tensor.stub", "turnout.Tensor.__add__", "turnout.ones(1)"):
+        code = f"import turnout; {first}; x = turnout.ones(2); x + x; print(type(turnout.Tensor.__add__).__name__)"
+        assert run(code) == "Call\n"
+
+
+# ---- memory
+
+
+def test_calls_good_and_bad_leave_no_memory(is_on: None):
+    x, y = turnout.tensor([1.0, 2.0], requires_grad=True), turnout.ones(2)
+    other = turnout.ones(3)
+
+    def work() -> None:
+        for _ in range(300):
+            y + y, y * 2.5, y.exp(), y.sum(), turnout.mul(y, y), x * y, (x + y).sum(), turnout.div(x, y)
+            y + 1
+            for bad in (other, None, "two"):
+                try:
+                    y + bad
+                except (turnout.errors.TurnoutError, TypeError):
+                    continue  # only what it leaves counts
+
+    for _ in range(3):
+        work()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    work()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 250  # one object lost in each round would be 300
+
+
+def test_the_makers_refuse_what_they_cannot_read():
+    def f() -> None: ...
+
+    with pytest.raises(ValueError, match=r"^one or two targets$"):
+        _calls.call(f, (), None)
+    with pytest.raises(ValueError, match=r"^unknown kind Complex$"):
+        _calls.call(f, (({}, 1, (("Complex", False, 0, None, None),)),), None)
+    with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
+        _calls.array_kernel(f, (), None, f, f, 1, None, None, 0, True, True, "", None)
+    with pytest.raises(TypeError, match=r"^Node\.edges is not a slot$"):
+        _calls.record_kernel(f, {}, 1, 1, f, f, f, f, type("Node", (), {"edges": 1}), 1, (0,), (), "", -1)

@@ -1,0 +1,240 @@
+"""Random calls, good and bad: what each one returns, raises or warns of, as text that two runs can be compared by.
+
+`python -m random_programs.calls FIRST COUNT` prints one JSON line for each program: its lines, and what came of them. The last
+line says how many calls the compiled call path finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+import traceback
+import warnings
+from typing import Any
+
+UNARY = [
+    "exp",
+    "relu",
+    "neg",
+    "abs",
+    "sqrt",
+    "log",
+    "sin",
+    "tanh",
+    "sigmoid",
+    "isnan",
+    "floor",
+    "square",
+    "reciprocal",
+    "sum",
+    "mean",
+    "t",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "maximum",
+    "minimum",
+    "eq",
+    "lt",
+    "logical_and",
+    "matmul",
+    "atan2",
+    "dot",
+    "mm",
+    "fmod",
+]
+SIGNS = ["+", "-", "*", "/", "**", "@", "==", "<", "//", "%"]
+NUMBERS = [
+    "2",
+    "-3",
+    "0",
+    "1.5",
+    "0.0",
+    "-0.0",
+    "True",
+    "1e300",
+    "1e-300",
+    "float('inf')",
+    "float('nan')",
+    "1 << 40",
+    "1 << 70",
+    "3j",
+    "16777217",
+]
+BAD = ["'two'", "None", "[1.0]", "Thing()", "numpy.ones(3)", "numpy.float32(2)", "..."]
+SHAPES = ["(3,)", "(2, 3)", "(3, 3)", "()", "(0,)", "(1, 3)", "(4, 1, 3)"]
+DTYPES = ["float32"] * 6 + ["float64", "float64", "float16", "bfloat16", "int64", "int8", "bool", "complex64"]
+CHANGES = [
+    "{0}.t()",
+    "{0}[..., :2]",
+    "{0}.detach()",
+    "{0}.expand(2, *{0}.shape)",
+    "turnout.as_subclass({0}, Mine)",
+    "turnout.as_subclass({0}, Plain)",
+]
+BLOCKS = [
+    "turnout.no_grad()",
+    "turnout.inference_mode()",
+    "state.exclude('Autograd')",
+    "state.below_adinplaceorview()",
+    "raising()",
+    "Watching()",
+]
+
+
+def program(seed: int) -> list[str]:
+    """The lines of one program: three tensors, and calls with them."""
+    r = random.Random(seed)
+    names = ["a", "b", "c"]
+    lines = []
+    shape, dtype = r.choice(SHAPES), r.choice(DTYPES)
+    for name in names:
+        shape = shape if r.random() < 0.7 else r.choice(SHAPES)
+        dtype = dtype if r.random() < 0.8 else r.choice(DTYPES)
+        lines.append(f"{name} = drawn({r.randrange(100)}, {shape}, turnout.{dtype})")
+        if "float" in dtype and r.random() < 0.5:
+            lines.append(f"{name}.requires_grad_()")
+        if r.random() < 0.25:
+            lines.append(f"{name} = {r.choice(CHANGES).format(name)}")
+    for i in range(6):
+        made = f"r{i}"
+        call = _call(r, names)
+        if r.random() < 0.2:
+            lines.append(f"with {r.choice(BLOCKS)}: {made} = {call}")
+        else:
+            lines.append(f"{made} = {call}")
+        if r.random() < 0.5:
+            names = [*names[1:], made]
+    lines.append(f"{names[-1]}.sum().backward()")
+    lines.append("grads = [t.grad for t in (a, b, c)]")
+    return lines
+
+
+def _call(r: random.Random, names: list[str]) -> str:
+    one = r.choice(names)
+    other = r.choice(names) if r.random() < 0.6 else r.choice(NUMBERS if r.random() < 0.7 else BAD)
+    form = r.randrange(10)
+    if form < 3:
+        return f"{one} {r.choice(SIGNS)} {other}" if r.random() < 0.8 else f"{other} {r.choice(SIGNS)} {one}"
+    if form < 5:
+        name = r.choice(BINARY)
+        return f"turnout.{name}({one}, {other})" if r.random() < 0.5 else f"{one}.{name}({other})"
+    if form < 7:
+        name = r.choice(UNARY)
+        return f"turnout.{name}({one})" if r.random() < 0.5 else f"{one}.{name}()"
+    if form < 8:
+        given = r.choice(
+            [f"{other}, alpha={r.choice(NUMBERS + BAD)}", f"other={other}", f"{other}, {other}", "", f"{other}, wrong=1"]
+        )
+        return f"turnout.ops.aten.{r.choice(['add', 'sub', 'mul'])}.Tensor({one}, {given})"
+    if form < 9:
+        name = r.choice(["add", "mul", "sub", "sum", "exp"])
+        return (
+            f"turnout.{name}({r.choice([f'{one}, out={other}', '', f'{one}, {other}, 3, 4', f'input={one}', f'{one}, dim=0'])})"
+        )
+    return f"{one}.{r.choice(['add_', 'mul_', 'sub_', 'div_', 'copy_'])}({other})"
+
+
+def outcome(lines: list[str]) -> list[Any]:
+    """What came of each line."""
+    import numpy
+
+    import turnout
+    from turnout import state as state
+    from turnout.registry.modes import DispatchMode
+
+    class Mine(turnout.Tensor):
+        @classmethod
+        def __turnout_dispatch__(cls, op: Any, ks: Any, args: Any) -> Any:
+            seen.append(op.qualified_name)
+            return op.redispatch(ks, *args)
+
+    class Plain(turnout.Tensor):
+        pass
+
+    class Thing:
+        def __repr__(self) -> str:
+            return "a thing"
+
+    class Watching(DispatchMode):
+        def __turnout_dispatch__(self, op: Any, ks: Any, args: Any) -> Any:
+            seen.append(op.qualified_name)
+            return op.redispatch(ks, *args)
+
+    class raising(warnings.catch_warnings):
+        def __enter__(self) -> Any:
+            entered = super().__enter__()
+            warnings.simplefilter("error")
+            return entered
+
+    def drawn(seed: int, shape: tuple[int, ...], dtype: Any) -> Any:
+        values = numpy.random.default_rng(seed).normal(size=shape) * 4
+        return turnout.from_numpy(numpy.asarray(values)).to(dtype)
+
+    seen: list[str] = []
+    names: dict[str, Any] = {**locals()}
+    found = []
+    for line in lines:
+        seen.clear()
+        names["grads"] = None
+        before = set(names)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", module="turnout_arrays")
+            try:
+                exec(compile(line, "<program>", "exec"), names)
+                result: Any = [described(names[n]) for n in sorted(set(names) - before)] or described(names["grads"])
+            except Exception as error:  # noqa: BLE001 - any error is an outcome
+                frames = [(f.filename.rpartition("/")[2], f.name, f.line) for f in traceback.extract_tb(error.__traceback__)[1:]]
+                result = [type(error).__name__, str(error), frames, type(error.__context__).__name__]
+        found.append([result, [(w.category.__name__, str(w.message), w.filename.rpartition("/")[2]) for w in warned], list(seen)])
+    return found
+
+
+def described(value: Any) -> Any:
+    """A result: all that a program can see of a tensor."""
+    import turnout
+
+    if isinstance(value, (list, tuple)):
+        return [described(v) for v in value]
+    if not isinstance(value, turnout.Tensor):
+        return repr(value)
+    array = value.array
+    edges = None if value.grad_fn is None else [None if n is None else n.name() for n, _ in value.grad_fn.next_functions]
+    return [
+        type(value).__name__, str(value.dtype), list(value.shape), list(value.stride()), hashlib.md5(array.tobytes()).hexdigest(),
+        value.keys, value.gmask, value.requires_grad, None if value.grad_fn is None else value.grad_fn.name(), edges,
+        value.is_inference(), None if value.is_inference() else value._version, value.view_of is None, value.storage is None,
+        array.flags.writeable, str(value.device), metas(value),
+    ]  # fmt: skip
+
+
+def metas(value: Any) -> Any:
+    """What the node keeps to fit gradients."""
+    node = value.grad_fn
+    return repr(getattr(node, "metas", None)) if node is not None else None
+
+
+def main(first: int, count: int) -> None:
+    """Print the outcomes of the programs `first` to `first + count - 1`."""
+    for seed in range(first, first + count):
+        lines = program(seed)
+        sys.stdout.write(json.dumps([seed, lines, outcome(lines)]) + "\n")
+    from turnout.plugins import all_plugins
+
+    taken = 0
+    if any(p.name == "speed" and p.state == "active" for p in all_plugins()):
+        from turnout_speed import _calls
+
+        taken = _calls.taken()
+    sys.stdout.write(json.dumps(taken) + "\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
