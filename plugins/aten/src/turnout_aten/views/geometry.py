@@ -1,7 +1,7 @@
 """View operators: geometry functions, and the one kernel that applies them on every backend.
 
 A geometry function takes shape, strides and offset (in elements) and the operator's arguments. It returns the same three for the
-view, or a list of such triples for an operator with several outputs. `@one_view` turns it into a kernel of the internal
+view, or a list of such triples for an operator with several outputs. `@one_view(operator)` turns it into a kernel of the internal
 convention over the backend's `strided`; the kernel's attribute `geometry` is the function.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from turnout.errors import DimError, ShapeError
+from turnout.errors import DimError, ShapeError, TurnoutError
 from turnout.operators.values import is_symbol
+from turnout_aten.errors.failures import name_operator
 from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import wrap
 
@@ -30,54 +31,72 @@ if TYPE_CHECKING:
     Geometry = tuple[Ints, Ints, int]
 
 
-def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
-    """The kernel of a view operator with one output."""
+def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
+    """Makes the kernel of a view operator with one output."""
 
-    def apply_geometry(ks: int, self: Tensor, *args: Any) -> Tensor:
-        array = self.array
-        storage = self.storage or self.shared_storage()
-        device = self.device
-        backend = device.backend
-        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
-        made = wrap(nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device)
-        made.storage = storage
-        made.offset = offset
+    def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
+        def apply_geometry(ks: int, self: Tensor, *args: Any) -> Tensor:
+            array = self.array
+            storage = self.storage or self.shared_storage()
+            device = self.device
+            backend = device.backend
+            try:
+                shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+            except TurnoutError as error:
+                name_operator(error, operator)
+                raise
+            made = wrap(nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device)
+            made.storage = storage
+            made.offset = offset
+            return made
+
+        made: ViewKernel = _described(apply_geometry, geometry)
         return made
 
-    made: ViewKernel = _named(apply_geometry, geometry)
-    return made
+    return kernel
 
 
-def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
-    """The kernel of a view operator that returns a list."""
+def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], ViewKernel]:
+    """Makes the kernel of a view operator that returns a list."""
 
-    def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
-        array = self.array
-        root = self.shared_storage().array
-        backend = self.device.backend
-        parts = geometry(array.shape, backend.strides(array), self.offset, *args)
-        return [
-            self.new_alias(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), at)
-            for shape, strides, at in parts
-        ]
+    def kernel(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
+        def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
+            array = self.array
+            root = self.shared_storage().array
+            backend = self.device.backend
+            try:
+                parts = geometry(array.shape, backend.strides(array), self.offset, *args)
+            except TurnoutError as error:
+                name_operator(error, operator)
+                raise
+            return [
+                self.new_alias(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), at)
+                for shape, strides, at in parts
+            ]
 
-    made: ViewKernel = _named(apply_geometries, geometry)
-    return made
+        made: ViewKernel = _described(apply_geometries, geometry)
+        return made
+
+    return kernel
 
 
-def view_in_place(geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
+def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
     """The kernel of an in-place view operator: the tensor itself becomes the view."""
 
     def become_view(ks: int, self: Tensor, *args: Any) -> Tensor:
         array = self.array
         storage = self.shared_storage()
         backend = self.device.backend
-        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        try:
+            shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        except TurnoutError as error:
+            name_operator(error, operator)
+            raise
         self.array = nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)
         self.offset = offset
         return self
 
-    made: Callable[..., Tensor] = _named(become_view, geometry)
+    made: Callable[..., Tensor] = _described(become_view, geometry)
     return made
 
 
@@ -89,7 +108,7 @@ def nothing(self: Tensor, shape: Ints) -> Any:
     return self.device.backend.empty(shape, self.dtype, self.device)
 
 
-def _named(kernel: Any, geometry: Any) -> Any:
+def _described(kernel: Any, geometry: Any) -> Any:
     kernel.__name__ = geometry.__name__
     kernel.__qualname__ = geometry.__qualname__
     kernel.__doc__ = geometry.__doc__
@@ -161,7 +180,7 @@ def inferred_shape(size: Sequence[int], count: int, name: str = "view") -> Ints:
     return (*size[:unknown], count // known, *size[unknown + 1 :])
 
 
-@one_view
+@one_view("view")
 def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geometry:
     """The elements in another shape, without a copy; one length may be -1."""
     wanted = inferred_shape(size, numel(shape))
@@ -182,7 +201,7 @@ def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
     return wrap(backend.strided(self.array, shape, strides, 0), self.device)
 
 
-@one_view
+@one_view("expand")
 def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implicit: bool = False) -> Geometry:
     """Dims of length 1 repeated, and new dims in front, all with stride 0; -1 keeps a length."""
     lead = len(size) - len(shape)
@@ -211,7 +230,7 @@ def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implici
 # ---- dims reordered, added or removed
 
 
-@one_view
+@one_view("permute")
 def permute(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:
     """Dims in the given order."""
     n = len(shape)
@@ -221,7 +240,7 @@ def permute(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geo
     return tuple([shape[d] for d in order]), tuple([strides[d] for d in order]), offset
 
 
-@one_view
+@one_view("transpose")
 def transpose_int(shape: Ints, strides: Ints, offset: int, dim0: int, dim1: int) -> Geometry:
     """Two dims exchanged."""
     n = len(shape)
@@ -241,7 +260,7 @@ def _turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
     return shape[::-1], strides[::-1], offset
 
 
-_t = one_view(_turned)
+_t = one_view("t")(_turned)
 
 
 def t(ks: int, self: Tensor) -> Tensor:
@@ -257,7 +276,7 @@ def t(ks: int, self: Tensor) -> Tensor:
     return made
 
 
-@one_view
+@one_view("unsqueeze")
 def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
     """A dim of length 1 inserted at `dim`."""
     at = wrap_dim(dim, len(shape) + 1)
@@ -276,19 +295,19 @@ def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Ge
     return tuple([shape[d] for d in kept]), tuple([strides[d] for d in kept]), offset
 
 
-@one_view
+@one_view("squeeze")
 def squeeze(shape: Ints, strides: Ints, offset: int) -> Geometry:
     """All dims of length 1 removed."""
     return _without(shape, strides, offset, range(len(shape)))
 
 
-@one_view
+@one_view("squeeze")
 def squeeze_dim(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
     """One dim removed if its length is 1."""
     return _without(shape, strides, offset, (wrap_dim(dim, len(shape)),))
 
 
-@one_view
+@one_view("squeeze")
 def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) -> Geometry:
     """The given dims removed where their length is 1."""
     return _without(shape, strides, offset, wrap_dims(dim, len(shape)) if dim else ())
@@ -297,7 +316,7 @@ def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) ->
 # ---- some of the elements
 
 
-@one_view
+@one_view("select")
 def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) -> Geometry:
     """One index of a dim; the dim is removed."""
     if not shape:
@@ -315,7 +334,7 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
     return shape[:d] + shape[d + 1 :], strides[:d] + strides[d + 1 :], at
 
 
-@one_view
+@one_view("slice")
 def slice_Tensor(
     shape: Ints, strides: Ints, offset: int, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Geometry:
@@ -336,7 +355,7 @@ def slice_Tensor(
     return (*shape[:d], count, *shape[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), at
 
 
-@one_view
+@one_view("diagonal")
 def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: int = 0, dim2: int = 1) -> Geometry:
     """The diagonal of two dims as a new last dim, `offset_` above the main diagonal."""
     n = len(shape)
@@ -353,7 +372,7 @@ def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: in
     return lengths, (*[strides[d] for d in kept], strides[a] + strides[b]), at
 
 
-@one_view
+@one_view("unfold")
 def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, step: int) -> Geometry:
     """Windows of `size` elements along a dim, `step` apart. The dim counts the windows; a new last dim holds their elements."""
     n = len(shape)
@@ -393,7 +412,7 @@ def as_strided(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int]
 # ---- several views
 
 
-@several_views
+@several_views("unbind")
 def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Geometry]:
     """One view per index of a dim."""
     if not shape:
@@ -403,7 +422,7 @@ def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Ge
     return [(lengths, steps, offset + i * strides[d]) for i in range(shape[d])]
 
 
-@several_views
+@several_views("split")
 def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0) -> list[Geometry]:
     """Parts of length `split_size` along a dim; the last part may be shorter."""
     if not shape:
@@ -417,7 +436,7 @@ def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: 
     return _parts(shape, strides, offset, [min(split_size, n - i) for i in range(0, n, split_size)], d)
 
 
-@several_views
+@several_views("split_with_sizes")
 def split_with_sizes(shape: Ints, strides: Ints, offset: int, split_sizes: Sequence[int], dim: int = 0) -> list[Geometry]:
     """Parts of the given sizes, which add up to the dim's length."""
     if not shape:
@@ -441,12 +460,12 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
 
 # ---- in-place views
 
-t_ = view_in_place(_turned)
-transpose_ = view_in_place(transpose_int.geometry)
-squeeze_ = view_in_place(squeeze.geometry)
-squeeze_dim_ = view_in_place(squeeze_dim.geometry)
-squeeze_dims_ = view_in_place(squeeze_dims.geometry)
-unsqueeze_ = view_in_place(unsqueeze.geometry)
+t_ = view_in_place("t_", _turned)
+transpose_ = view_in_place("transpose_", transpose_int.geometry)
+squeeze_ = view_in_place("squeeze_", squeeze.geometry)
+squeeze_dim_ = view_in_place("squeeze_", squeeze_dim.geometry)
+squeeze_dims_ = view_in_place("squeeze_", squeeze_dims.geometry)
+unsqueeze_ = view_in_place("unsqueeze_", unsqueeze.geometry)
 
 
 def as_strided_(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
