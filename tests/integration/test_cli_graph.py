@@ -236,7 +236,7 @@ WRONG = {
         "  to fix  name a function that makes its inputs itself, and calls this one"
     ),
     "program.py:fails": (
-        "program.py:fails raised ShapeError: shapes [3] and [4] do not broadcast: 3 against 4 at dim 0\n"
+        "program.py:fails raised ShapeError: add: shapes [3] and [4] do not broadcast: 3 against 4 at dim 0\n"
         "  at  {folder}/program.py:{fails}  return beside.add(turnout.ones(3), turnout.ones(4))"
     ),
     "program.py:leaves": (

@@ -98,7 +98,7 @@ def free(overlaps: bool, found: Exception | None, expected: Exception | None) ->
 # Where there is nothing to compute, PyTorch takes dtypes and indices that it refuses otherwise. It lets float weights mix with
 # integers of no dims, drops the imaginary part of a logsumexp, and has powers of bools.
 _REFUSED = re.compile(
-    "softmax is not|complex64, which cannot|complex64 tensors, which have no order|out of bounds for axis 0 with size 1"
+    "softmax is not|complex64, which cannot|complex64 tensors, which have no order|out of bounds for a dimension of size 1"
     "|lerp: self and weight|pow is not defined for bool"
 )
 _OUT_DTYPE = re.compile("(?i)dtype|scalar.?type|out type|only supports bool tensor for result")

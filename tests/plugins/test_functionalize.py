@@ -475,7 +475,7 @@ def test_wrong_arguments_are_refused():
     assert str(info.value) == "functionalize: remove must be 'mutations' or 'mutations_and_views', got 'views'"
     with pytest.raises(FunctionalizeError) as info:
         functionalize(3)
-    assert str(info.value) == "functionalize: expected a function, got int"
+    assert str(info.value) == "functionalize: argument 'func' must be callable, got int"
 
 
 @pytest.mark.parametrize(

@@ -17,25 +17,25 @@ WHOLE = turnout.tensor([1, 2])
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "name"),
     [
-        lambda: WHOLE - True,
-        lambda: True - WHOLE,
-        lambda: X - True,
-        lambda: turnout.rsub(WHOLE, True),
-        lambda: WHOLE.clone().sub_(True),
+        (lambda: WHOLE - True, "sub"),
+        (lambda: True - WHOLE, "rsub"),
+        (lambda: X - True, "sub"),
+        (lambda: turnout.rsub(WHOLE, True), "rsub"),
+        (lambda: WHOLE.clone().sub_(True), "sub_"),
     ],
 )
-def test_a_bool_is_no_operand_of_a_subtraction(call):
+def test_a_bool_is_no_operand_of_a_subtraction(call, name):
     with pytest.raises(DTypeError) as caught:
         call()
-    assert str(caught.value) == ("subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask")
+    assert str(caught.value) == f"{name}: subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask"
 
 
 def test_a_bool_alpha_is_for_bools():
     with pytest.raises(DTypeError) as caught:
         turnout.add(WHOLE, WHOLE, alpha=True)
-    assert str(caught.value) == "a bool alpha needs a bool result, this one is int64"
+    assert str(caught.value) == "add: a bool alpha needs a bool result, this one is int64"
     mask = turnout.tensor([True, False])
     assert turnout.add(mask, mask, alpha=True).tolist() == [True, False]
 
@@ -100,10 +100,10 @@ def test_a_bool_alpha_is_for_bools():
         (
             lambda: turnout.complex(X.half(), X.half()),
             DTypeError,
-            "real must be a float32 or float64 tensor, got float16",
+            "complex: real must be a float32 or float64 tensor, got float16",
         ),
         (lambda: X.contiguous(memory_format="channels_last"), turnout.TurnoutError,
-         "channels_last needs 4 dimensions, got shape [3]"),
+         "contiguous: channels_last needs 4 dimensions, got shape [3]"),
     ],
 )  # fmt: skip
 def test_the_error_says_what_is_wrong(call, kind, text):

@@ -88,7 +88,7 @@ ERRORS = [
     ("view", ([-2, 3],), ShapeError, "view: shape [-2, 3]: -2 is not a length"),
     ("expand", ([2, 4],), ShapeError, "expand: shape [2, 3] does not expand to [2, 4]: 3 against 4 at dim 1"),
     ("permute", ([0],), ShapeError, "permute: [0] must name each of the 2 dimensions of shape [2, 3]"),
-    ("transpose.int", (0, 2), DimError, "dim 2 is out of range for a tensor of 2 dimensions, which takes -2 to 1"),
+    ("transpose.int", (0, 2), DimError, "transpose: dim 2 is out of range for a tensor of 2 dimensions, which takes -2 to 1"),
     ("select.int", (1, 3), DimError, "select: index 3 is out of range for dim 1 of length 3"),
     ("slice.Tensor", (0, None, None, -1), ShapeError, "slice: step must be positive, got -1"),
     ("narrow", (1, 2, 2), ShapeError, "narrow: start 2 and length 2 reach outside dim 1 of length 3"),

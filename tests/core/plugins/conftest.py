@@ -39,6 +39,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(plugins, "_manager", Manager(Library))
     monkeypatch.setattr(plugins, "_facade", None)
     before, active, names = set(sys.modules), set(plugins.ACTIVE), set(vars(turnout))
+    fallbacks = dict(REGISTRY.fallbacks_by_key)
     plugins.ACTIVE.clear()
     state.unsettle()
     yield Site(folder)
@@ -51,12 +52,14 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         environment.forget_catalog()
     else:
         before_catalog.place(KEYS)
+    REGISTRY.changed()  # fallbacks cover the keys of what is installed
     plugins.ACTIVE.clear()
     plugins.ACTIVE.update(active)
     for name in set(sys.modules) - before:
         module = sys.modules[name]
         if name.startswith(("fake_", "one", "two")) or getattr(module, "__name__", "").startswith("fake_"):
             del sys.modules[name]
+    assert fallbacks == REGISTRY.fallbacks_by_key
 
 
 @pytest.fixture

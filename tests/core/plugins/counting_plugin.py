@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from installed_folder import MANIFEST
+from installed_folder import FUNCTIONALITY, MANIFEST
 
 from turnout import config, plugins
 from turnout.plugins import providers
 from turnout.registry import REGISTRY
 
-FUNCTIONALITY = """\
-name = "{name}"
-distribution = "{distribution}"
-kind = "functionality"
-api = "1.0"
-module = "{package}.plugin"
-{top}
-{tables}
-"""
 COUNTS = """\
 from turnout.plugins import hookimpl
 

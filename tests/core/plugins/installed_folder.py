@@ -26,6 +26,15 @@ def turnout_activate(library, options):
 """
 
 
+FUNCTIONALITY = """\
+name = "{name}"
+distribution = "{distribution}"
+kind = "functionality"
+api = "1.0"
+module = "{package}.plugin"
+{top}
+{tables}
+"""
 LIBRARY = """\
 name = "{name}"
 distribution = "{distribution}"

@@ -84,12 +84,13 @@ def test_a_key_that_takes_part_anyway_can_be_named(sell, key):
 
 def test_a_standard_key_that_nothing_provides_is_an_error(sell, monkeypatch):
     monkeypatch.setattr(providers, "data", dict)
-    monkeypatch.setattr("turnout.plugins.enabled.ACTIVE", set())  # another test may have activated its plugin
-    monkeypatch.delitem(REGISTRY.fallbacks, "Functionalize", raising=False)
     plugins.reset_discovery()
     config.set({"keys.enable": ["Functionalize"]})
-    with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin provides it"):
-        sell(Thing())
+    with monkeypatch.context() as missing:  # another test may have activated its plugin
+        missing.setattr("turnout.plugins.enabled.ACTIVE", set())
+        missing.delitem(REGISTRY.fallbacks, "Functionalize", raising=False)
+        with pytest.raises(PluginError, match=r"Functionalize \(keys.enable, turnout.config.set\): no installed plugin"):
+            sell(Thing())
 
 
 # ---- threads and contexts

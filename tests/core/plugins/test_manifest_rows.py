@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from installed_folder import LIBRARY
+from counting_plugin import DEVICE
+from installed_folder import FUNCTIONALITY, LIBRARY
 
 import turnout
 from turnout import config, plugins, state
@@ -15,15 +16,6 @@ from turnout.keys import KEYS, TRACKED
 from turnout.plugins import providers
 from turnout.registry import REGISTRY, Registrations
 
-FUNCTIONALITY = """\
-name = "{name}"
-distribution = "{distribution}"
-kind = "functionality"
-api = "1.0"
-module = "{package}.plugin"
-{top}
-{tables}
-"""
 WRAPS = """\
 from turnout.plugins import hookimpl
 
@@ -39,19 +31,7 @@ def turnout_activate(library, options):
     BIT = library.registry.keys.bit("KEY")
     library.fallback("KEY", wrap)
 """
-BACKEND = """\
-from turnout.devices import Backend
-from turnout.plugins import hookimpl
-
-class Own(Backend):
-    name = "{backend}"
-    device_type = "{name}"
-
-@hookimpl
-def turnout_activate(library, options):
-    library.backend(Own())
-    library.impl("shop::sell", "{backend}", lambda x: "sold on {name}")
-"""
+SELLER = DEVICE + '    library.impl("shop::sell", "{backend}", lambda x: "sold on {name}")\n'
 
 
 class Thing:
@@ -269,7 +249,7 @@ def test_the_tables_do_not_depend_on_the_order_of_activation(registering, shop):
     functionality(registering, "counter", 'after = "Autograd"\npasses = "always"')
     functionality(registering, "audit", 'after = "Autograd"\npasses = "always"')
     for name in ("alpha", "beta"):
-        registering.plugin(name, activation=BACKEND)
+        registering.plugin(name, activation=SELLER)
     plugins.reset_discovery()
     universe = KEYS.universe
     seen = []
@@ -309,7 +289,7 @@ def test_a_pickled_operator_activates_the_plugin_of_its_namespace(registering):
 def test_the_default_device_is_that_of_the_installed_backend_of_lowest_rank(registering):
     two = 'device_type = "{name}"\n    indexed = True\n    device_count = lambda self: 2'
     for name in ("beta", "alpha"):
-        registering.plugin(name, activation=BACKEND.replace('device_type = "{name}"', two))
+        registering.plugin(name, activation=SELLER.replace('device_type = "{name}"', two))
         path = registering.folder / f"fake_{name}/plugin.toml"
         path.write_text(path.read_text().replace(f'device = "{name}"', f'device = "{name}"\nrank = "lowest"'))
     assert default_device() is device("alpha")
@@ -348,7 +328,7 @@ def test_a_factory_without_a_device_asks_for_the_default_one(registering, monkey
         op = library.define("shop::make(int n, *, Device? device=None) -> Tensor")
         with pytest.raises(DeviceError, match="no backend is installed whose device is the default one"):
             op(3)
-        registering.plugin("alpha", activation=BACKEND)
+        registering.plugin("alpha", activation=SELLER)
         path = registering.folder / "fake_alpha/plugin.toml"
         path.write_text(path.read_text().replace('device = "alpha"', 'device = "alpha"\nrank = "lowest"'))
         plugins.reset_discovery()

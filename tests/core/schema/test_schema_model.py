@@ -9,6 +9,7 @@ import pytest
 
 from turnout.dtypes import DTYPES
 from turnout.schema import FunctionSchema, SchemaSyntaxError
+from turnout.schema.types import Type
 
 
 def parse(text: str) -> FunctionSchema:
@@ -181,3 +182,11 @@ def test_a_tuple_of_one_is_a_return_of_its_own():
     assert len(schema.returns) == 1
     assert str(schema.returns[0].type) == "(Tensor)"
     assert schema != parse("f(Tensor x) -> (Tensor)")
+
+
+def test_a_class_of_types_says_what_it_has_to_define():
+    class Odd(Type):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Odd must define canonical"):
+        Odd().canonical

@@ -102,9 +102,12 @@ def as_symint(op_name: str, argument: str, value: Any) -> Any:
 def as_float(op_name: str, argument: str, value: Any) -> float:
     """float: an int or float, or a 0-dim tensor of either."""
     value = _item(value)
-    if hasattr(value, "__float__"):
+    if not hasattr(value, "__float__"):
+        _refuse(op_name, argument, "float", value)
+    try:
         return float(value)
-    _refuse(op_name, argument, "float", value)
+    except OverflowError:
+        raise RangeError(texts.wrong_type(op_name, argument, "a number that fits in a float", value)) from None
 
 
 def as_bool(op_name: str, argument: str, value: Any) -> bool:
@@ -147,7 +150,7 @@ def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[f
     """float[] or float[N]: a sequence of numbers. For float[N], a bare number is repeated N times."""
     items = _items(value, size)
     if items is not None and all(isinstance(v, (int, float)) for v in items):
-        return tuple(map(float, items))
+        return tuple(as_float(op_name, argument, v) for v in items)
     _refuse(op_name, argument, f"float[{size or ''}]", value)
 
 

@@ -32,7 +32,7 @@ class Type:
     @property
     def canonical(self) -> str:
         """The spelling by which rules compare."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define canonical")
 
     @property
     def base(self) -> BaseType | None:
@@ -42,8 +42,7 @@ class Type:
     @property
     def is_tensor_like(self) -> bool:
         """Whether it is Tensor, or an optional or list of it."""
-        base = self.base
-        return base is not None and base.canonical == "Tensor"
+        return self.base is not None and self.base.canonical == "Tensor"
 
     @property
     def is_tensor(self) -> bool:
@@ -58,8 +57,7 @@ class Type:
     @property
     def is_list(self) -> bool:
         """Whether it is a list, optional or not."""
-        inner = self.elem if isinstance(self, OptionalType) else self
-        return isinstance(inner, ListType)
+        return isinstance(self.elem if isinstance(self, OptionalType) else self, ListType)
 
     @property
     def is_optional(self) -> bool:

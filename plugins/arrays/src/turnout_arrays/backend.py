@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType, bfloat16
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.tensor_backend import TensorBackend
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Ints = tuple[int, ...]
 DIMS = 64  # NumPy's limit
+# How its errors begin for a shape that no memory can have.
+_NO_SUCH_SIZE = ("Maximum allowed dimension exceeded", "array is too big")
 
 
 class ArrayBackend(TensorBackend):
@@ -94,6 +96,10 @@ class ArrayBackend(TensorBackend):
                     warnings.filters.remove(each)  # type: ignore[attr-defined]
 
         library.on_undo(undo)
+
+    def error_kind(self, error: Exception) -> type[TurnoutError] | None:
+        """A shape with more elements than there are addresses is refused before memory is asked for."""
+        return OutOfMemoryError if isinstance(error, ValueError) and str(error).startswith(_NO_SUCH_SIZE) else None
 
     # ---- memory
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.errors import LinAlgError
+from turnout.errors import ArgumentError, LinAlgError
 from turnout_arrays.numbers import store
 
 Table = dict[str, Any]
@@ -59,8 +59,11 @@ def kernels(xp: Any) -> Table:
             store(xp, L, xp.tril(LU[..., :k], -1) + xp.eye(LU.shape[-2], k, dtype=LU.dtype))
             store(xp, U, xp.triu(LU[..., :k, :]))
         if permutation:
-            rows = permuted_rows(pivots, LU.shape[-2])
-            store(xp, P, xp.arange(LU.shape[-2])[:, None] == rows[..., None, :])
+            m = LU.shape[-2]
+            if bool(xp.any((pivots < 1) | (pivots > m))):
+                raise ArgumentError(f"lu_unpack: 'LU_pivots' must lie between 1 and {m}, as those of lu_factor do")
+            rows = permuted_rows(pivots, m)
+            store(xp, P, xp.arange(m)[:, None] == rows[..., None, :])
 
     def permuted_rows(pivots: Any, m: int) -> Any:
         """The row of the matrix that each row of L U is. Pivot i is the row with which row i was exchanged in step i."""

@@ -74,14 +74,19 @@ def wraps_indices(xp: Any) -> bool:
     return bool(getattr(xp, "wraps_indices", False))
 
 
-def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+def tuple_of(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The optional index tensors of `index`; None is a whole dim. Raises DimError where the array module would wrap around."""
     if wraps_indices(xp):
-        for index, length in zip(indices, shape, strict=False):
-            if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
-                wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
-                raise DimError(f"index: index {wrong} is out of bounds for a dimension of size {length}")
+        check_indices(xp, name, indices, shape)
     return tuple([slice(None) if index is None else index for index in indices])
+
+
+def check_indices(xp: Any, name: str, indices: Any, shape: tuple[int, ...]) -> None:
+    """Raise DimError for the first index tensor with an index out of bounds."""
+    for index, length in zip(indices, shape, strict=False):
+        if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
+            wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
+            raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
 
 def in_range(xp: Any, name: str, index: Any, length: int) -> None:
@@ -102,7 +107,11 @@ def selecting(xp: Any) -> Table:
     def index(self: Any, indices: Any, out: Any) -> Any:
         if not out.size:  # nothing is read, so no index is wrong
             return out
-        return store(xp, out, self[tuple_of(xp, indices, self.shape)])
+        try:
+            return store(xp, out, self[tuple_of(xp, "index", indices, self.shape)])
+        except IndexError:
+            check_indices(xp, "index", indices, self.shape)
+            raise
 
     def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
         if not self.shape:

@@ -107,7 +107,7 @@ def likelihood(xp: Any) -> Table:
     def all_count(self: Any, target: Any, weight: Any, ignore_index: int) -> bool:
         """Whether every row counts with weight 1: the usual case, which takes half the time."""
         classes = self.shape[-1]
-        if weight is not None or len(target.shape) != 1 or not target.size or 0 <= ignore_index < classes:
+        if weight is not None or len(self.shape) != 2 or not target.size or 0 <= ignore_index < classes:
             return False
         # As unsigned numbers, negative indices are too large, so one comparison suffices.
         return int(xp.maximum.reduce(target.view(unsigned) if target.dtype.kind == "i" else target)) < classes

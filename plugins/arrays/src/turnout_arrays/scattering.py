@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays.indexing import Table, along, flat_places, in_range, tuple_of
+from turnout_arrays.indexing import Table, along, check_indices, flat_places, in_range, tuple_of
 from turnout_arrays.numbers import number_as, store, widen
 from turnout_aten.kernels.wrapping import Row
 
@@ -42,11 +42,15 @@ def kernels(xp: Any) -> Table:
             store(xp, out, self)
         if not out.size or any(index is not None and not index.size for index in indices):
             return out  # nothing is written, so no index is wrong
-        places = tuple_of(xp, indices, self.shape)
-        if accumulate:
-            added_at(out, places, values)
-        else:
-            out[places] = values
+        places = tuple_of(xp, "index_put", indices, self.shape)
+        try:
+            if accumulate:
+                added_at(out, places, values)
+            else:
+                out[places] = values
+        except IndexError:
+            check_indices(xp, "index_put", indices, self.shape)
+            raise
         return out
 
     def start(name: str, self: Any, dim: int, index: Any, out: Any) -> tuple[Any, tuple[Any, ...]]:

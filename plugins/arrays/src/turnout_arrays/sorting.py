@@ -7,6 +7,7 @@ from typing import Any
 from turnout.errors import ArgumentError, DimError, ShapeError
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.wrapping import Row
+from turnout_aten.shapes.extents import wrap_dim
 
 Table = dict[str, Any]
 
@@ -134,6 +135,7 @@ def counting(xp: Any) -> Table:
 
     def by_rows(self: Any, dim: int) -> tuple[Any, Any]:
         """The array with `dim` first, and its slices as rows."""
+        dim = wrap_dim(dim, len(self.shape))
         first = xp.moveaxis(self, dim, 0)
         size = 1
         for n in first.shape[1:]:

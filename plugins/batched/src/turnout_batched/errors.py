@@ -118,10 +118,6 @@ def bad_randomness(value: Any) -> str:
     return f"vmap: randomness must be 'error', 'same' or 'different', got {value!r}"
 
 
-def not_callable(value: Any) -> str:
-    return f"vmap: argument 'func' must be callable, got {type(value).__name__}"
-
-
 def no_arguments() -> str:
     return "vmap: the mapped function got no arguments, so nothing says how many examples there are"
 
@@ -160,10 +156,6 @@ def output_kind(place: str, value: Any) -> str:
 
 def output_batched(place: str) -> str:
     return f"vmap: out_dims says None for {place}, but its values differ between examples"
-
-
-def chunk(size: Any) -> str:
-    return f"vmap: chunk_size must be a positive int or None, got {size!r}"
 
 
 # ---- rules that users register

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout_aten import operators as aten
 from turnout_aten import trees
+from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import Level, check_active, moved
@@ -45,11 +46,11 @@ def vmap(
     """
     plugins.require_functionality("Batched")
     if not callable(func):
-        raise errors.VmapArgumentError(errors.not_callable(func))
+        raise errors.VmapArgumentError(transform_texts.not_callable("vmap", func))
     if randomness not in ("error", "same", "different"):
         raise errors.VmapArgumentError(errors.bad_randomness(randomness))
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise errors.VmapArgumentError(errors.chunk(chunk_size))
+        raise errors.VmapArgumentError(transform_texts.chunk_size("vmap", chunk_size))
 
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from turnout.errors import CallError
 from turnout.keys import KEYS
 from turnout.operators.stubs import compile_function
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
+from turnout_aten.tensor.wrappers import WrapperTensor
 from turnout_batched import errors
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class BatchedValue:
         self.shape = shape
 
 
-class BatchedTensor(Tensor):
+class BatchedTensor(WrapperTensor):
     """The tensor of one example, as the mapped function sees it. What needs memory or history goes to the value or is refused."""
 
     __slots__ = ()
@@ -126,26 +126,8 @@ class BatchedTensor(Tensor):
     def __bool__(self) -> bool:
         raise errors.VmapError(errors.no_value("bool()"))
 
-    def numpy(self, *, force: bool = False) -> NoReturn:
-        raise errors.VmapError(errors.no_memory("numpy()"))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise errors.VmapError(errors.no_memory("numpy.asarray()"))
-
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> NoReturn:
-        raise errors.VmapError(errors.no_memory("__dlpack__()"))
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise CallError(errors.no_memory("saving"))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        from turnout_aten import operators as aten
-
-        made: Tensor = aten.clone(self)
-        return made
-
-    def __copy__(self) -> Tensor:
-        return self.new_alias(self.array, 0)
+    def no_memory(self, what: str) -> errors.VmapError:
+        return errors.VmapError(errors.no_memory(what))
 
     def __repr__(self) -> str:
         batched = self.array

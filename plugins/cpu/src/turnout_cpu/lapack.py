@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout.errors import LinAlgError
+from turnout.errors import ArgumentError, LinAlgError
 from turnout_arrays.decompositions import failed
 from turnout_arrays.numbers import store
 
@@ -77,7 +77,27 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool, out: Any) -> None:
     pivots = np.broadcast_to(pivots, (*out.shape[:-2], LD.shape[-1]))
     B = np.broadcast_to(B, out.shape)
     for at in _batch(out.shape):
+        check_ldl_pivots(pivots[at])
         out[at], _ = trs(LD[at], pivots[at].astype(np.int32), B[at], lower=1)
+
+
+def check_ldl_pivots(pivots: Any) -> None:
+    """Raise ArgumentError for pivots that sytrf does not make. sytrs does not check them, and writes wherever they say.
+
+    # differs from torch: it does not check them either.
+    """
+    n = len(pivots)
+    if ((pivots < 1) | (pivots > n)).any():
+        at = 0
+        while at < n:
+            # A block of two rows has its pivot twice, as a negative number.
+            block = pivots[at] < 0 and at + 1 < n and pivots[at] == pivots[at + 1]
+            if not (1 <= pivots[at] <= n or (block and -n <= pivots[at])):
+                raise ArgumentError(
+                    f"linalg.ldl_solve: 'pivots' must be those of linalg.ldl_factor, from 1 to {n}, or two equal ones from "
+                    f"-{n} to -1 in a row; got {pivots.tolist()}"
+                )
+            at += 1 + int(block)
 
 
 def eig(self: Any, values: Any, vectors: Any) -> None:

@@ -16,11 +16,6 @@ def bad_remove(value: Any) -> str:
     return f"functionalize: remove must be 'mutations' or 'mutations_and_views', got {value!r}"
 
 
-def not_callable(value: Any) -> str:
-    """Something else than a function."""
-    return f"functionalize: expected a function, got {type(value).__name__}"
-
-
 def refused(op: str, why: str) -> str:
     """An operator that has no functional form."""
     return f"{op}: cannot be functionalised: {why}"

@@ -124,24 +124,14 @@ def _retyped(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -
 # ---- some of the elements
 
 
-def _selected(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.call("select_scatter", before, new, *args)
-    return made
+def _scattered(name: str) -> Inverse:
+    """The base with the new elements where the view, whose arguments the scatter takes too, had them."""
 
+    def inverse(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
+        made: Tensor = views.call(name, before, new, *args)
+        return made
 
-def _sliced(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.call("slice_scatter", before, new, *args)
-    return made
-
-
-def _on_diagonal(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.call("diagonal_scatter", before, new, *args)
-    return made
-
-
-def _strided(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
-    made: Tensor = views.call("as_strided_scatter", before, new, *args)
-    return made
+    return inverse
 
 
 def _unbound(views: Views, before: Tensor, new: Tensor, args: Any, index: Any) -> Tensor:
@@ -172,10 +162,10 @@ INVERSES: dict[str, Inverse] = {
     "view_as_real":         _from_real,
     "view_as_complex":      _from_complex,
     "view.dtype":           _retyped,
-    "select.int":           _selected,
-    "slice.Tensor":         _sliced,
-    "diagonal":             _on_diagonal,
-    "as_strided":           _strided,
+    "select.int":           _scattered("select_scatter"),
+    "slice.Tensor":         _scattered("slice_scatter"),
+    "diagonal":             _scattered("diagonal_scatter"),
+    "as_strided":           _scattered("as_strided_scatter"),
     "unbind.int":           _unbound,
     "split.Tensor":         _split,
     "split_with_sizes":     _split,

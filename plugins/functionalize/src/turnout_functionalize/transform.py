@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout_aten import operators as aten
 from turnout_aten import trees
+from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.levels import peel, raise_
 from turnout_aten.tensor.tensor import Tensor
@@ -55,7 +56,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
     """
     plugins.require_functionality("Functionalize")
     if not callable(func):
-        raise errors.FunctionalizeError(errors.not_callable(func))
+        raise errors.FunctionalizeError(transform_texts.not_callable("functionalize", func))
     if remove not in _REMOVE:
         raise errors.FunctionalizeError(errors.bad_remove(remove))
     copies = remove == "mutations_and_views"

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import CallError
 from turnout.keys import TRACKED
 from turnout.registry import REGISTRY
-from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
+from turnout_aten.tensor.wrappers import WrapperTensor
 from turnout_functionalize import errors
 from turnout_functionalize.geometry import shadow_of
 from turnout_functionalize.memories import Link, Memory, Part
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from turnout.dtypes import DType
 
 
-class FunctionalTensor(Tensor):
+class FunctionalTensor(WrapperTensor):
     """A tensor inside functionalize: a view of a memory that gets a new value with each write."""
 
     __slots__ = ()
@@ -154,24 +153,8 @@ class FunctionalTensor(Tensor):
     def tolist(self) -> Any:
         return self._of_value("tolist")
 
-    def numpy(self, *, force: bool = False) -> Any:
-        raise errors.FunctionalizeError(errors.no_data_pointer("numpy()"))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise errors.FunctionalizeError(errors.no_data_pointer("numpy.asarray()"))
-
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-        raise errors.FunctionalizeError(errors.no_data_pointer("__dlpack__()"))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise CallError(errors.no_data_pointer("saving"))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        made: Tensor = aten.clone(self)
-        return made
-
-    def __copy__(self) -> Tensor:
-        return self.new_alias(self.array, 0)
+    def no_memory(self, what: str) -> errors.FunctionalizeError:
+        return errors.FunctionalizeError(errors.no_data_pointer(what))
 
     def __repr__(self) -> str:
         part: Part = self.array

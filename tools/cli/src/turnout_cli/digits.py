@@ -7,6 +7,7 @@ Digits"). Everything random comes from one generator, so that a seed gives the s
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def load(device: str, generator: turnout.Generator) -> Digits:
     return Digits(images[:count], labels[:count], images[count:], labels[count:])
 
 
-class Classifier:
+class Classifier(ABC):
     """What the networks have in common: parameters, which are plain tensors that require gradients, and how forwards are run.
 
     amp     the lower precision of its `precision` context, None for none
@@ -64,17 +65,17 @@ class Classifier:
         self.parameters: list[Tensor] = []
         self.build()
 
+    @abstractmethod
     def build(self) -> None:
         """Make the parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __call__(self, images: Tensor) -> Tensor:
         """Logits [n, 10] of images [n, 64]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, images: Tensor) -> tuple[str, str]:
         """A call of the first layer as source text, and why what runs there does."""
-        raise NotImplementedError
 
     def layer(self, *shape: int) -> tuple[Tensor, Tensor]:
         """A weight [outputs, ...] and the bias [outputs] that goes with it, now parameters."""

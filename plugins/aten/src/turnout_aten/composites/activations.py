@@ -9,6 +9,7 @@ from turnout.dtypes import BOOL, COMPLEX, INT, DType
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.out_variants import into_out
+from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -213,7 +214,9 @@ def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
 
 def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     """s, and x s (1 - s), for the halves x and y of self and the sigmoid s of y."""
-    half = self.shape[dim] // 2
+    if not self.ndim:
+        raise ShapeError("glu_backward: 'self' must have at least one dimension")
+    half = self.shape[wrap_dim(dim, self.ndim)] // 2
     first = aten.slice__Tensor(self, dim, 0, half, 1)
     gate = aten.sigmoid(aten.slice__Tensor(self, dim, half, 2 * half, 1))
     passed = aten.mul__Tensor(grad_output, gate)

@@ -139,6 +139,9 @@ def convolution_backward(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     """The gradients of (input, weight, bias); None where the mask is False."""
     ndim = input.ndim - 2
+    if not input.ndim == weight.ndim == grad_output.ndim > 2:
+        shapes = ", ".join(str(list(each.shape)) for each in (grad_output, input, weight))
+        raise ShapeError(f"convolution_backward: grad_output, input and weight need as many dimensions, 3 or more; got {shapes}")
     if weight.dtype.is_complex:
         input, weight = aten.conj(input), aten.conj(weight)
     steps, pads, gaps = (

@@ -225,7 +225,7 @@ def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, trans
     """Q C or C Q, where Q is the full product of reflections, or its adjoint with `transpose`."""
     shape = matrices("ormqr", input3, "input3")
     same_dtype("ormqr", self, input3, "self and input3")
-    if input3.shape[:-2] != self.shape[:-2] or self.shape[-2] != (shape[-2] if left else shape[-1]):
+    if self.ndim < 2 or input3.shape[:-2] != self.shape[:-2] or self.shape[-2] != (shape[-2] if left else shape[-1]):
         raise ShapeError(f"ormqr: reflections of shape {list(self.shape)} do not fit a matrix of shape {list(shape)}")
     if not left:
         # C Q is (Q^H C^H)^H.

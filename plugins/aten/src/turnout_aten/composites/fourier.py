@@ -250,6 +250,8 @@ def _floats(options: dict[str, Any]) -> dict[str, Any]:
 
 def _shifted(self: Tensor, dim: Dims, sign: int) -> Tensor:
     dims = list(range(self.ndim)) if dim is None else [wrap_dim(d, self.ndim) for d in dim]
+    if dims and not self.ndim:
+        raise DimError(f"fft: dim {dims[0]} cannot be shifted, because the tensor has no dimensions")
     shifts = [self.shape[d] // 2 if sign > 0 else (self.shape[d] + 1) // 2 for d in dims]
     made: Tensor = aten.roll(self, shifts, dims) if dims else aten.clone(self)
     return made

@@ -107,6 +107,8 @@ def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor,
 
 def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
     """The indices, with those where the mask is false replaced by valid ones."""
+    if len(indices) > self.ndim:
+        raise DimError(f"too many indices: {len(indices)} for a tensor of {self.ndim} dimensions")
     return [None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1) for d, index in enumerate(indices)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
@@ -22,6 +23,8 @@ def _size(input: Tensor, output_size: Any, scale_factors: Any) -> tuple[Sequence
         return output_size, (None,) * ndim
     if len(scale_factors) != ndim:
         raise ShapeError(f"upsample: scale_factors must be {ndim} numbers, got {list(scale_factors)}")
+    if not all(math.isfinite(s) for s in scale_factors):
+        raise ShapeError(f"upsample: scale_factors must be finite, got {list(scale_factors)}")
     return [int(n * s) for n, s in zip(input.shape[2:], scale_factors, strict=True)], scale_factors
 
 

@@ -19,10 +19,16 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
     return _written("polygamma_", self, aten.polygamma(n, aten.clone(self)))
 
 
+# Each takes two calls of operators: a larger p would take minutes, and one without bound never ends.
+_LARGEST_P = 1_000_000
+
+
 def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The log of the multivariate gamma function of dimension p >= 1. self must be greater than (p - 1) / 2."""
     if p < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
+    if p > _LARGEST_P:  # differs from torch: it has no limit but memory
+        raise ArgumentError(f"mvlgamma: p must be at most {_LARGEST_P}, got {p}")
     x = self if self.dtype.category >= FLOAT else aten.to__dtype(self, get_default_dtype())
     total: Tensor = aten.lgamma(x)
     for i in range(1, p):

@@ -1,15 +1,28 @@
-"""What a user is told when a kernel raises something that is not an error of Turnout.
+"""What a user is told when a kernel raises: an error of Turnout that names the operator.
 
 Kernels call array libraries and Python, whose errors name neither the operator nor its arguments. The wrappers of kernels pass
-such an error to `retell`, which raises one of Turnout's of the same kind. The original is its `__cause__`.
+such an error to `retell`, which raises one of Turnout's of the same kind. The original is its `__cause__`. An error of Turnout
+gets the operator's name where its text comes from a function that many operators share, and so begins with no name.
 """
 
 from __future__ import annotations
 
 import math
+import re
 
 from turnout.devices import Device
-from turnout.errors import AliasError, ArgumentError, CallError, DimError, OutOfMemoryError, TurnoutError
+from turnout.errors import (
+    AliasError,
+    ArgumentError,
+    CallError,
+    DeviceError,
+    DimError,
+    DTypeError,
+    OutOfMemoryError,
+    RangeError,
+    ShapeError,
+    TurnoutError,
+)
 from turnout.errors.calls import describe
 
 TYPE_CHECKING = False
@@ -30,6 +43,13 @@ _KINDS: tuple[tuple[type[Exception], type[TurnoutError]], ...] = (
     (BufferError, ArgumentError),
 )
 
+# How Python says that its machine has no integer for a number.
+_TOO_LARGE = re.compile(r"Python int too large|cannot fit 'int'|int too big")
+
+# The errors of Turnout that arguments cause. A text that names its operator begins with the name and a colon.
+_ABOUT_ARGUMENTS = (ArgumentError, CallError, DeviceError, DimError, DTypeError, ShapeError)
+_NAMED = re.compile(r"[\w.:/]+: ")
+
 _REMEDY = "to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
 
 
@@ -37,6 +57,8 @@ def retell(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
     """Raise the error of a call for what its kernel raised. Returns where the caller must raise `error` itself."""
     if isinstance(error, OutOfMemoryError) and error.operator is None:
         raise _out_of_memory(op, error, args) from error
+    if isinstance(error, _ABOUT_ARGUMENTS):
+        name_operator(error, op.name)
     if isinstance(error, (TurnoutError, Warning)):
         return
     backend = next((value.device.backend for value in _tensors(args)), None)
@@ -52,7 +74,10 @@ def retell(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
             for tensor in _tensors((value,)):
                 if tensor.device.backend.is_read_only(tensor.array):
                     raise AliasError(read_only(op.qualified_name, argument.name)) from error
-    raise kind(_failed(op, error, args)) from error
+    if _TOO_LARGE.match(str(error)):
+        why = "a number among the arguments, or a size that they lead to, exceeds 64 bits"
+        raise RangeError(_failed(op, why, args)) from error
+    raise kind(_failed(op, str(error) or type(error).__name__, args)) from error
 
 
 def retell_composite(op: Operator, error: Exception, args: tuple[Any, ...]) -> None:
@@ -63,6 +88,14 @@ def retell_composite(op: Operator, error: Exception, args: tuple[Any, ...]) -> N
     module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
     if module.startswith("turnout"):
         retell(op, error, args)
+
+
+def name_operator(error: TurnoutError, operator: str) -> None:
+    """Put the name of the operator before an error's text, unless the text begins with a name."""
+    text = str(error)
+    operator = operator if operator.endswith("__") else operator.lstrip("_")
+    if not _NAMED.match(text) and not text.startswith(f"{operator} "):
+        error.args = (f"{operator}: {text}",)
 
 
 def read_only(name: str, argument: str) -> str:
@@ -93,9 +126,9 @@ def _out_of_memory(op: Operator, error: Exception, args: tuple[Any, ...]) -> Out
     return made
 
 
-def _failed(op: Operator, error: Exception, args: tuple[Any, ...]) -> str:
+def _failed(op: Operator, why: str, args: tuple[Any, ...]) -> str:
     return (
-        f"{op.qualified_name}: {str(error) or type(error).__name__}\n"
+        f"{op.qualified_name}: {why}\n"
         f"  arguments  {_arguments(op, args)}\n"
         "  to fix     check the values and shapes of these arguments"
     )

@@ -1,7 +1,7 @@
 """View operators: geometry functions, and the one kernel that applies them on every backend.
 
 A geometry function takes shape, strides and offset (in elements) and the operator's arguments. It returns the same three for the
-view, or a list of such triples for an operator with several outputs. `@one_view` turns it into a kernel of the internal
+view, or a list of such triples for an operator with several outputs. `@one_view(operator)` turns it into a kernel of the internal
 convention over the backend's `strided`; the kernel's attribute `geometry` is the function.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from turnout.errors import DimError, ShapeError
+from turnout.errors import DimError, ShapeError, TurnoutError
 from turnout.operators.stubs import compile_function
 from turnout.operators.values import is_symbol
+from turnout_aten.errors.failures import name_operator
 from turnout_aten.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -35,10 +36,27 @@ if TYPE_CHECKING:
 _REMEMBERED = 512
 
 
-def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
-    """The kernel of a view operator with one output. Its geometry depends on nothing but the arguments, so it is remembered."""
-    made: ViewKernel = _named(_APPLYING(lru_cache(_REMEMBERED)(_in_bytes(geometry)), geometry), geometry)
-    return made
+def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
+    """Makes the kernel of a view operator with one output. The geometry depends on the arguments alone, so it is remembered."""
+
+    def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
+        made: ViewKernel = _APPLYING(lru_cache(_REMEMBERED)(_in_bytes(geometry)), _naming(operator, geometry))
+        return _described(made, geometry)
+
+    return kernel
+
+
+def _naming(operator: str, geometry: Callable[..., Any]) -> Callable[..., Any]:
+    """The geometry, with errors that begin with the operator."""
+
+    def named(*args: Any) -> Any:
+        try:
+            return geometry(*args)
+        except TurnoutError as error:
+            name_operator(error, operator)
+            raise
+
+    return named
 
 
 def _in_bytes(geometry: Callable[..., Geometry]) -> Callable[..., Any]:
@@ -89,49 +107,53 @@ def _applying() -> Callable[..., Any]:
     return compile_function("\n".join(lines) + "\n", "applying", "<view>", names)
 
 
-def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
-    """The kernel of a view operator that returns a list. Its geometry is remembered, too."""
-    remembered = lru_cache(_REMEMBERED)(lambda *args: tuple(geometry(*args)))
+def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], ViewKernel]:
+    """Makes the kernel of a view operator that returns a list. Its geometry is remembered, too."""
 
-    def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
-        array = self.array
-        storage = self.storage or self.shared_storage()
-        root = storage.array
-        device = self.device
-        backend = device.backend
-        parts = None
-        try:
-            parts = remembered(array.shape, backend.strides(array), self.offset, *args)
-        except TypeError:  # a list among the arguments of a direct call, or a size that is not known
-            pass
-        if parts is None:
-            parts = tuple(geometry(array.shape, backend.strides(array), self.offset, *args))
-        views = []
-        for shape, strides, at in parts:
-            made = wrap(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), device)
-            made.storage = storage
-            made.offset = at
-            views.append(made)
-        return views
+    def kernel(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
+        named = _naming(operator, geometry)
+        remembered = lru_cache(_REMEMBERED)(lambda *args: tuple(named(*args)))
 
-    made: ViewKernel = _named(apply_geometries, geometry)
-    return made
+        def apply_geometries(ks: int, self: Tensor, *args: Any) -> list[Tensor]:
+            array = self.array
+            storage = self.storage or self.shared_storage()
+            root = storage.array
+            device = self.device
+            backend = device.backend
+            parts = None
+            try:
+                parts = remembered(array.shape, backend.strides(array), self.offset, *args)
+            except TypeError:  # a list among the arguments of a direct call, or a size that is not known
+                pass
+            if parts is None:
+                parts = tuple(named(array.shape, backend.strides(array), self.offset, *args))
+            views = []
+            for shape, strides, at in parts:
+                made = wrap(nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), device)
+                made.storage = storage
+                made.offset = at
+                views.append(made)
+            return views
+
+        return _described(apply_geometries, geometry)
+
+    return kernel
 
 
-def view_in_place(geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
+def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
     """The kernel of an in-place view operator: the tensor itself becomes the view."""
+    named = _naming(operator, geometry)
 
     def become_view(ks: int, self: Tensor, *args: Any) -> Tensor:
         array = self.array
         storage = self.shared_storage()
         backend = self.device.backend
-        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        shape, strides, offset = named(array.shape, backend.strides(array), self.offset, *args)
         self.array = nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)
         self.offset = offset
         return self
 
-    made: Callable[..., Tensor] = _named(become_view, geometry)
-    return made
+    return _described(become_view, geometry)
 
 
 def nothing(self: Tensor, shape: Ints) -> Any:
@@ -145,7 +167,7 @@ def nothing(self: Tensor, shape: Ints) -> Any:
 _APPLYING = _applying()
 
 
-def _named(kernel: Any, geometry: Any) -> Any:
+def _described(kernel: Any, geometry: Any) -> Any:
     kernel.__name__ = geometry.__name__
     kernel.__qualname__ = geometry.__qualname__
     kernel.__doc__ = geometry.__doc__
@@ -217,7 +239,7 @@ def inferred_shape(size: Sequence[int], count: int, name: str = "view") -> Ints:
     return (*size[:unknown], count // known, *size[unknown + 1 :])
 
 
-@one_view
+@one_view("view")
 def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geometry:
     """The elements in another shape, without a copy; one length may be -1."""
     wanted = inferred_shape(size, numel(shape))
@@ -238,7 +260,7 @@ def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
     return wrap(backend.strided(self.array, shape, strides, 0), self.device)
 
 
-@one_view
+@one_view("expand")
 def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implicit: bool = False) -> Geometry:
     """Dims of length 1 repeated, and new dims in front, all with stride 0; -1 keeps a length."""
     lead = len(size) - len(shape)
@@ -267,7 +289,7 @@ def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implici
 # ---- dims reordered, added or removed
 
 
-@one_view
+@one_view("permute")
 def permute(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geometry:
     """Dims in the given order."""
     n = len(shape)
@@ -277,7 +299,7 @@ def permute(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Geo
     return tuple([shape[d] for d in order]), tuple([strides[d] for d in order]), offset
 
 
-@one_view
+@one_view("transpose")
 def transpose_int(shape: Ints, strides: Ints, offset: int, dim0: int, dim1: int) -> Geometry:
     """Two dims exchanged."""
     n = len(shape)
@@ -297,7 +319,7 @@ def _turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
     return shape[::-1], strides[::-1], offset
 
 
-_t = one_view(_turned)
+_t = one_view("t")(_turned)
 
 
 def t(ks: int, self: Tensor) -> Tensor:
@@ -313,7 +335,7 @@ def t(ks: int, self: Tensor) -> Tensor:
     return made
 
 
-@one_view
+@one_view("unsqueeze")
 def unsqueeze(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
     """A dim of length 1 inserted at `dim`."""
     at = wrap_dim(dim, len(shape) + 1)
@@ -332,19 +354,19 @@ def _without(shape: Ints, strides: Ints, offset: int, dims: Sequence[int]) -> Ge
     return tuple([shape[d] for d in kept]), tuple([strides[d] for d in kept]), offset
 
 
-@one_view
+@one_view("squeeze")
 def squeeze(shape: Ints, strides: Ints, offset: int) -> Geometry:
     """All dims of length 1 removed."""
     return _without(shape, strides, offset, range(len(shape)))
 
 
-@one_view
+@one_view("squeeze")
 def squeeze_dim(shape: Ints, strides: Ints, offset: int, dim: int) -> Geometry:
     """One dim removed if its length is 1."""
     return _without(shape, strides, offset, (wrap_dim(dim, len(shape)),))
 
 
-@one_view
+@one_view("squeeze")
 def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) -> Geometry:
     """The given dims removed where their length is 1."""
     return _without(shape, strides, offset, wrap_dims(dim, len(shape)) if dim else ())
@@ -353,7 +375,7 @@ def squeeze_dims(shape: Ints, strides: Ints, offset: int, dim: Sequence[int]) ->
 # ---- some of the elements
 
 
-@one_view
+@one_view("select")
 def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) -> Geometry:
     """One index of a dim; the dim is removed."""
     if not shape:
@@ -371,7 +393,7 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
     return shape[:d] + shape[d + 1 :], strides[:d] + strides[d + 1 :], at
 
 
-@one_view
+@one_view("slice")
 def slice_Tensor(
     shape: Ints, strides: Ints, offset: int, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Geometry:
@@ -392,7 +414,7 @@ def slice_Tensor(
     return (*shape[:d], count, *shape[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), at
 
 
-@one_view
+@one_view("diagonal")
 def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: int = 0, dim2: int = 1) -> Geometry:
     """The diagonal of two dims as a new last dim, `offset_` above the main diagonal."""
     n = len(shape)
@@ -409,7 +431,7 @@ def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: in
     return lengths, (*[strides[d] for d in kept], strides[a] + strides[b]), at
 
 
-@one_view
+@one_view("unfold")
 def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, step: int) -> Geometry:
     """Windows of `size` elements along a dim, `step` apart. The dim counts the windows; a new last dim holds their elements."""
     n = len(shape)
@@ -449,7 +471,7 @@ def as_strided(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int]
 # ---- several views
 
 
-@several_views
+@several_views("unbind")
 def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Geometry]:
     """One view per index of a dim."""
     if not shape:
@@ -459,7 +481,7 @@ def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Ge
     return [(lengths, steps, offset + i * strides[d]) for i in range(shape[d])]
 
 
-@several_views
+@several_views("split")
 def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0) -> list[Geometry]:
     """Parts of length `split_size` along a dim; the last part may be shorter."""
     if not shape:
@@ -473,7 +495,7 @@ def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: 
     return _parts(shape, strides, offset, [min(split_size, n - i) for i in range(0, n, split_size)], d)
 
 
-@several_views
+@several_views("split_with_sizes")
 def split_with_sizes(shape: Ints, strides: Ints, offset: int, split_sizes: Sequence[int], dim: int = 0) -> list[Geometry]:
     """Parts of the given sizes, which add up to the dim's length."""
     if not shape:
@@ -497,12 +519,12 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
 
 # ---- in-place views
 
-t_ = view_in_place(_turned)
-transpose_ = view_in_place(transpose_int.geometry)
-squeeze_ = view_in_place(squeeze.geometry)
-squeeze_dim_ = view_in_place(squeeze_dim.geometry)
-squeeze_dims_ = view_in_place(squeeze_dims.geometry)
-unsqueeze_ = view_in_place(unsqueeze.geometry)
+t_ = view_in_place("t_", _turned)
+transpose_ = view_in_place("transpose_", transpose_int.geometry)
+squeeze_ = view_in_place("squeeze_", squeeze.geometry)
+squeeze_dim_ = view_in_place("squeeze_", squeeze_dim.geometry)
+squeeze_dims_ = view_in_place("squeeze_", squeeze_dims.geometry)
+unsqueeze_ = view_in_place("unsqueeze_", unsqueeze.geometry)
 
 
 def as_strided_(ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:

@@ -54,7 +54,7 @@ class Node:
 
     def backward(self, grad: Any, edges: tuple[Any, ...]) -> Any:
         """The gradients of the arguments; `edges` are the node's, with None where no gradient is needed now."""
-        raise NotImplementedError(f"{type(self).__name__}.backward")
+        raise NotImplementedError(f"{type(self).__name__} must define backward(self, grad, edges)")
 
     def release(self) -> None:
         """Drop what was saved."""

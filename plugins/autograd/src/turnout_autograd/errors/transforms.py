@@ -44,10 +44,6 @@ def no_primals(name: str) -> str:
     return f"{name}: primals contain no tensor"
 
 
-def chunk(name: str, size: Any) -> str:
-    return f"{name}: chunk_size must be a positive int or None, got {size!r}"
-
-
 def independent(name: str) -> str:
     return f"{name}: with strict=True every result must depend on the primals; one does not"
 

@@ -153,20 +153,16 @@ class SymInt:
         return self._made(quotient), self._made(rest)
 
     def __floordiv__(self, other: Any) -> Any:
-        both = self.__divmod__(other)
-        return both if both is NotImplemented else both[0]
+        return _part(self.__divmod__(other), 0)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        both = self.__rdivmod__(other)
-        return both if both is NotImplemented else both[0]
+        return _part(self.__rdivmod__(other), 0)
 
     def __mod__(self, other: Any) -> Any:
-        both = self.__divmod__(other)
-        return both if both is NotImplemented else both[1]
+        return _part(self.__divmod__(other), 1)
 
     def __rmod__(self, other: Any) -> Any:
-        both = self.__rdivmod__(other)
-        return both if both is NotImplemented else both[1]
+        return _part(self.__rdivmod__(other), 1)
 
     def __truediv__(self, other: Any) -> Any:
         return int(self) / other
@@ -367,6 +363,11 @@ def as_strides(strides: tuple[Any, ...]) -> tuple[Any, ...]:
 def _known(condition: Any) -> bool | None:
     """What a comparison is for all values, or for the present inputs; None if it depends on data."""
     return condition.known() if isinstance(condition, SymBool) else condition
+
+
+def _part(both: Any, at: int) -> Any:
+    """The quotient (0) or the rest (1) of a division."""
+    return both if both is NotImplemented else both[at]
 
 
 def _clamped(index: Any, length: Any) -> Any:
