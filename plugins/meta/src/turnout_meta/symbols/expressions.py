@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import gcd, inf
 
 Monomial = tuple["Atom", ...]  # its factors, sorted by text; () for the constant
 Bounds = tuple[float, float]  # ints, or infinite
@@ -116,6 +116,18 @@ class Expression:
         if left.value is not None and other.value is not None:
             return quotient + Expression.constant(left.value // other.value), Expression.constant(left.value % other.value)
         return quotient + Expression.atom(Division("//", left, other)), Expression.atom(Division("%", left, other))
+
+    @property
+    def divisor(self) -> int:
+        """The greatest number that divides the factors of all its atoms; 0 for a number."""
+        return gcd(*[factor for monomial, factor in self.terms if monomial])
+
+    def reduced(self) -> Expression:
+        """With those factors divided by their divisor, and the constant too, rounded down: it is negative where this one is."""
+        number = self.divisor
+        if number < 2:
+            return self
+        return Expression.of({monomial: factor // number for monomial, factor in self.terms})
 
     def replaced(self, change: Callable[[Atom], Expression]) -> Expression:
         """With every atom changed."""

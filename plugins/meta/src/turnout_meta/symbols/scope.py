@@ -22,6 +22,12 @@ def _general(low: float, high: float) -> Bounds:
     return (max(low, 2), high) if low >= 0 and high >= 2 else (low, high)
 
 
+def _never_zero(difference: Expression) -> bool:
+    """Whether it leaves a remainder at every division by a number that divides all its terms with symbols: `u0*2 - 5`."""
+    number = difference.divisor
+    return number > 1 and dict(difference.terms).get((), 0) % number != 0
+
+
 @dataclass(slots=True)
 class Known:
     """What is known of a symbol: its bounds, what made it, and its value in this run if it is an input's size."""
@@ -126,6 +132,9 @@ class Scope:
     def decided(self, difference: Expression, relation: str, *, general: bool = False) -> bool | None:
         """Whether `difference` is == 0 or >= 0, or None if both can be."""
         difference = self.settled(difference)
+        if relation == "==" and _never_zero(difference):
+            return False
+        difference = difference.reduced()
         low, high = self._general_bounds(difference) if general else self.bounds(difference)
         if relation == ">=":
             if low >= 0 or any(self.bounds(difference - fact)[0] >= 0 for fact in self._not_negative):
@@ -148,12 +157,14 @@ class Scope:
         with _LOCK:
             difference = self.settled(difference)
             if relation == ">=":
-                self._assume_not_negative(difference if holds else Expression.constant(-1) - difference)
+                self._assume_not_negative((difference if holds else Expression.constant(-1) - difference).reduced())
+            elif _never_zero(difference):
+                pass  # it was decided before
             elif holds:
-                self._assume_zero(difference)
+                self._assume_zero(difference.reduced())
             else:
-                self._not_zero.add(difference)
-                self._exclude_an_end(difference)
+                self._not_zero.add(difference.reduced())
+                self._exclude_an_end(difference.reduced())
 
     def _assume_not_negative(self, difference: Expression) -> None:
         self._not_negative.append(difference)
