@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from turnout.config.lock import new_lock
 from turnout.errors import ArgumentError
 from turnout_meta.symbols import errors
-from turnout_meta.symbols.expressions import Atom, Bounds, Division, Expression, Symbol
+from turnout_meta.symbols.expressions import Assumption, Atom, Bounds, Division, Expression, Symbol
 
 if TYPE_CHECKING:
     from turnout_meta.symbols.sizes import SymInt
@@ -41,12 +41,12 @@ class Known:
 class Scope:
     """Symbols and facts.
 
-    guards  what was decided by the values of inputs, as texts in the order of the decisions
+    decisions  what was decided by the values of inputs, and what checks have stated, in order
     """
 
     def __init__(self) -> None:
         self.known: dict[Symbol, Known] = {}
-        self.guards: list[str] = []
+        self.decisions: list[Assumption] = []
         self._not_negative: list[Expression] = []
         self._not_zero: set[Expression] = set()
         self._equal: dict[Atom, Expression] = {}
@@ -70,6 +70,12 @@ class Scope:
         return SymInt(Expression.atom(symbol), self)
 
     # ---- reading
+
+    def assumptions(self) -> list[Assumption]:
+        """What has to hold of other values for the decisions to be right: sizes of inputs are not 0 or 1, and all decisions."""
+        two = Expression.constant(2)
+        sizes = [Expression.atom(symbol) for symbol, known in list(self.known.items()) if known.hint is not None]
+        return [*[Assumption(size, ">=", two) for size in sizes], *self.decisions]
 
     def settled(self, expression: Expression) -> Expression:
         """With everything replaced that is known to equal something else."""
