@@ -10,7 +10,7 @@ import numpy as np
 
 import turnout
 from faults.correct import CORRECT, CUBE, like, of
-from faults.model import Spec, given, values, whole
+from faults.model import COMPOSITE, Spec, given, values, whole
 from turnout import library
 
 
@@ -79,6 +79,14 @@ def writes_and_restores_too_much(x):
 
 
 plant("write_hidden_from_functionalize", FUNCTIONAL, "functionalised, the operator differs", ONE, kernel=writes_input)
+plant(
+    "takes_a_size_that_is_no_int_for_1", FUNCTIONAL, "a replay of its trace on other sizes differs", ONE,
+    kernel=lambda x: x.sum(0) / (x.shape[0] if isinstance(x.shape[0], int) else 1), key=COMPOSITE, fake=None,
+)  # fmt: skip
+plant(
+    "multiplies_by_the_size_of_the_trace", FUNCTIONAL, "a replay of its trace on other sizes differs", ONE,
+    kernel=lambda x: x * getattr(x.shape[0], "hint", x.shape[0]), key=COMPOSITE, fake=None,
+)  # fmt: skip
 plant("writes_its_input", SCHEMA, "writes x", ONE, kernel=writes_input)
 plant("writes_one_element", SCHEMA, "writes x", ONE, kernel=writes_one_element)
 plant("writes_the_second_input", SCHEMA, "writes y", TWO, kernel=writes_second)
