@@ -68,6 +68,8 @@ class Expression:
     def of(terms: Mapping[Monomial, int]) -> Expression:
         """The expression of monomials and coefficients."""
         kept = [(monomial, factor) for monomial, factor in terms.items() if factor]
+        if len(kept) < 2:
+            return Expression(tuple(kept))
         return Expression(tuple(sorted(kept, key=lambda term: (not term[0], [str(atom) for atom in term[0]]))))
 
     @staticmethod

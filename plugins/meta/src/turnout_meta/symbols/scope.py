@@ -50,6 +50,7 @@ class Scope:
         self._not_negative: list[Expression] = []
         self._not_zero: set[Expression] = set()
         self._equal: dict[Atom, Expression] = {}
+        self._settled: dict[Expression, Expression] = {}  # what `settled` found, until something more is known
 
     # ---- making symbols
 
@@ -79,7 +80,13 @@ class Scope:
 
     def settled(self, expression: Expression) -> Expression:
         """With everything replaced that is known to equal something else."""
-        return self._multiplied(expression.replaced(self._settled_atom)) if self._equal else expression
+        if not self._equal:
+            return expression
+        found = self._settled.get(expression)
+        if found is None:
+            known, made = self._settled, self._multiplied(expression.replaced(self._settled_atom))
+            found = known[expression] = made
+        return found
 
     def _multiplied(self, expression: Expression) -> Expression:
         """With `(a // n)*n` as `a` where `a % n` is known to be 0."""
@@ -187,7 +194,7 @@ class Scope:
         if known.low > known.high:
             raise ArgumentError(errors.contradiction(str(symbol), known.origin))
         if known.low == known.high:
-            self._equal[symbol] = Expression.constant(int(known.low))
+            self._learn(symbol, Expression.constant(int(known.low)))
 
     def _assume_zero(self, difference: Expression) -> None:
         """Replace an atom that occurs once, with a factor of 1 or -1: a symbol of data before an input's."""
@@ -201,9 +208,13 @@ class Scope:
             value = -others if factor > 0 else others
             if isinstance(atom, Symbol):
                 self._share_bounds(atom, value)
-            self._equal[atom] = value
+            self._learn(atom, value)
             return
         self._not_negative += [difference, -difference]
+
+    def _learn(self, atom: Atom, value: Expression) -> None:
+        self._equal[atom] = value
+        self._settled = {}  # another thread may still write into the old one
 
     def _share_bounds(self, symbol: Symbol, value: Expression) -> None:
         """The expression that replaces a symbol stays within its bounds."""

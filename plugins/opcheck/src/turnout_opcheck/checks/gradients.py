@@ -17,6 +17,7 @@ from turnout_opcheck.observing import content, flat, run
 from turnout_opcheck.report import NotTriedError, Problem, need
 from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
 
+PRECISE = (turnout.float64, turnout.complex128)
 LARGE = 64  # elements up to which every one is checked, and not one random direction
 MISSING = re.compile(r"no gradient (with respect to '\w+' )?is implemented")
 
@@ -126,14 +127,14 @@ def _values(
     subject: Subject, args: Args, names: list[str], where: str = "", all_only: bool = False, apart: bool = False,
     symmetric: frozenset[str] = frozenset(),
 ) -> Iterator[Problem]:  # fmt: skip
+    declared, precise = _results(subject, args)
+    if not precise:
+        return
     for mix in _mixes(names, all_only):
-        function, inputs = _as_function(subject, args, mix, symmetric)
-        precise = all(t.dtype in (turnout.float64, turnout.complex128) for t in inputs)
-        if not precise:  # differences mean nothing in lower precision
+        function, inputs = _as_function(subject, args, mix, declared, symmetric)
+        if any(t.dtype not in PRECISE for t in inputs):  # differences mean nothing in lower precision
             return
         large = sum(t.numel() for t in inputs) > LARGE
-        if not _gives_double(subject, args, mix):
-            return
         try:
             turnout.autograd.gradcheck(function, inputs, fast_mode=large, nondet_tol=0.0)
         except Exception as error:  # noqa: BLE001 - a rule may raise anything
@@ -194,12 +195,6 @@ def _moved_apart(tensor: Tensor) -> Tensor:
     return plain + steps * 0.0137
 
 
-def _gives_double(subject: Subject, args: Args, names: Any) -> bool:
-    """Whether differences of the results mean something."""
-    outputs = _outputs(subject, tracked(subject, args, names))
-    return all(o.dtype in (turnout.float64, turnout.complex128) for o in outputs)
-
-
 def _nothing_to_check(text: str) -> bool:
     return "elements of input" in text or "no input requires" in text or MISSING.search(text) is not None
 
@@ -209,12 +204,11 @@ def _of(mix: tuple[str, ...], names: list[str]) -> str:
 
 
 def _as_function(
-    subject: Subject, args: Args, mix: tuple[str, ...], symmetric: frozenset[str] = frozenset()
+    subject: Subject, args: Args, mix: tuple[str, ...], declared: set[int], symmetric: frozenset[str]
 ) -> tuple[Callable[..., Any], list[Tensor]]:
     """The operator as a function of the tensors of a choice, and these tensors as leaves.
 
-    What is `symmetric` gets the symmetric part of its leaf. Results that never require a gradient are left out: a rule declares
-    them as not differentiable.
+    What is `symmetric` gets the symmetric part of its leaf. Results that are `declared` as not differentiable are left out.
     """
     wanted = {id(t) for n, t in derived.tensors(subject.op, args) if n in mix}
     order: list[int] = []
@@ -229,7 +223,6 @@ def _as_function(
     leaves = [originals[key].detach().clone().requires_grad_() for key in order]
     rest = derived.mapped(args, lambda t: t if id(t) in wanted else derived.copy(t))
     halves = {id(t) for n, t in derived.tensors(subject.op, args) if n in symmetric}
-    declared = _declared(subject, args)
 
     def function(*inputs: Tensor) -> list[Tensor]:
         at = {key: (x + x.mH) / 2 if key in halves else x for key, x in zip(order, inputs, strict=True)}
@@ -241,24 +234,25 @@ def _as_function(
     return function, leaves
 
 
-def _declared(subject: Subject, args: Args) -> set[int]:
-    """The positions of results that a rule declares as not differentiable: they require no gradient where others do."""
-    if subject.is_composite:
-        return set()
+def _results(subject: Subject, args: Args) -> tuple[set[int], bool]:
+    """The positions of results that a rule declares as not differentiable, and whether differences of the others mean something.
+
+    What is declared requires no gradient where other results do. A composite has no rule.
+    """
     with turnout.enable_grad():
         found = flat(subject.seeded(lambda: run(subject.op, _spared(subject, tracked(subject, args)))))
-    needs = [isinstance(v, Tensor) and v.requires_grad for v in found]
-    return {i for i, each in enumerate(needs) if not each} if any(needs) else set()
+    needs = {i for i, v in enumerate(found) if isinstance(v, Tensor) and v.requires_grad}
+    declared = set() if subject.is_composite or not needs else set(range(len(found))) - needs
+    return declared, all(found[i].dtype in PRECISE for i in needs)
 
 
 def _second(
     subject: Subject, args: Args, names: list[str], apart: bool = False, symmetric: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
     """The gradient of the gradient: right, or refused with an error."""
-    function, inputs = _as_function(subject, args, tuple(names), symmetric)
-    if not all(t.dtype in (turnout.float64, turnout.complex128) for t in inputs):
-        return
-    if not _gives_double(subject, args, names):
+    declared, precise = _results(subject, args)
+    function, inputs = _as_function(subject, args, tuple(names), declared, symmetric)
+    if not precise or any(t.dtype not in PRECISE for t in inputs):
         return
     try:
         turnout.autograd.gradgradcheck(function, inputs, fast_mode=True)
