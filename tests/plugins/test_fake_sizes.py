@@ -75,6 +75,21 @@ def test_bounds_decide_comparisons(scope):
     assert u.hint is None
 
 
+def test_what_divides_all_symbols_decides_comparisons(scope):
+    u, v = scope.unbacked("a test", 0), scope.unbacked("a test", 0)
+    assert (u * 2 == 5, u * 2 != 5, u * 2 + v * 4 == 7, u * 3 - v * 6 == 1) == (False, True, False, False)
+    assert isinstance(u * 2 == 6, turnout.SymBool)
+    with pytest.raises(ArgumentError) as caught:
+        turnout.check(u * 2 == 5)
+    assert str(caught.value) == "check: the condition does not hold"
+    turnout.check(u * 2 == 6)
+    assert u + 0 == 3
+    turnout.check(v * 3 >= 7)
+    assert (v.bounds[0], v * 2 > 4) == (3, True)
+    turnout.check(v * 2 != 8)
+    assert v != 4
+
+
 def test_an_undecided_comparison_and_a_number_are_errors(scope):
     u = scope.unbacked("aten::nonzero", 0, 20)
     with pytest.raises(DataDependentSizeError) as caught:

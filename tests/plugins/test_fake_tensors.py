@@ -9,7 +9,7 @@ import pytest
 
 import turnout
 from turnout import library
-from turnout.errors import CallError, DataDependentSizeError, DeviceError, NoDataError, NoKernelError
+from turnout.errors import CallError, DataDependentSizeError, DeviceError, NoDataError, NoKernelError, ShapeError
 
 HUGE = 10**6
 
@@ -384,3 +384,39 @@ def test_an_operator_of_a_library_without_a_fake_kernel_says_so(mode):
         lib.define("g(Tensor x) -> Tensor")
         lib.impl("g", lambda x: x * 2, "CompositeImplicitAutograd")
         assert turnout.ops.fakes2.g(turnout.ones(2)).shape == (2,)
+
+
+# ---- sizes beside other values
+
+
+def test_covariances_and_tolerances_that_sizes_decide_fix_no_size():
+    mode = turnout.FakeMode(dynamic=True)
+    x, tall = mode.from_tensor(turnout.randn(3, 5)), mode.from_tensor(turnout.randn(6, 4))
+    with mode:
+        assert str(turnout.cov(x).shape) == str(turnout.corrcoef(x).shape) == "turnout.Size([s0, s0])"
+        assert mode.guards == []
+        assert str(turnout.linalg.pinv(tall).shape) == "turnout.Size([s3, s2])"
+        assert str(turnout.linalg.lstsq(tall, tall).solution.shape) == "turnout.Size([s3, s3])"
+    assert mode.guards == ["s3 < s2"]
+
+
+@pytest.mark.parametrize("function", [turnout.unique, turnout.unique_consecutive])
+@pytest.mark.parametrize(("shape", "dim"), [((3, 0), 0), ((0, 0), 0), ((0, 3), 1)])
+def test_slices_without_elements_are_refused_with_and_without_data(function, shape, dim):
+    x = turnout.zeros(shape)
+    for given in (x, turnout.FakeMode().from_tensor(x)):
+        with pytest.raises(ShapeError) as caught:
+            function(given, dim=dim)
+        assert str(caught.value) == "unique: slices of an empty array cannot be compared"
+
+
+def test_a_list_of_the_numbers_of_a_fake_tensor_has_symbols(mode):
+    x = turnout.ones(7)
+    assert str(turnout.tensor([[1, 3], [2, 4]]).tolist()) == "[[u0, u1], [u2, u3]]"
+    assert [p.ndim for p in x.tensor_split(turnout.tensor([1, 3]))] == [1, 1, 1]
+
+
+def test_no_repetitions_have_no_elements_whatever_size_is_given():
+    repeats = turnout.zeros(0, dtype=turnout.int64)
+    for given in (repeats, turnout.FakeMode().from_tensor(repeats)):
+        assert turnout.repeat_interleave(given, output_size=3).shape == (0,)

@@ -48,7 +48,7 @@ def static_program(seed: int, devices: tuple[str, ...] = DEVICES) -> list[str]:
     for i in range(random.randint(5, 14)):
         kinds = FACTORIES if i < 2 or random.random() < 0.2 else random.choice([UNARY, UNARY, BINARY])
         text = random.choice(kinds).replace("D", random.choice(devices))
-        lines.append(f"x{i} = {_filled(text, i, random)}")
+        lines.append(f"x{i} = {filled(text, i, random)}")
     return lines
 
 
@@ -59,11 +59,12 @@ def symbolic_program(seed: int) -> list[str]:
     for i in range(3, random.randint(6, 14)):
         text = random.choice(random.choice([DYNAMIC, SIZED, SIZED, UNARY, BINARY]))
         text = text.replace("D", "'cpu'").replace("N", "t.tensor([1, 2, 0])")
-        lines.append(f"x{i} = {_filled(text, i, random)}")
+        lines.append(f"x{i} = {filled(text, i, random)}")
     return lines
 
 
-def _filled(text: str, known: int, random: Random) -> str:
+def filled(text: str, known: int, random: Random) -> str:
+    """The text with names of known tensors for A and B."""
     for letter in "AB":
         name = f"x{random.randrange(known) if random.random() < 0.5 else known - 1}" if known else ""
         text = "".join(name if c == letter and not _inside_word(text, j) else c for j, c in enumerate(text))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import turnout
 from faults.correct import CORRECT, like
-from faults.model import given, values, whole
-from faults.planted.fault import FAKE, ONE, SCHEMA, plant
+from faults.model import COMPOSITE, given, values, whole
+from faults.planted.fault import FAKE, FUNCTIONAL, ONE, SCHEMA, plant
 from turnout import library
 
 # ---- what is returned
@@ -153,3 +153,14 @@ plant(
     inputs=lambda: given(whole(4)),
     fake=lambda x: turnout.empty(x.shape, dtype=turnout.float32 if x.dtype is turnout.int32 else x.dtype, device=x.device),
 )
+
+# ---- what a trace makes of sizes
+
+plant(
+    "takes_a_size_that_is_no_int_for_1", FUNCTIONAL, "a replay of its trace on other sizes differs", ONE,
+    kernel=lambda x: x.sum(0) / (x.shape[0] if isinstance(x.shape[0], int) else 1), key=COMPOSITE, fake=None,
+)  # fmt: skip
+plant(
+    "multiplies_by_the_size_of_the_trace", FUNCTIONAL, "a replay of its trace on other sizes differs", ONE,
+    kernel=lambda x: x * getattr(x.shape[0], "hint", x.shape[0]), key=COMPOSITE, fake=None,
+)  # fmt: skip

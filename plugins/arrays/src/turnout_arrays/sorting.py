@@ -140,7 +140,7 @@ def counting(xp: Any) -> Table:
         size = 1
         for n in first.shape[1:]:
             size *= n
-        if not size and self.shape[dim]:
+        if not size:
             raise ShapeError("unique: slices of an empty array cannot be compared")
         return first, first.reshape(first.shape[0], size)
 

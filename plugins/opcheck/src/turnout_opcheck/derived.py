@@ -38,17 +38,18 @@ def named(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
 def mapped(args: Args, change: Change) -> Args:
     """The arguments with another tensor in place of each; lists are made anew."""
     made: dict[int, Tensor] = {}
+    return tuple([_one(value, change, made) for value in args])
 
-    def one(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            if id(value) not in made:
-                made[id(value)] = change(value)
-            return made[id(value)]
-        if isinstance(value, (list, tuple)):
-            return type(value)([one(v) for v in value]) if type(value) in (list, tuple) else value
-        return value
 
-    return tuple([one(value) for value in args])
+# Not inside `mapped`: a function that calls itself there is a cycle, which keeps the tensors until the collector comes.
+def _one(value: Any, change: Change, made: dict[int, Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        if id(value) not in made:
+            made[id(value)] = change(value)
+        return made[id(value)]
+    if type(value) in (list, tuple):
+        return type(value)([_one(v, change, made) for v in value])
+    return value
 
 
 def written(op: Operator, args: Args) -> frozenset[int]:

@@ -28,8 +28,13 @@ class NotTriedError(Exception):
 
 def need(provided: str, distribution: str) -> None:
     """Raise NotTriedError if no installed plugin provides what a check needs, such as "device:meta"."""
-    if not any(provided in record.provides for record in turnout.plugins.all_plugins()):
+    if not is_there(provided):
         raise NotTriedError(f"{distribution} is not installed")
+
+
+def is_there(provided: str) -> bool:
+    """Whether an installed plugin provides what a check needs."""
+    return any(provided in record.provides for record in turnout.plugins.all_plugins())
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A graph as JSON, written: operators by name, arguments as data, constants as their bytes. `reading` reads it.
 
-A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"generator": 0}, {"tuple": [...]},
-and those of `turnout_aten.plain_data`.
+A value that JSON cannot express is an object with one key that says what it is: {"ref": 3}, {"size": ["*", "s0", 4]},
+{"generator": 0}, {"tuple": [...]}, and those of `turnout_aten.plain_data`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from turnout_aten.tensor.size import Size
 from turnout_aten.trees import LEAF
 from turnout_tracer import errors
 from turnout_tracer.nodes import Constant, Ref
+from turnout_tracer.sizes import Formula
 from turnout_tracer.structures import VALUE, Nested
 
 if TYPE_CHECKING:
     from turnout_aten.files import FilePath
     from turnout_tracer.graph import Graph
+    from turnout_tracer.sizes import Sizes
 
-FORMAT, VERSION = "turnout.graph", 1
+FORMAT, VERSION = "turnout.graph", 2  # version 2: with sizes that differ in each replay
 KINDS: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "OrderedDict": OrderedDict}
 
 
@@ -45,9 +47,10 @@ def to_data(graph: Graph) -> dict[str, Any]:
         if node.no_grad:
             row["no_grad"] = True
         nodes.append(row)
+    sizes = {} if graph.sizes is None else {"sizes": _sizes(graph.sizes)}
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if sizes else 1,
         "name": graph.name,
         "inputs": list(graph.inputs),
         "signature": _nested(graph.signature),
@@ -55,13 +58,28 @@ def to_data(graph: Graph) -> dict[str, Any]:
         "nodes": nodes,
         "generators": [{"device": str(g.device), "state": list(g.get_state())} for g in generators],
         "output": _nested(graph.output),
-        "results": [ref.index for ref in graph.results],
+        "results": [_encode(each, []) if isinstance(each, Formula) else each.index for each in graph.results],
+        **sizes,
     }
+
+
+def _sizes(sizes: Sizes) -> dict[str, Any]:
+    return {
+        "inputs": [None if shape is None else [_encode(size, []) for size in shape] for shape in sizes.inputs],
+        "births": [[each.node, each.value, each.dim, each.name] for each in sizes.births],
+        "assumptions": [[_tree(each.left), each.sign, _tree(each.right)] for each in sizes.assumptions],
+    }
+
+
+def _tree(tree: Any) -> Any:
+    return [tree[0], _tree(tree[1]), _tree(tree[2])] if isinstance(tree, tuple) else tree
 
 
 def _encode(value: Any, generators: list[Generator]) -> Any:
     if isinstance(value, Ref):
         return {"ref": value.index}
+    if isinstance(value, Formula):
+        return {"size": _tree(value.tree)}
     if isinstance(value, list):
         return [_encode(each, generators) for each in value]
     if isinstance(value, tuple) and type(value) is not Size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from turnout.errors import TurnoutError
@@ -53,6 +54,53 @@ def captured_view() -> str:
 def became_number(op: str, value: object) -> str:
     """A Python number taken from a traced tensor."""
     return f"{op}: {value!r} is a constant of the graph from here on; a replay does not compute it from its own inputs"
+
+
+def fake_constant() -> str:
+    """A fake tensor from outside in a trace."""
+    return (
+        "trace: the function uses a fake tensor that is not among its inputs, and a replay would have no values for it\n"
+        "  to fix  make it an argument; or leave it real, outside of the mode, with FakeMode(allow_non_fake_inputs=True)"
+    )
+
+
+def unknown_size(size: str, name: str) -> str:
+    """A size that is computed from one that a replay does not know."""
+    return (
+        f"trace: the function uses the size {size}, and {name} is neither a size of an input nor of a result\n"
+        "  to fix  make the tensor that it is a size of an argument of the function"
+    )
+
+
+def compared_with_unknown(comparison: str, name: str) -> str:
+    """A decision about a size of an input and one from elsewhere."""
+    return (
+        f"trace: sizes were decided with {comparison}, and {name} is neither a size of an input nor of a result\n"
+        "  to fix  make the inputs of each trace with a FakeMode of their own"
+    )
+
+
+def other_dims(name: str, which: str, expected: int, shape: Sequence[Any]) -> str:
+    """A graph called with a tensor of another number of dims."""
+    return f"{name}: {which} must have {expected} dims, as when the graph was traced; got shape {list(shape)}"
+
+
+def other_size(name: str, which: str, dim: int, found: Any, formula: Any, expected: Any) -> str:
+    """A graph called with a size that the trace took for a number, or for another size."""
+    wanted = f"{expected}" if formula.__class__ is int else f"{formula} = {expected}"
+    return (
+        f"{name}: dim {dim} of {which} must be {wanted}, got {found}\n"
+        "  to fix  trace the function with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims)"
+    )
+
+
+def assumption_failed(name: str, assumption: str, rows: Sequence[tuple[str, Any, str]]) -> str:
+    """A graph called with sizes for which a decision of the trace would be another one."""
+    sizes = "".join(f"\n  {size:<6}  {value}, {origin}" for size, value, origin in rows)
+    return (
+        f"{name}: the graph holds only where {assumption}, which was decided in the trace{sizes}\n"
+        "  to fix  trace the function again with inputs of these sizes, and call that graph"
+    )
 
 
 def wrong_structure(name: str, expected: list[str], found: list[str]) -> str:

@@ -13,6 +13,7 @@ from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.random import Generator
 from turnout_tracer import data, errors, reading, source
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.sizes import Formula, Sizes
 from turnout_tracer.structures import Nested
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ class Graph:
     inputs      the names of the tensors it takes, in order
     nodes       the calls, in order
     constants   tensors from outside
+    sizes       what the graph was traced with: sizes that differ in each replay, and what must hold of them
     """
 
     def __init__(
         self, name: str, inputs: tuple[str, ...], signature: Nested, nodes: list[Node], constants: list[Constant],
-        output: Nested, results: list[Ref],
+        output: Nested, results: list[Ref | Formula], sizes: Sizes | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.inputs = inputs
@@ -40,6 +42,7 @@ class Graph:
         self.constants = constants
         self.output = output
         self.results = results
+        self.sizes = sizes
         self._last_uses: list[tuple[int, ...]] | None = None
         self._count: int | None = None
 
@@ -47,24 +50,31 @@ class Graph:
         """Run the operators on other inputs, nested as the traced ones were; the result is nested as the function's result was.
 
         These are ordinary calls: they are differentiated, cast, batched and traced like any other. Sizes and numbers that the
-        function computed in Python are constants. Raises TraceError when the arguments are nested differently.
+        function computed in Python are constants, but for sizes that were symbols. Raises TraceError when the arguments are
+        nested differently, and when something was decided about such sizes that does not hold for these inputs.
         """
         given = self.signature.values_of([args, kwargs], self.name)
         values: list[Any] = [None] * self.count()
         values[: len(given)] = given
         for constant in self.constants:
             values[constant.ref.index] = constant.tensor.clone() if constant.written else constant.tensor
-        for node, dead in zip(self.nodes, self._dead_after(), strict=True):
-            arguments = tuple([_filled(a, values) for a in node.args])
+        sizes = {} if self.sizes is None else self.sizes.read(self.name, self.inputs, given)
+        for i, (node, dead) in enumerate(zip(self.nodes, self._dead_after(), strict=True)):
+            arguments = tuple([_filled(a, values, sizes) for a in node.args])
             if node.no_grad:
                 with no_grad():
                     result = node.op.call_boxed(arguments)
             else:
                 result = node.op.call_boxed(arguments)
-            _store(node.op, node.outputs, result, values)
+            if isinstance(node.outputs, Formula):
+                sizes[node.outputs.tree] = result
+            else:
+                _store(node.op, node.outputs, result, values)
+            if self.sizes is not None:
+                self.sizes.note(self.name, self.inputs, i, values, sizes)
             for index in dead:
                 values[index] = None
-        return self.output.build([values[ref.index] for ref in self.results])
+        return self.output.build([_filled(ref, values, sizes) for ref in self.results])
 
     def count(self) -> int:
         """How many values there are."""
@@ -76,7 +86,7 @@ class Graph:
     def _dead_after(self) -> list[tuple[int, ...]]:
         """Per node, the values that nothing needs after it: a replay holds no more memory than the function did."""
         if self._last_uses is None:
-            needed = {ref.index for ref in self.results}
+            needed = {ref.index for ref in refs_in(self.results)}
             found: list[tuple[int, ...]] = []
             for node in reversed(self.nodes):
                 here = {ref.index for ref in refs_in((node.args, node.outputs))} - needed
@@ -90,7 +100,7 @@ class Graph:
         target = device(where)
         nodes = [Node(n.op, _moved(n.args, target), n.outputs, n.no_grad) for n in self.nodes]
         constants = [Constant(c.ref, c.tensor.to(target), c.written) for c in self.constants]
-        return Graph(self.name, self.inputs, self.signature, nodes, constants, self.output, self.results)
+        return Graph(self.name, self.inputs, self.signature, nodes, constants, self.output, self.results, self.sizes)
 
     @property
     def code(self) -> str:
@@ -120,14 +130,14 @@ class Graph:
         return Graph(*reading.load(path, device))
 
 
-def _filled(value: Any, values: list[Any]) -> Any:
+def _filled(value: Any, values: list[Any], sizes: dict[str, Any]) -> Any:
     if isinstance(value, Ref):
         return values[value.index]
     if isinstance(value, list):
-        return [_filled(each, values) for each in value]
+        return [_filled(each, values, sizes) for each in value]
     if isinstance(value, tuple):
-        return tuple([_filled(each, values) for each in value])
-    return value
+        return tuple([_filled(each, values, sizes) for each in value])
+    return value.value(sizes) if isinstance(value, Formula) else value
 
 
 def _store(op: Operator, outputs: Any, result: Any, values: list[Any]) -> None:

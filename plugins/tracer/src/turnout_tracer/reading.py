@@ -32,6 +32,7 @@ from turnout_aten.trees import LEAF, Structure
 from turnout_tracer import errors
 from turnout_tracer.data import FORMAT, KINDS, VERSION
 from turnout_tracer.nodes import Constant, Node, Ref, refs_in
+from turnout_tracer.sizes import COMPARISONS, SIGNS, Birth, Comparison, Formula, Sizes, formulas_in
 from turnout_tracer.structures import VALUE, Nested
 
 if TYPE_CHECKING:
@@ -39,11 +40,14 @@ if TYPE_CHECKING:
     from turnout_aten.files import FilePath
     from turnout_aten.tensor.devices import TensorDevice
 
-Parts = tuple[str, tuple[str, ...], Nested, list[Node], list[Constant], Nested, list[Ref]]  # what a Graph is made of
+Parts = tuple[
+    str, tuple[str, ...], Nested, list[Node], list[Constant], Nested, list[Ref | Formula], Sizes | None
+]  # what a Graph is made of
 
 _WHOLE = frozenset({"name", "inputs", "signature", "constants", "nodes", "generators", "output", "results"})
 _NODE = frozenset({"op", "args", "out"})
 _CONSTANT = frozenset({"ref", "dtype", "shape", "device", "written", "data"})
+_SIZE = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)
 _OPERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(\.\w+)?", re.ASCII)
 
 
@@ -77,6 +81,7 @@ class _Reader:
         self.target = target
         self.generators = [self.generator(each) for each in elements(data["generators"], "the list of generators")]
         self.kinds: dict[int, str] = {}  # of the values made so far: "Tensor", "Generator", "" for an input not yet used
+        self.sizes: set[str] = set()  # the names of the sizes that are known so far
         self.most = most  # values: a file of so many bytes has fewer, and a call of the graph makes a list of them
 
     def parts(self) -> Parts:
@@ -89,12 +94,74 @@ class _Reader:
         held = elements(data["constants"], "the list of constants")
         self.kinds = dict.fromkeys(range(len(inputs)), "")
         constants = [self.constant(each) for each in held]
-        nodes = [self.node(each) for each in rows]
+        sizes = self.read_sizes(data["sizes"], len(inputs), len(rows)) if "sizes" in data else None
+        nodes = []
+        for i, each in enumerate(rows):
+            nodes.append(self.node(each))
+            if sizes is not None:
+                self.learn(sizes, i, nodes[i])
         signature, output = self.nested(data["signature"]), self.nested(data["output"])
         _check_signature(signature, len(inputs))
-        results = [self.known(Ref(n)) for n in elements(data["results"], "the list of results")]
+        results = [self.result(n) for n in elements(data["results"], "the list of results")]
         need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results")
-        return data["name"], inputs, signature, nodes, constants, output, results
+        return data["name"], inputs, signature, nodes, constants, output, results, sizes
+
+    # ---- sizes
+
+    def read_sizes(self, data: Any, inputs: int, nodes: int) -> Sizes:
+        """The sizes of the graph. Their names are known one after the other, as calls bring them."""
+        found = row(data, frozenset({"inputs", "births", "assumptions"}), "the sizes")
+        shapes = [None if shape is None else self.shape(shape) for shape in elements(found["inputs"], "the shapes of the inputs")]
+        need(len(shapes) == inputs, "it has not as many shapes as inputs")
+        births = [self.birth(each, nodes) for each in elements(found["births"], "the list of births")]
+        names = [birth.name for birth in births]
+        need(len(set(names)) == len(names), "two sizes have one name")
+        compared = [self.comparison(each) for each in elements(found["assumptions"], "the list of assumptions")]
+        sizes = Sizes(shapes, births, compared)
+        self.sizes = {name for name, _, _ in sizes.of_inputs()}
+        need(self.sizes.isdisjoint(names), "two sizes have one name")
+        used = {name for shape in shapes for each in formulas_in(shape or ()) for name in each.names()}
+        need(used <= self.sizes, "a shape of an input is computed from a size that no input has")
+        need(self.sizes.union(names).issuperset(n for each in compared for n in each.names()), "an assumption has unknown sizes")
+        return sizes
+
+    def shape(self, data: Any) -> tuple[Any, ...]:
+        found = tuple([None if each is None else self.decode(each, 0) for each in elements(data, "the shape of an input")])
+        good = all(each is None or isinstance(each, Formula) or type(each) is int for each in found)
+        need(good, "a shape of an input has something else than sizes")
+        return found
+
+    def birth(self, data: Any, nodes: int) -> Birth:
+        node, value, dim, name = fields(data, 4, "a size that a call brings")
+        index(node, nodes, "call")
+        need(value == -1 or type(value) is int, "a size is that of no value")
+        need(dim is None or type(dim) is int, "a size is that of no dim")
+        need(isinstance(name, str) and _SIZE.fullmatch(name) is not None, f"{shown(name)} is not the name of a size")
+        return Birth(node, value, dim, name)
+
+    def comparison(self, data: Any) -> Comparison:
+        left, sign, right = fields(data, 3, "an assumption")
+        need(isinstance(sign, str) and sign in COMPARISONS, f"{shown(sign)} compares nothing")
+        return Comparison(_tree(left, 0), sign, _tree(right, 0))
+
+    def learn(self, sizes: Sizes, i: int, node: Node) -> None:
+        """The names that a call brings are known after it."""
+        made = {ref.index for ref in refs_in(node.outputs)}
+        for birth in sizes.born(i):
+            number = birth.dim is None and isinstance(node.outputs, Formula) and node.outputs.tree == birth.name
+            tensor = birth.dim is not None and 0 <= birth.dim < 64 and birth.value in made
+            need(number or tensor, f"size {birth.name} comes from a call that does not bring it")
+            self.sizes.add(birth.name)
+        if isinstance(node.outputs, Formula):
+            need(node.outputs.tree in self.sizes, "a call returns a size that has no name")
+
+    def result(self, data: Any) -> Ref | Formula:
+        """What the graph returns in one place."""
+        if not isinstance(data, dict):
+            return self.known(Ref(data))
+        found = self.decode(data, 0)
+        need(isinstance(found, Formula) and self.sizes.issuperset(found.names()), "a result is a size that is not known")
+        return found
 
     # ---- values
 
@@ -171,6 +238,8 @@ class _Reader:
         kind, inner = only(value)
         if kind == "tuple":
             return tuple([self.decode(each, depth + 1) for each in elements(inner, "a tuple")])
+        if kind == "size":
+            return Formula(_tree(inner, 0))
         if kind == "ref":
             return Ref(size(inner, "the number of a value"))
         if kind == "generator":
@@ -190,6 +259,8 @@ class _Reader:
         if isinstance(type, ListType):
             return isinstance(value, (list, tuple)) and all(self.is_of(type.elem, each) for each in value)
         name = type.canonical
+        if isinstance(value, Formula):
+            return name in _SIZED and self.sizes.issuperset(value.names())
         if isinstance(value, Ref):
             return name in ("Tensor", "Generator") and bool(self.known(value, name))
         return name in _KINDS and isinstance(value, _KINDS[name]) and _is_number_of(name, value)
@@ -208,6 +279,7 @@ class _Reader:
 
 
 _INTS = ("int", "SymInt", "DeviceIndex")
+_SIZED = ("int", "SymInt", "Scalar", "float", "SymFloat")
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(_INTS, int), "bool": bool, "SymBool": bool, "float": (int, float), "SymFloat": (int, float),
     "complex": (int, float, complex), "Scalar": (bool, int, float, complex), "str": str, "Layout": str,
@@ -223,6 +295,8 @@ def _is_number_of(name: str, value: Any) -> bool:
 
 def _is_output(type: Any, outputs: Any) -> bool:
     """Whether numbers of values stand where a return of this type has tensors; None stands for what was written or is none."""
+    if isinstance(outputs, Formula):
+        return isinstance(outputs.tree, str) and not type.is_tensor_like
     if outputs is None:
         return not isinstance(type, TupleType)
     if isinstance(type, TupleType):
@@ -231,6 +305,20 @@ def _is_output(type: Any, outputs: Any) -> bool:
     if type.is_list:
         return isinstance(outputs, (list, tuple)) and all(each is None or isinstance(each, Ref) for each in outputs)
     return isinstance(outputs, Ref) and type.is_tensor_like
+
+
+def _tree(data: Any, depth: int) -> Any:
+    """What computes a size: a name, a number, or a sign and its two sides."""
+    if isinstance(data, list):
+        need(depth < DEEPEST, "it is nested too deep")
+        sign, left, right = fields(data, 3, "a size that is computed")
+        need(isinstance(sign, str) and sign in SIGNS, f"{shown(sign)} computes no size")
+        return sign, _tree(left, depth + 1), _tree(right, depth + 1)
+    if isinstance(data, str):
+        need(_SIZE.fullmatch(data) is not None, f"{shown(data)} is not the name of a size")
+        return data
+    need(type(data) is int and -(1 << 63) <= data < 1 << 63, f"{shown(data)} is not a number in a size")
+    return data
 
 
 def _operator(name: Any) -> Operator:

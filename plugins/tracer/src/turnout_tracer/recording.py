@@ -16,15 +16,18 @@ from functools import wraps
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
+from turnout.devices import device
 from turnout.keys import KEYS, TRACKED
-from turnout.operators.values import tensors_in
+from turnout.operators.values import is_symbol, tensors_in
 from turnout.state import DISPATCH
+from turnout_aten.tensor.devices import TensorDevice
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_tracer import errors
 from turnout_tracer.graph import Graph
 from turnout_tracer.nodes import Constant, Node, Ref
+from turnout_tracer.sizes import Formula, SizeRecord, Sizes
 from turnout_tracer.structures import VALUE, Nested, places_in, take_apart
 
 if TYPE_CHECKING:
@@ -88,6 +91,27 @@ class Recording:
         self._alive: list[Any] = []  # while an object lives, its id is its own
         self._captured: list[tuple[Tensor, Constant]] = []
         self._routes: dict[tuple[Operator, int], bool] = {}
+        self._sizes: SizeRecord | None = None
+
+    # ---- sizes
+
+    def bind_sizes(self, inputs: list[Any]) -> None:
+        """Note the sizes of inputs, if any is a fake tensor."""
+        fakes = [each for each in inputs if isinstance(each, Tensor) and each.fake_mode is not None]
+        if fakes:
+            self._sizes = SizeRecord(fakes[0].fake_mode)
+            for each in inputs:
+                self._sizes.bind_input(each)
+
+    def sizes(self) -> Sizes | None:
+        """The sizes of the graph; None where all are those of the traced inputs, unchecked."""
+        return None if self._sizes is None else self._sizes.finished()
+
+    def formula(self, size: Any) -> Any:
+        """A size that is a symbol, as the graph computes it."""
+        if self._sizes is None:
+            raise errors.TraceError(errors.unknown_size(str(size), size.symbols[0]))
+        return self._sizes.formula(size)
 
     # ---- values
 
@@ -113,14 +137,20 @@ class Recording:
         """The number of a tensor; one from outside becomes a constant."""
         return self.known(tensor) or self._capture(tensor)
 
+    def result(self, value: Any) -> Any:
+        """What the graph returns in the place of a tensor, a generator or a size."""
+        return self.formula(value) if is_symbol(value) else self.ref(value)
+
     def _capture(self, tensor: Tensor) -> Ref:
+        if tensor.fake_mode is not None:
+            raise errors.TraceError(errors.fake_constant())
         self._check_captured(tensor)
         ref = self.bind(tensor)
-        include, keep = before = DISPATCH.get()
+        before = DISPATCH.get()
         grad = GRAD.get()
         try:
             try:
-                DISPATCH.set((include & ~TRACER, keep & ~TRACER))
+                DISPATCH.set((0, before[1] & ~TRACER))  # a copy of the values, whatever modes are active
                 GRAD.set((0, grad[1]))
                 constant = Constant(ref, tensor.detach().clone())
             finally:
@@ -173,6 +203,10 @@ class Recording:
             return [self._argument(each) for each in value]
         if isinstance(value, tuple):
             return tuple([self._argument(each) for each in value])
+        if is_symbol(value):
+            return self.formula(value)
+        if isinstance(value, TensorDevice) and value.backend.fake_mode is not None:
+            return device(value.type, value.index)
         return value
 
     def _admit_write(self, op: Operator, argument: str, tensor: Tensor) -> None:
@@ -186,22 +220,38 @@ class Recording:
         """Add a call that ran."""
         makes_tensors = next(tensors_in(_listed(result)), None) is not None
         if not makes_tensors and not any(a.is_write for a in op.schema.arguments):
-            self._warn_of_number(op, args, result)
+            if is_symbol(result):
+                self._add_number(op, arguments, result, off)
+            else:
+                self._warn_of_number(op, args, result)
             return
         written = {id(t) for a, v in zip(op.schema.arguments, args, strict=True) if a.is_write for t in tensors_in((v,))}
         if isinstance(result, Tensor) and next(tensors_in(args), None) is None:
-            arguments = _on_device(op, arguments, result)
+            arguments = tuple(
+                [self._argument(a) if isinstance(a, TensorDevice) else a for a in _on_device(op, arguments, result)]
+            )
         self.nodes.append(Node(op, arguments, self._outputs(result, written), off))
 
     def _outputs(self, result: Any, written: set[int]) -> Any:
         """New numbers for what came out. A tensor that was written keeps its own."""
         if isinstance(result, Tensor):
-            return None if id(result) in written else self.bind(result)
+            if id(result) in written:
+                return None
+            ref = self.bind(result)
+            if self._sizes is not None:
+                self._sizes.bind_output(len(self.nodes), ref, result)
+            return ref
         if isinstance(result, list):
             return [self._outputs(each, written) for each in result]
         if isinstance(result, tuple):
             return tuple([self._outputs(each, written) for each in result])
         return None
+
+    def _add_number(self, op: Operator, arguments: tuple[Any, ...], result: Any, off: bool) -> None:
+        """Add a call that returned a size, if replays need it to know the size."""
+        named = None if self._sizes is None else self._sizes.bind_number(len(self.nodes), result)
+        if named is not None:
+            self.nodes.append(Node(op, arguments, named, off))
 
     def _warn_of_number(self, op: Operator, args: tuple[Any, ...], result: Any) -> None:
         constants = {constant.ref for constant in self.constants}
@@ -243,6 +293,9 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
     gradients. Writes into inputs are part of the graph; those into tensors from outside raise TraceError, as do an input
     given twice, a trace inside another one, and one inside vmap.
 
+    Inputs may be fake tensors. Sizes of theirs that are symbols are in each replay those of its inputs. A replay raises
+    TraceError where sizes are such that the function, traced with them, would have decided otherwise.
+
     Arguments:
         function: the function
 
@@ -271,12 +324,12 @@ def trace(function: Callable[P, Any]) -> Callable[P, Graph]:
                 RECORDING.set(None)  # as it was: a trace inside another one is refused
         finally:
             DISPATCH.set(before)
-        results: list[Ref] = []
-        output = take_apart(returned, lambda value: results.append(recording.ref(value)))
+        results: list[Ref | Formula] = []
+        output = take_apart(returned, lambda value: results.append(recording.result(value)), symbols=True)
         _check_output(output)
         name = getattr(function, "__name__", "graph")
         name = name if name.isidentifier() and not iskeyword(name) else "graph"
-        return Graph(name, tuple(names), signature, recording.nodes, recording.constants, output, results)
+        return Graph(name, tuple(names), signature, recording.nodes, recording.constants, output, results, recording.sizes())
 
     return traced
 
@@ -298,6 +351,7 @@ def _bind_inputs(recording: Recording, function: Any, args: tuple[Any, ...], kwa
                 raise errors.TraceError(errors.given_twice(names[i], name))
         recording.bind(value)
         names.append(name)
+    recording.bind_sizes(values)
     return signature
 
 

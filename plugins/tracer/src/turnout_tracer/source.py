@@ -14,10 +14,12 @@ from turnout.operators.stubs import python_name
 from turnout_aten.tensor.random import Generator
 from turnout_aten.trees import LEAF
 from turnout_tracer.nodes import Node, Ref
+from turnout_tracer.sizes import Comparison, Formula, renamed
 from turnout_tracer.structures import VALUE, places_in
 
 if TYPE_CHECKING:
     from turnout_tracer.graph import Graph
+    from turnout_tracer.sizes import Sizes
 
 
 def write(graph: Graph) -> str:
@@ -26,12 +28,12 @@ def write(graph: Graph) -> str:
     lines = [f"def {graph.name}({', '.join(writer.parameters())}):"]
     lines += writer.opening()
     off = False
-    for node in graph.nodes:
+    for i, node in enumerate(graph.nodes):
         if node.no_grad and not off:
             lines.append("    with turnout.no_grad():")
         off = node.no_grad
-        lines.append(("        " if off else "    ") + writer.call(node))
-    results = iter([writer.name(ref) for ref in graph.results])
+        lines += [("        " if off else "    ") + line for line in (writer.call(node), *writer.learnt(i))]
+    results = iter([writer.value(ref) for ref in graph.results])
     leaves = [next(results) if leaf is VALUE else writer.value(leaf) for leaf in graph.output.leaves]
     returned = writer.built(graph.output.structure, iter(leaves))
     lines.append(f"    return {returned}")
@@ -43,6 +45,8 @@ class _Writer:
         self.graph = graph
         self.constants = {c.ref.index: f"c{i}" for i, c in enumerate(graph.constants)}
         self.generators: list[Generator] = []
+        names = [] if graph.sizes is None else list(graph.sizes.names())
+        self.symbols = {name: f"{name}_" for name in names if name in graph.inputs}
 
     def name(self, ref: Ref) -> str:
         inputs = self.graph.inputs
@@ -70,6 +74,30 @@ class _Writer:
             copied = ".clone()" if constant.written else ""
             shown = f"{tensor.dtype.name} {list(tensor.shape)} on {tensor.device}"
             yield f"    c{i} = constants[{i}]{copied}  # {shown}"
+        if self.graph.sizes is not None:
+            yield from (f"    {line}" for line in self.sizes(self.graph.sizes))
+
+    def sizes(self, sizes: Sizes) -> Iterator[str]:
+        """Lines that name the sizes of inputs, and check them."""
+        named = {(i, dim) for _, i, dim in sizes.of_inputs()}
+        for name, i, dim in sizes.of_inputs():
+            yield f"{self.symbols.get(name, name)} = {self.graph.inputs[i]}.shape[{dim}]"
+        for i, shape in enumerate(sizes.inputs):
+            for dim, size in enumerate(shape or ()):
+                if size is not None and (i, dim) not in named:
+                    yield _check(f"{self.graph.inputs[i]}.shape[{dim}] == {self.value(size)}")
+        yield from self.learnt(-1)
+
+    def learnt(self, node: int) -> Iterator[str]:
+        """Lines that name the sizes that a call has brought, and check what can be checked from then on."""
+        if self.graph.sizes is None:
+            return
+        for birth in self.graph.sizes.born(node):
+            if birth.dim is not None:
+                yield f"{self.symbols.get(birth.name, birth.name)} = {self.name(Ref(birth.value))}.shape[{birth.dim}]"
+        for each in self.graph.sizes.due(node):
+            left, right = renamed(each.left, self.symbols), renamed(each.right, self.symbols)
+            yield _check(str(Comparison(left, each.sign, right)))
 
     def call(self, node: Node) -> str:
         """One call, arguments that are the schema's defaults left out."""
@@ -88,8 +116,8 @@ class _Writer:
         return f"{made} = {called}" if made else called
 
     def _target(self, outputs: Any) -> str:
-        if isinstance(outputs, Ref):
-            return self.name(outputs)
+        if isinstance(outputs, (Ref, Formula)):
+            return self.value(outputs)
         if isinstance(outputs, (list, tuple)) and outputs:
             return "".join(f"{self._target(each) or '_'}, " for each in outputs).rstrip().removesuffix(",") + (
                 "," if len(outputs) == 1 else ""
@@ -100,6 +128,8 @@ class _Writer:
         """An argument as source."""
         if isinstance(value, Ref):
             return self.name(value)
+        if isinstance(value, Formula):
+            return str(Formula(renamed(value.tree, self.symbols)))
         if isinstance(value, DType):
             return f"turnout.dtypes.dtype_named({value.name!r})" if value.name == "bool" else f"turnout.{value.name}"
         if isinstance(value, Device):
@@ -126,6 +156,10 @@ class _Writer:
         if structure.kind is list:
             return f"[{', '.join(inner)}]"
         return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+
+
+def _check(condition: str) -> str:
+    return f"turnout.check({condition}, {'the graph holds only where ' + condition!r})"
 
 
 def _same(default: Any, value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from turnout.operators.values import is_symbol
 from turnout_aten import trees
 from turnout_aten.tensor.random import Generator
 from turnout_aten.tensor.tensor import Tensor
@@ -71,10 +72,11 @@ def is_value(leaf: object) -> bool:
     return isinstance(leaf, (Tensor, Generator))
 
 
-def take_apart(tree: Any, value: Callable[[Any], None]) -> Nested:
-    """The kind of a tree; `value(tensor)` is called for each leaf that is one, in order."""
+def take_apart(tree: Any, value: Callable[[Any], None], *, symbols: bool = False) -> Nested:
+    """The kind of a tree; `value(tensor)` is called for each leaf that is one, in order, with `symbols` for sizes too."""
     leaves, structure = trees.flatten(tree)
-    for leaf in leaves:
-        if is_value(leaf):
+    places = [is_value(leaf) or (symbols and is_symbol(leaf)) for leaf in leaves]
+    for leaf, is_place in zip(leaves, places, strict=True):
+        if is_place:
             value(leaf)
-    return Nested(structure, [VALUE if is_value(leaf) else leaf for leaf in leaves])
+    return Nested(structure, [VALUE if is_place else leaf for leaf, is_place in zip(leaves, places, strict=True)])

@@ -218,10 +218,12 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
         found: Tensor = aten.new_empty(repeats, (0,))
         return found
     total = output_size
-    if total is None:
+    if total is None or repeats.device.backend.has_values:
         if aten._local_scalar_dense(aten.min(repeats)) < 0:
             raise ArgumentError("repeat_interleave: repeats must not be negative")
-        total = int(aten._local_scalar_dense(aten.sum(repeats)))
+        total = aten._local_scalar_dense(aten.sum(repeats))
+        if output_size not in (None, total):
+            raise ShapeError(f"repeat_interleave: output_size is {output_size}, but the result has length {total}")
     # Number i ends where i + 1 begins. Numbers that begin at the end are not in the result.
     begins = aten.slice__Tensor(aten.cumsum(repeats, 0), 0, 0, -1, 1)
     marks = aten.new_zeros(repeats, (total + 1,))

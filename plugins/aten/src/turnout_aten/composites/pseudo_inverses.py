@@ -25,12 +25,21 @@ def epsilon(dtype: DType) -> float:
     return _EPSILON[dtype in (float32, complex64)]
 
 
+def default_cut(self: Tensor, values: Tensor) -> Tensor:
+    """epsilon * the larger side of the matrix * the largest value, with a last dim of length 1.
+
+    Each factor is a multiplication of its own: a size that is not known has no product with a float.
+    """
+    smallest = aten.mul__Scalar(aten.amax(values, (-1,), True), epsilon(self.dtype))
+    made: Tensor = aten.mul__Scalar(smallest, max(self.shape[-2:]))
+    return made
+
+
 def _cut(self: Tensor, values: Tensor, atol: Tolerance, rtol: Tolerance) -> Tensor:
     """max(atol, rtol * the largest value), with a last dim of length 1."""
-    if rtol is None:
-        rtol = epsilon(self.dtype) * max(self.shape[-2:]) if atol is None else 0.0
-    largest = aten.amax(values, (-1,), True)
-    relative = _times(largest, rtol)
+    if rtol is None and atol is None:
+        return default_cut(self, values)
+    relative = _times(aten.amax(values, (-1,), True), 0.0 if rtol is None else rtol)
     made: Tensor
     if atol is None:
         return relative

@@ -231,7 +231,7 @@ def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     """narrow with the start in a 0-dim integer tensor."""
     if start.ndim or start.dtype.category != INT:
         raise DTypeError(f"narrow: 'start' must be a 0-dim integer tensor, got {start.dtype.name} {list(start.shape)}")
-    return narrow(self, dim, int(aten._local_scalar_dense(start)), length)
+    return narrow(self, dim, aten._local_scalar_dense(start), length)
 
 
 def split_sizes(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]:

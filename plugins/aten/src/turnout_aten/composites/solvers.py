@@ -9,7 +9,7 @@ from turnout.dtypes import int64
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.decompositions import adjoint, identity
-from turnout_aten.composites.pseudo_inverses import epsilon
+from turnout_aten.composites.pseudo_inverses import default_cut
 from turnout_aten.shapes.decompositions import matrices, same_dtype, square
 from turnout_aten.shapes.extents import broadcast, numel
 
@@ -113,8 +113,9 @@ def linalg_lstsq(
     broadcast(shape[:-2], right.shape[:-2])
     m, n = shape[-2:]
     U, S, Vh = aten.linalg_svd(self, False)
-    relative = epsilon(self.dtype) * max(m, n) if rcond is None else rcond
-    least = aten.mul__Scalar(aten.amax(S, (-1,), True), relative) if min(m, n) else S
+    least = S
+    if min(m, n):
+        least = default_cut(self, S) if rcond is None else aten.mul__Scalar(aten.amax(S, (-1,), True), rcond)
     counts = aten.gt__Tensor(S, least)
     inverted = aten.masked_fill__Scalar(aten.reciprocal(S), aten.logical_not(counts), 0)
     weights = aten.to__dtype(aten.unsqueeze(inverted, -1), self.dtype)

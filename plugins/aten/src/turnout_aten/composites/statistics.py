@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
-
-if TYPE_CHECKING:
-    from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.tensor.tensor import Tensor
 
 
 def _flat(self: Tensor) -> Tensor:
@@ -180,7 +178,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
 
 
 def _divided(x: Tensor, by: Any) -> Tensor:
-    made: Tensor = aten.div__Scalar(x, by) if isinstance(by, int) else aten.div__Tensor(x, by)
+    made: Tensor = aten.div__Tensor(x, by) if isinstance(by, Tensor) else aten.div__Scalar(x, by)
     return made
 
 

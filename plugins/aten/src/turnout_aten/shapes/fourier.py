@@ -43,6 +43,9 @@ def complex_to_real(self: Tensor, dim: Sequence[int], normalization: int, last_d
     shape, dims = _transformed("fft", self, dim, True)
     if last_dim_size < 1:
         raise ShapeError(f"fft: the result cannot have {last_dim_size} elements along dim {dims[-1]}")
+    half = last_dim_size // 2 + 1
+    if shape[dims[-1]] != half:
+        raise ShapeError(f"fft: {last_dim_size} elements along dim {dims[-1]} are made of {half}, got {shape[dims[-1]]}")
     shape[dims[-1]] = last_dim_size
     return Out(tuple(shape), self.dtype.to_real())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from turnout.dtypes import INT
 from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten import operators as aten
@@ -49,6 +50,8 @@ def item(tensor: Tensor) -> Any:
 def tolist(tensor: Tensor) -> Any:
     """Nested lists of Python numbers, or the number of a 0-dim tensor. Raises NoDataError for a meta tensor.
 
+    The numbers of a fake tensor of integers are symbols.
+
     Arguments:
         tensor: this tensor
 
@@ -56,6 +59,8 @@ def tolist(tensor: Tensor) -> Any:
         >>> turnout.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
+    if tensor.fake_mode is not None and tensor.dtype.category == INT:
+        return [tolist(each) for each in tensor.unbind()] if tensor.shape else item(tensor)
     values = elements.decode(host_bytes(tensor), tensor.dtype)
     return nested(values, tensor.shape) if tensor.shape else values[0]
 

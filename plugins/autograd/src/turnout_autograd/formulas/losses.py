@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 
@@ -19,6 +20,15 @@ def mse_second_grad_output(grad: Tensor, self: Tensor, target: Tensor, reduction
     if reduction == 0:
         return each
     return each.sum() / count(each.shape) if reduction == 1 else each.sum()
+
+
+def nll_second_grad_output(
+    grad: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Tensor
+) -> Tensor:
+    """d <grad, nll_loss_backward> / dgrad_output. A mean is over the weight that the backward pass was given."""
+    if reduction == 1:
+        return aten.nll_loss(grad, target, weight, 2, ignore_index) / total_weight
+    return aten.nll_loss(grad, target, weight, reduction, ignore_index)
 
 
 def _each_loss(grad: Tensor, value: Tensor, weight: Tensor | None, reduction: int) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from turnout.dtypes import COMPLEX
 from turnout.errors import CallError, DeviceError, ShapeError
 from turnout.keys import KEYS
+from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.engine.gradient_edges import GradientEdge
@@ -88,6 +89,9 @@ def _root_gradient(tensor: Any, given: Tensor | None, index: int) -> Tensor:
         dtype = tensor.dtype
         if dtype.category == COMPLEX:
             raise errors.GradientError(errors.passes.not_real(tensor))
+        if not backend.has_values:
+            made: Tensor = aten.ones_like(tensor)  # a trace has no values to copy, and records how it is made
+            return made
         # Not by an operator: it is a constant, and ones_like takes four times as long.
         one = backend.empty(shape, dtype, device)
         backend.fill(one, 1)

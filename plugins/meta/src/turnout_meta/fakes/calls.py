@@ -97,11 +97,14 @@ def _moved(op: Operator, ks: int, args: list[Any]) -> Any:
 
 
 def _mode_of(args: tuple[Any, ...]) -> FakeMode:
-    """The mode of the call's fake tensors, or that of the context when there are none."""
+    """The mode of the call's fake tensors; when there are none, that of a device or that of the context."""
     for value in tensors_in(args):
         mode = _own_mode(value)
         if mode is not None:
             return mode
+    for value in args:
+        if isinstance(value, FakeDevice):
+            return value.backend.mode
     active: Any = fake_mode()
     if active is None:
         raise CallError(errors.NO_MODE)

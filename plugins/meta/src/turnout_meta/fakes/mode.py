@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from turnout.guards import Changes
     from turnout_aten.tensor.tensor import Tensor
     from turnout_meta.backend import MetaArray
+    from turnout_meta.symbols.expressions import Assumption
 
 _LOCK = new_lock()
 
@@ -69,7 +70,7 @@ class FakeMode(Guard):
 
         Arguments:
             tensor: the tensor
-            dynamic: the dims whose sizes become symbols, except sizes 0 and 1
+            dynamic: the dims whose sizes become symbols, except sizes 0 and 1; those of a view are computed from its base
 
         Example:
             >>> mode = turnout.FakeMode()
@@ -81,7 +82,15 @@ class FakeMode(Guard):
     @property
     def guards(self) -> list[str]:
         """What sizes of the present inputs have decided, in order: for other inputs the results may be others."""
-        return list(self.sizes.guards)
+        return [str(each) for each in self.sizes.decisions if not each.checked]
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """What has to hold for other inputs if results shall be the same expressions: the guards, and what checks have stated.
+
+        Sizes of inputs that are symbols are 2 or more.
+        """
+        return self.sizes.assumptions()
 
     # ---- devices and values
 

@@ -63,7 +63,7 @@ def unique(ks: int, self: Tensor, sorted: bool, return_inverse: bool, return_cou
 def _distinct_rows(self: Tensor, operator: str, dim: int) -> tuple[Tensor, Tensor, Tensor]:
     d = wrap_dim(dim, len(self.shape))
     length = self.shape[d]
-    if not isinstance(length, SymInt) and not length and 0 in (n for i, n in enumerate(self.shape) if i != d):
+    if any(not isinstance(n, SymInt) and not n for i, n in enumerate(self.shape) if i != d):
         raise ShapeError("unique: slices of an empty array cannot be compared")
     found = _size(self, f"{operator} of dim {d}", _shortest(self, length), length)
     shape = (*self.shape[:d], found, *self.shape[d + 1 :])
@@ -102,7 +102,7 @@ def bincount(ks: int, self: Tensor, weights: Tensor | None, minlength: Any) -> T
 def repeat_interleave(ks: int, repeats: Tensor, output_size: Any) -> Tensor:
     """An index for each repetition."""
     check_repeats(repeats)
-    found = output_size
+    found = output_size if repeats.shape[0] else 0
     if found is None:
         found = repeats.fake_mode.sizes.unbacked("a result of aten::repeat_interleave.Tensor")
     return _empty(repeats, (found,), repeats.dtype)

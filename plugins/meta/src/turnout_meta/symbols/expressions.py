@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import gcd, inf
+from typing import Any
 
 Monomial = tuple["Atom", ...]  # its factors, sorted by text; () for the constant
 Bounds = tuple[float, float]  # ints, or infinite
@@ -32,11 +33,29 @@ class Division:
     left: Expression
     right: Expression
 
+    def computed(self, values: Mapping[str, Any]) -> Any:
+        """The result for values of the symbols, by name."""
+        left, right = self.left.computed(values), self.right.computed(values)
+        return left // right if self.sign == "//" else left % right
+
     def __str__(self) -> str:
         return f"{_nested(self.left)} {self.sign} {_nested(self.right)}"
 
 
 Atom = Symbol | Division
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A comparison that is taken to hold. `checked`: a check stated it; else it was decided for the present inputs."""
+
+    left: Expression
+    sign: str
+    right: Expression
+    checked: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +68,8 @@ class Expression:
     def of(terms: Mapping[Monomial, int]) -> Expression:
         """The expression of monomials and coefficients."""
         kept = [(monomial, factor) for monomial, factor in terms.items() if factor]
+        if len(kept) < 2:
+            return Expression(tuple(kept))
         return Expression(tuple(sorted(kept, key=lambda term: (not term[0], [str(atom) for atom in term[0]]))))
 
     @staticmethod
@@ -117,6 +138,18 @@ class Expression:
             return quotient + Expression.constant(left.value // other.value), Expression.constant(left.value % other.value)
         return quotient + Expression.atom(Division("//", left, other)), Expression.atom(Division("%", left, other))
 
+    @property
+    def divisor(self) -> int:
+        """The greatest number that divides the factors of all its atoms; 0 for a number."""
+        return gcd(*[factor for monomial, factor in self.terms if monomial])
+
+    def reduced(self) -> Expression:
+        """With those factors divided by their divisor, and the constant too, rounded down: it is negative where this one is."""
+        number = self.divisor
+        if number < 2:
+            return self
+        return Expression.of({monomial: factor // number for monomial, factor in self.terms})
+
     def replaced(self, change: Callable[[Atom], Expression]) -> Expression:
         """With every atom changed."""
         total = Expression(())
@@ -136,6 +169,18 @@ class Expression:
                 else:
                     yield from atom.left.symbols()
                     yield from atom.right.symbols()
+
+    def computed(self, values: Mapping[str, Any]) -> Any:
+        """The result for values of the symbols, by name: numbers, or whatever computes as numbers do."""
+        total: Any = None
+        for monomial, factor in self.terms:
+            product: Any = None
+            for atom in monomial:
+                value = values[atom.name] if isinstance(atom, Symbol) else atom.computed(values)
+                product = value if product is None else product * value
+            product = factor if product is None else product if factor == 1 else product * factor
+            total = product if total is None else total + product
+        return 0 if total is None else total
 
     def bounds(self, of_symbol: Callable[[Symbol], Bounds]) -> Bounds:
         """The least and the greatest value that it can have, from those of its symbols. They may be wider than it is."""

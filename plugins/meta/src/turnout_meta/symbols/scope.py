@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from turnout.config.lock import new_lock
 from turnout.errors import ArgumentError
 from turnout_meta.symbols import errors
-from turnout_meta.symbols.expressions import Atom, Bounds, Division, Expression, Symbol
+from turnout_meta.symbols.expressions import Assumption, Atom, Bounds, Division, Expression, Symbol
 
 if TYPE_CHECKING:
     from turnout_meta.symbols.sizes import SymInt
@@ -20,6 +20,12 @@ _LOCK = new_lock()
 def _general(low: float, high: float) -> Bounds:
     """The bounds of a size, without 0 and 1 if it may be larger."""
     return (max(low, 2), high) if low >= 0 and high >= 2 else (low, high)
+
+
+def _never_zero(difference: Expression) -> bool:
+    """Whether it leaves a remainder at every division by a number that divides all its terms with symbols: `u0*2 - 5`."""
+    number = difference.divisor
+    return number > 1 and dict(difference.terms).get((), 0) % number != 0
 
 
 @dataclass(slots=True)
@@ -35,15 +41,16 @@ class Known:
 class Scope:
     """Symbols and facts.
 
-    guards  what was decided by the values of inputs, as texts in the order of the decisions
+    decisions  what was decided by the values of inputs, and what checks have stated, in order
     """
 
     def __init__(self) -> None:
         self.known: dict[Symbol, Known] = {}
-        self.guards: list[str] = []
+        self.decisions: list[Assumption] = []
         self._not_negative: list[Expression] = []
         self._not_zero: set[Expression] = set()
         self._equal: dict[Atom, Expression] = {}
+        self._settled: dict[Expression, Expression] = {}  # what `settled` found, until something more is known
 
     # ---- making symbols
 
@@ -65,9 +72,21 @@ class Scope:
 
     # ---- reading
 
+    def assumptions(self) -> list[Assumption]:
+        """What has to hold of other values for the decisions to be right: sizes of inputs are not 0 or 1, and all decisions."""
+        two = Expression.constant(2)
+        sizes = [Expression.atom(symbol) for symbol, known in list(self.known.items()) if known.hint is not None]
+        return [*[Assumption(size, ">=", two) for size in sizes], *self.decisions]
+
     def settled(self, expression: Expression) -> Expression:
         """With everything replaced that is known to equal something else."""
-        return self._multiplied(expression.replaced(self._settled_atom)) if self._equal else expression
+        if not self._equal:
+            return expression
+        found = self._settled.get(expression)
+        if found is None:
+            known, made = self._settled, self._multiplied(expression.replaced(self._settled_atom))
+            found = known[expression] = made
+        return found
 
     def _multiplied(self, expression: Expression) -> Expression:
         """With `(a // n)*n` as `a` where `a % n` is known to be 0."""
@@ -126,6 +145,9 @@ class Scope:
     def decided(self, difference: Expression, relation: str, *, general: bool = False) -> bool | None:
         """Whether `difference` is == 0 or >= 0, or None if both can be."""
         difference = self.settled(difference)
+        if relation == "==" and _never_zero(difference):
+            return False
+        difference = difference.reduced()
         low, high = self._general_bounds(difference) if general else self.bounds(difference)
         if relation == ">=":
             if low >= 0 or any(self.bounds(difference - fact)[0] >= 0 for fact in self._not_negative):
@@ -148,12 +170,14 @@ class Scope:
         with _LOCK:
             difference = self.settled(difference)
             if relation == ">=":
-                self._assume_not_negative(difference if holds else Expression.constant(-1) - difference)
+                self._assume_not_negative((difference if holds else Expression.constant(-1) - difference).reduced())
+            elif _never_zero(difference):
+                pass  # it was decided before
             elif holds:
-                self._assume_zero(difference)
+                self._assume_zero(difference.reduced())
             else:
-                self._not_zero.add(difference)
-                self._exclude_an_end(difference)
+                self._not_zero.add(difference.reduced())
+                self._exclude_an_end(difference.reduced())
 
     def _assume_not_negative(self, difference: Expression) -> None:
         self._not_negative.append(difference)
@@ -170,7 +194,7 @@ class Scope:
         if known.low > known.high:
             raise ArgumentError(errors.contradiction(str(symbol), known.origin))
         if known.low == known.high:
-            self._equal[symbol] = Expression.constant(int(known.low))
+            self._learn(symbol, Expression.constant(int(known.low)))
 
     def _assume_zero(self, difference: Expression) -> None:
         """Replace an atom that occurs once, with a factor of 1 or -1: a symbol of data before an input's."""
@@ -184,9 +208,13 @@ class Scope:
             value = -others if factor > 0 else others
             if isinstance(atom, Symbol):
                 self._share_bounds(atom, value)
-            self._equal[atom] = value
+            self._learn(atom, value)
             return
         self._not_negative += [difference, -difference]
+
+    def _learn(self, atom: Atom, value: Expression) -> None:
+        self._equal[atom] = value
+        self._settled = {}  # another thread may still write into the old one
 
     def _share_bounds(self, symbol: Symbol, value: Expression) -> None:
         """The expression that replaces a symbol stays within its bounds."""

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import ArgumentError, CallError, DataDependentSizeError, DimError
 from turnout_aten.tensor.size import Size
 from turnout_meta.symbols import errors
-from turnout_meta.symbols.expressions import Expression
+from turnout_meta.symbols.expressions import Assumption, Expression, Symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from turnout_meta.symbols.scope import Scope
 
 # The comparisons that the running call has answered for sizes other than 0 and 1.
@@ -60,6 +62,21 @@ class SymInt:
         """The value for the present inputs, or None if it depends on data."""
         return self._scope.hint(self.expression)
 
+    @property
+    def symbol(self) -> str:
+        """The name of the symbol that it was made as; "" if it was computed."""
+        lone = self._expression.lone
+        return lone.name if isinstance(lone, Symbol) else ""
+
+    @property
+    def symbols(self) -> list[str]:
+        """The names of the symbols that it was computed from."""
+        return list(dict.fromkeys(symbol.name for symbol in self._expression.symbols()))
+
+    def computed(self, values: Mapping[str, Any]) -> Any:
+        """The result for values of these symbols, by name: numbers, or whatever computes as numbers do."""
+        return self._expression.computed(values)
+
     def __repr__(self) -> str:
         return str(self.expression)
 
@@ -77,8 +94,9 @@ class SymInt:
             value = self._scope.hint(expression)
             if value is None:
                 raise DataDependentSizeError(errors.no_number(str(expression), self._scope.origins(expression)))
-            self._scope.guards.append(f"{expression} == {value}")
-            self._scope.assume(expression - Expression.constant(value), "==", True)
+            number = Expression.constant(value)
+            self._scope.decisions.append(Assumption(expression, "==", number))
+            self._scope.assume(expression - number, "==", True)
         return value
 
     def __int__(self) -> int:
@@ -275,6 +293,7 @@ class SymBool:
 
     def assume(self) -> None:
         """Take it for a fact."""
+        self._scope.decisions.append(Assumption(self._left, self._sign, self._right, checked=True))
         self._scope.assume(self._difference, self._relation, self._holds)
 
     def known(self) -> bool | None:
@@ -283,7 +302,8 @@ class SymBool:
         if found is None:
             found = self._for_the_inputs()
             if found is not None:
-                self._scope.guards.append(f"{self._left} {self._sign if found else _OPPOSITES[self._sign]} {self._right}")
+                sign = self._sign if found else _OPPOSITES[self._sign]
+                self._scope.decisions.append(Assumption(self._left, sign, self._right))
                 self._scope.assume(self._difference, self._relation, found is self._holds)
         return found
 

@@ -17,6 +17,7 @@ from turnout_opcheck.observing import content, flat, run
 from turnout_opcheck.report import NotTriedError, Problem, need
 from turnout_opcheck.subject import Subject, Variant, fails_by_accident, fresh
 
+PRECISE = (turnout.float64, turnout.complex128)
 LARGE = 64  # elements up to which every one is checked, and not one random direction
 MISSING = re.compile(r"no gradient (with respect to '\w+' )?is implemented")
 
@@ -123,16 +124,17 @@ def _mixes(names: list[str], all_only: bool) -> Iterator[tuple[str, ...]]:
 
 
 def _values(
-    subject: Subject, args: Args, names: list[str], where: str = "", all_only: bool = False, apart: bool = False
-) -> Iterator[Problem]:
+    subject: Subject, args: Args, names: list[str], where: str = "", all_only: bool = False, apart: bool = False,
+    symmetric: frozenset[str] = frozenset(),
+) -> Iterator[Problem]:  # fmt: skip
+    declared, precise = _results(subject, args)
+    if not precise:
+        return
     for mix in _mixes(names, all_only):
-        function, inputs = _as_function(subject, args, mix)
-        precise = all(t.dtype in (turnout.float64, turnout.complex128) for t in inputs)
-        if not precise:  # differences mean nothing in lower precision
+        function, inputs = _as_function(subject, args, mix, declared, symmetric)
+        if any(t.dtype not in PRECISE for t in inputs):  # differences mean nothing in lower precision
             return
         large = sum(t.numel() for t in inputs) > LARGE
-        if not _gives_double(subject, args, mix):
-            return
         try:
             turnout.autograd.gradcheck(function, inputs, fast_mode=large, nondet_tol=0.0)
         except Exception as error:  # noqa: BLE001 - a rule may raise anything
@@ -140,8 +142,12 @@ def _values(
             if "numeric   nan" in text and "formula   nan" in text:
                 return  # no derivative, and both say so
             if "gradcheck:" in text and "is wrong" in text:
+                triangles = frozenset() if symmetric else _triangles(subject, args, mix)
+                if triangles:
+                    yield from _values(subject, args, names, where, all_only, apart, triangles)
+                    return
                 if not apart and _has_ties(inputs):
-                    yield from _values(subject, derived.mapped(args, _moved_apart), names, where, all_only, apart=True)
+                    yield from _values(subject, derived.mapped(args, _moved_apart), names, where, all_only, True, symmetric)
                     return
                 words = text.replace("gradcheck: ", "").replace("\n  ", "; ")
                 yield Problem("wrong", f"{words}{where}{_of(mix, names)}", "make backward the derivative of the kernel")
@@ -157,6 +163,29 @@ def _has_ties(inputs: list[Tensor]) -> bool:
     return any(len(set(map(str, t.detach().reshape((-1,)).tolist()))) < t.numel() for t in inputs)
 
 
+def _triangles(subject: Subject, args: Args, names: tuple[str, ...]) -> frozenset[str]:
+    """The names of symmetric matrices of which the operator reads one triangle only.
+
+    The gradient of such an operator is that of a symmetric matrix, in both triangles.
+    """
+    found = set()
+    with turnout.no_grad():
+        expected = subject.seeded(lambda: run(subject.op, fresh(args)))
+        for name, tensor in derived.tensors(subject.op, args):
+            if name not in names or tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or tensor.shape[-1] < 2:
+                continue
+            if not turnout.equal(tensor, tensor.mH):
+                continue
+            for part in (turnout.tril, turnout.triu):
+                one = derived.mapped(args, lambda t, p=part, kept=tensor: p(t) if t is kept else derived.copy(t))  # type: ignore[misc]
+                try:
+                    if not difference(subject.seeded(lambda a=one: run(subject.op, a)), expected):  # type: ignore[misc]
+                        found.add(name)
+                except Exception:  # noqa: BLE001 - it reads what is missing
+                    continue
+    return frozenset(found)
+
+
 def _moved_apart(tensor: Tensor) -> Tensor:
     """A copy in which floating elements that are equal are not any more."""
     plain = derived.copy(tensor)
@@ -164,12 +193,6 @@ def _moved_apart(tensor: Tensor) -> Tensor:
         return plain
     steps = turnout.arange(plain.numel(), dtype=turnout.float64).reshape(tuple(plain.shape)).to(plain.dtype)
     return plain + steps * 0.0137
-
-
-def _gives_double(subject: Subject, args: Args, names: Any) -> bool:
-    """Whether differences of the results mean something."""
-    outputs = _outputs(subject, tracked(subject, args, names))
-    return all(o.dtype in (turnout.float64, turnout.complex128) for o in outputs)
 
 
 def _nothing_to_check(text: str) -> bool:
@@ -180,8 +203,13 @@ def _of(mix: tuple[str, ...], names: list[str]) -> str:
     return "" if len(mix) == len(names) else f" where only {' and '.join(mix)} requires a gradient"
 
 
-def _as_function(subject: Subject, args: Args, mix: tuple[str, ...]) -> tuple[Callable[..., Any], list[Tensor]]:
-    """The operator as a function of the tensors of a choice, and these tensors as leaves."""
+def _as_function(
+    subject: Subject, args: Args, mix: tuple[str, ...], declared: set[int], symmetric: frozenset[str]
+) -> tuple[Callable[..., Any], list[Tensor]]:
+    """The operator as a function of the tensors of a choice, and these tensors as leaves.
+
+    What is `symmetric` gets the symmetric part of its leaf. Results that are `declared` as not differentiable are left out.
+    """
     wanted = {id(t) for n, t in derived.tensors(subject.op, args) if n in mix}
     order: list[int] = []
 
@@ -194,29 +222,48 @@ def _as_function(subject: Subject, args: Args, mix: tuple[str, ...]) -> tuple[Ca
     originals = {id(t): t for _, t in derived.tensors(subject.op, args)}
     leaves = [originals[key].detach().clone().requires_grad_() for key in order]
     rest = derived.mapped(args, lambda t: t if id(t) in wanted else derived.copy(t))
+    halves = {id(t) for n, t in derived.tensors(subject.op, args) if n in symmetric}
 
     def function(*inputs: Tensor) -> list[Tensor]:
-        at = dict(zip(order, inputs, strict=True))
+        at = {key: (x + x.mH) / 2 if key in halves else x for key, x in zip(order, inputs, strict=True)}
         values = derived.mapped(rest, lambda t: at.get(id(t), t))
         found = subject.seeded(lambda: run(subject.op, _spared(subject, values)))
-        return [v for v in flat(found) if isinstance(v, Tensor) and (v.is_floating_point() or v.is_complex())]
+        kept = [v for i, v in enumerate(flat(found)) if i not in declared]
+        return [v for v in kept if isinstance(v, Tensor) and (v.is_floating_point() or v.is_complex())]
 
     return function, leaves
 
 
-def _second(subject: Subject, args: Args, names: list[str], apart: bool = False) -> Iterator[Problem]:
+def _results(subject: Subject, args: Args) -> tuple[set[int], bool]:
+    """The positions of results that a rule declares as not differentiable, and whether differences of the others mean something.
+
+    What is declared requires no gradient where other results do. A composite has no rule.
+    """
+    with turnout.enable_grad():
+        found = flat(subject.seeded(lambda: run(subject.op, _spared(subject, tracked(subject, args)))))
+    needs = {i for i, v in enumerate(found) if isinstance(v, Tensor) and v.requires_grad}
+    declared = set() if subject.is_composite or not needs else set(range(len(found))) - needs
+    return declared, all(found[i].dtype in PRECISE for i in needs)
+
+
+def _second(
+    subject: Subject, args: Args, names: list[str], apart: bool = False, symmetric: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
     """The gradient of the gradient: right, or refused with an error."""
-    function, inputs = _as_function(subject, args, tuple(names))
-    if not all(t.dtype in (turnout.float64, turnout.complex128) for t in inputs):
-        return
-    if not _gives_double(subject, args, names):
+    declared, precise = _results(subject, args)
+    function, inputs = _as_function(subject, args, tuple(names), declared, symmetric)
+    if not precise or any(t.dtype not in PRECISE for t in inputs):
         return
     try:
         turnout.autograd.gradgradcheck(function, inputs, fast_mode=True)
     except Exception as error:  # noqa: BLE001 - a rule may raise anything
         if "gradcheck:" in str(error) and "is wrong" in str(error):
+            triangles = frozenset() if symmetric else _triangles(subject, args, tuple(names))
+            if triangles:
+                yield from _second(subject, args, names, apart, triangles)
+                return
             if not apart and _has_ties(inputs):
-                yield from _second(subject, derived.mapped(args, _moved_apart), names, apart=True)
+                yield from _second(subject, derived.mapped(args, _moved_apart), names, True, symmetric)
                 return
             text = "the second derivative is wrong, and no error says that the gradient cannot be differentiated"
             yield Problem("second", text, "write backward in operators on saved tensors, or mark it once_differentiable")

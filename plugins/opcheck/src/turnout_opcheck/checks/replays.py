@@ -47,18 +47,21 @@ def distinct(subject: Subject, args: Args) -> list[Tensor]:
     return list({id(t): t for _, t in derived.tensors(subject.op, args)}.values())
 
 
-def traced(subject: Subject, function: Callable[[list[Tensor]], list[Any]]) -> Callable[..., Any]:
-    """The graph of a call on the given arguments. Raises NotTriedError where there can be none."""
+def traced(
+    subject: Subject, function: Callable[[list[Tensor]], list[Any]], given: list[Tensor] | None = None
+) -> Callable[..., Any]:
+    """The graph of a call on tensors, by default the given ones. Raises NotTriedError where there can be none."""
+    inputs = distinct(subject, arguments(subject)) if given is None else given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            graph: Callable[..., Any] = subject.seeded(lambda: turnout.trace(function)(distinct(subject, _arguments(subject))))
+            graph: Callable[..., Any] = subject.seeded(lambda: turnout.trace(function)(inputs))
         except Exception as error:  # noqa: BLE001 - what a trace refuses is its own matter
             raise NotTriedError(f"it cannot be traced: {str(error).partition(chr(10))[0]}") from None
     return graph
 
 
-def _arguments(subject: Subject) -> Args:
+def arguments(subject: Subject) -> Args:
     """Arguments that require gradients: of a composite, the operators that it consists of are then recorded."""
     return tracked(subject, subject.args) if subject.is_composite and not subject.schema.is_mutable else fresh(subject.args)
 

@@ -1,6 +1,7 @@
-"""Functional form: without writes, and without views, the operator and a trace of it must give what it gives.
+"""Traces in which nothing is fixed: in functional form, and of a composite with sizes that are symbols, replayed on other sizes.
 
-It gets views, which functionalize makes copies. So a write that the schema does not tell is lost, and seen.
+A composite that takes a size for a number, without deciding anything about it, computes with the number of the trace in each
+replay. The trace of another operator is one call, and its sizes are a matter of its fake kernel.
 """
 
 from __future__ import annotations
@@ -9,58 +10,62 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import turnout
-from turnout import Tensor
+from turnout import FakeMode, SymInt
 from turnout_opcheck import derived
-from turnout_opcheck.checks.replays import distinct, function_of, traced
+from turnout_opcheck.checks import functional
+from turnout_opcheck.checks.replays import arguments, distinct, function_of, traced
 from turnout_opcheck.comparing import difference
-from turnout_opcheck.report import NotTriedError, Problem, need
+from turnout_opcheck.derived import Args
+from turnout_opcheck.report import NotTriedError, Problem, is_there
 from turnout_opcheck.subject import Subject, fresh
 
 
 def check(subject: Subject) -> Iterator[Problem]:
     """Yield what differs."""
-    need("functionality:Functionalize", "turnout-functionalize")
-    need("functionality:Tracer", "turnout-tracer")
-    if not subject.tensors():
-        raise NotTriedError("the operator takes no tensor")
+    yield from functional.check(subject)
+    numbers = any(not r.type.is_tensor_like for r in subject.schema.returns)
+    if subject.is_composite and not numbers and is_there("device:meta"):
+        yield from _other_sizes(subject)
+
+
+def _other_sizes(subject: Subject) -> Iterator[Problem]:
+    """A replay on other sizes gives what the operator gives, or says which decision of the trace does not hold."""
+    graph = _graph(subject)
+    if graph is None:
+        return
+    lengths = dict.fromkeys(n for _, t in subject.tensors() for n in t.shape if n > 1)
     with turnout.no_grad():
-        yield from _functional(subject)
+        for length in lengths:
+            yield from _replay(subject, graph, derived.mapped(subject.args, derived.longer(length)))
 
 
-def _functional(subject: Subject) -> Iterator[Problem]:
-    """Functionalised, the operator gives the same results and leaves the same in what it writes."""
-    function = _on_views(subject)
-    for remove in ("mutations", "mutations_and_views"):
-        functional = turnout.func.functionalize(function, remove=remove)
-        yield from _compared(subject, function, functional, "functionalised, the operator differs")
-        if any(not r.type.is_tensor_like for r in subject.schema.returns):
-            continue
-        graph = traced(subject, functional)
-        yield from _compared(subject, function, graph, "a replay of its functionalised trace differs")
+def _graph(subject: Subject) -> Callable[..., Any] | None:
+    """The graph of a call whose sizes are symbols; None where it cannot be traced, or has no such size."""
+    mode = FakeMode(dynamic=True, allow_non_fake_inputs=True)
+    with turnout.enable_grad():
+        given = [mode.from_tensor(t) for t in distinct(subject, arguments(subject))]
+        if not any(isinstance(n, SymInt) for t in given for n in t.shape):
+            return None
+        try:
+            return traced(subject, function_of(subject), given)
+        except NotTriedError:
+            return None
 
 
-def _on_views(subject: Subject) -> Callable[[list[Tensor]], list[Any]]:
-    """The operator on views of copies, and then the copies: a write that the schema does not tell is lost in them."""
-    function = function_of(subject)
-
-    def call(tensors: list[Tensor]) -> list[Any]:
-        bases = [derived.copy(t) for t in tensors]
-        return [function([b.view(b.shape) for b in bases]), bases]
-
-    return call
-
-
-def _compared(subject: Subject, function: Any, functional: Any, text: str) -> Iterator[Problem]:
-    first, second = (distinct(subject, derived.mapped(fresh(subject.args), derived.other_values)) for _ in range(2))
+def _replay(subject: Subject, graph: Callable[..., Any], args: Args) -> Iterator[Problem]:
+    first, second = (distinct(subject, fresh(args)) for _ in range(2))
     try:
-        expected = subject.seeded(lambda: function(second))
-    except Exception:  # noqa: BLE001 - the operator does not accept these values
+        expected = subject.seeded(lambda: function_of(subject)(second))
+    except Exception:  # noqa: BLE001 - the operator does not accept these sizes
         return
     try:
-        found = subject.seeded(lambda: functional(first))
-    except Exception as error:  # noqa: BLE001 - what a kernel raises
+        found = subject.seeded(lambda: graph(first))
+    except turnout.graphs.TraceError:
+        return  # a decision of the trace does not hold
+    except Exception as error:  # noqa: BLE001 - a replay may raise what a kernel raises
         told = f"it raised {type(error).__name__}: {error}"
     else:
         told = difference([found, first], [expected, second])
     if told:
-        yield Problem("functional", f"{text}: {told}", "declare in the schema what is written and shared")
+        text = f"a replay of its trace on other sizes differs: {told}"
+        yield Problem("sizes", text, "compute with sizes as they are: x.shape[0] need not be an int, and has no other value")

@@ -1,0 +1,66 @@
+"""Functional form: without writes, and without views, the operator and a trace of it must give what it gives.
+
+It gets views, which functionalize makes copies. So a write that the schema does not tell is lost, and seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import turnout
+from turnout import Tensor
+from turnout_opcheck import derived
+from turnout_opcheck.checks.replays import distinct, function_of, traced
+from turnout_opcheck.comparing import difference
+from turnout_opcheck.report import NotTriedError, Problem, need
+from turnout_opcheck.subject import Subject, fresh
+
+
+def check(subject: Subject) -> Iterator[Problem]:
+    """Yield what differs."""
+    need("functionality:Functionalize", "turnout-functionalize")
+    need("functionality:Tracer", "turnout-tracer")
+    if not subject.tensors():
+        raise NotTriedError("the operator takes no tensor")
+    with turnout.no_grad():
+        yield from _functional(subject)
+
+
+def _functional(subject: Subject) -> Iterator[Problem]:
+    """Functionalised, the operator gives the same results and leaves the same in what it writes."""
+    function = _on_views(subject)
+    for remove in ("mutations", "mutations_and_views"):
+        functional = turnout.func.functionalize(function, remove=remove)
+        yield from _compared(subject, function, functional, "functionalised, the operator differs")
+        if any(not r.type.is_tensor_like for r in subject.schema.returns):
+            continue
+        graph = traced(subject, functional)
+        yield from _compared(subject, function, graph, "a replay of its functionalised trace differs")
+
+
+def _on_views(subject: Subject) -> Callable[[list[Tensor]], list[Any]]:
+    """The operator on views of copies, and then the copies: a write that the schema does not tell is lost in them."""
+    function = function_of(subject)
+
+    def call(tensors: list[Tensor]) -> list[Any]:
+        bases = [derived.copy(t) for t in tensors]
+        return [function([b.view(b.shape) for b in bases]), bases]
+
+    return call
+
+
+def _compared(subject: Subject, function: Any, functional: Any, text: str) -> Iterator[Problem]:
+    first, second = (distinct(subject, derived.mapped(fresh(subject.args), derived.other_values)) for _ in range(2))
+    try:
+        expected = subject.seeded(lambda: function(second))
+    except Exception:  # noqa: BLE001 - the operator does not accept these values
+        return
+    try:
+        found = subject.seeded(lambda: functional(first))
+    except Exception as error:  # noqa: BLE001 - what a kernel raises
+        told = f"it raised {type(error).__name__}: {error}"
+    else:
+        told = difference([found, first], [expected, second])
+    if told:
+        yield Problem("functional", f"{text}: {told}", "declare in the schema what is written and shared")
