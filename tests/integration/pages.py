@@ -1,9 +1,9 @@
 """Pages of the documentation, run as they are written: files are made, commands and programs run, outputs compared.
 
-A fenced block that starts with a comment naming a file is that file. A diff block is a change of the file it names. Other python
-blocks are programs, on pages of `ONE_PROGRAM` all together one program. A text block after a program, or after commands, is the
-output of the last one, in which `...` stands for anything. A block of no language is a picture, a toml block without a file an
-excerpt. Everything runs in a copy of the packages, one after the other.
+A fenced block that starts with a comment naming a file is that file. A diff block is a change of the file it names. Any other
+python block that begins with an import is a program; one that does not goes on from the block before it. A text block after a
+program, or after commands, is the output of the last one, in which `...` stands for anything. A block of no language is a
+picture, a toml block without a file an excerpt. Everything runs in a copy of the packages, one after the other.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from installed import Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
-ONE_PROGRAM = {"custom-operators.md"}  # pages whose programs go on from each other
+FILE = re.compile(r"# ([\w./-]+\.(?:toml|py|yml))\n")
+END = "---- what an earlier block printed ends here"
 CHANGED = re.compile(r"--- ([\w./-]+)\n")
 
 
@@ -39,7 +39,12 @@ class Block(NamedTuple):
     def file(self) -> str:
         """The file that it is, or ""."""
         match = FILE.match(self.text)
-        return match[1] if match and self.kind in ("toml", "python") else ""
+        return match[1] if match and self.kind in ("toml", "python", "yaml") else ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is python that goes on from the block before it."""
+        return self.kind == "python" and not self.text.startswith(("import ", "from ", "# "))
 
     @property
     def changed(self) -> str:
@@ -129,11 +134,11 @@ class Reader:
                     assert done.returncode == 0, f"{where}: {command}\n{done.stdout}{done.stderr}"
                     printed = done.stdout
             elif block.kind == "python":
-                if page.name in ONE_PROGRAM:
-                    earlier += block.text
-                done = self.run([self.python, "-W", "error", "-c", earlier or block.text])
+                program = f"{earlier}\nprint({END!r})\n{block.text}" if block.goes_on else block.text
+                done = self.run([self.python, "-W", "error", "-c", program])
                 assert done.returncode == 0, f"{where}\n{done.stderr}"
-                printed = done.stdout
+                printed = done.stdout.rpartition(f"{END}\n")[2]
+                earlier = earlier + block.text if block.goes_on else block.text
             elif block.kind == "text":
                 assert is_as_shown(block.text, printed), f"{where} is not what is printed:\n{printed}"
             elif block.kind == "toml":

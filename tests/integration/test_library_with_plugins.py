@@ -195,3 +195,12 @@ def test_a_graph_that_was_recorded_before_an_operator_was_defined_again_keeps_it
     assert x.grad.tolist() == [3.0, 3.0]
     after.backward()
     assert x.grad.tolist() == [8.0, 8.0]
+
+
+@pytest.mark.parametrize(("out_dims", "shown"), [((0, 0), "(0, 0)"), (2, "2"), (-3, "-3"), ("a", "'a'")])
+def test_out_dims_of_a_batching_rule_that_do_not_fit_are_an_error(out_dims, shown):
+    op = cube()
+    op.register_vmap(lambda info, in_dims, x: (op(x), out_dims))
+    with pytest.raises(RuntimeError) as caught:
+        turnout.vmap(op)(turnout.ones(2, 3))
+    assert str(caught.value) == f"layers::cube: the out_dims of its vmap rule do not fit the result; they are {shown}"

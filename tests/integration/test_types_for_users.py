@@ -19,12 +19,11 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
-from pages import ONE_PROGRAM, tracked
+from pages import blocks, tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "types"
 PYTHON = Path(sys.executable)
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHANGING = {"add-an-operator.md"}  # pages whose programs run after a change of the operators
 FILE = re.compile(r"# \w+/(?:src/)?(\w+/\w+\.py)\n")  # the first line of a block that is a module of a package
 
@@ -33,18 +32,23 @@ Errors = dict[str, dict[int, list[str]]]  # file -> line -> messages
 
 def programs() -> Iterator[tuple[str, str]]:
     """File names and texts: every Python program that users read."""
-    for page in [ROOT / file for file in tracked(("README.md", "docs")) if file.endswith(".md")]:
-        text = page.read_text(encoding="utf-8")
-        name = page.stem.replace("-", "_").lower()
-        if page.name in ONE_PROGRAM:
-            yield f"{name}.py", "\n".join(match[1] for match in FENCE.finditer(text))
-            continue
-        for match in FENCE.finditer(text) if page.name not in CHANGING else ():
-            module = FILE.match(match[1])
-            if module is not None:
-                yield module[1], match[1]
+    for page in [
+        ROOT / file for file in tracked(("README.md", "docs")) if file.endswith(".md") and Path(file).name not in CHANGING
+    ]:
+        found: dict[str, str] = {}
+        name = ""
+        for block in blocks(page):
+            module = FILE.match(block.text)
+            if block.kind != "python":
                 continue
-            yield f"{name}_{text.count(chr(10), 0, match.start()) + 1}.py", match[1]
+            if module is not None:
+                found[module[1]] = block.text
+            elif block.goes_on:
+                found[name] += "\n" + block.text
+            else:
+                name = f"{page.stem.replace('-', '_').lower()}_{block.line}.py"
+                found[name] = block.text
+        yield from found.items()
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if "/" in file:  # a page need not show an empty __init__.py
             (made / file).with_name("__init__.py").touch()
         (made / file).write_text(text, encoding="utf-8")
+    # A page has a kernel in CuPy, which can be installed where CUDA is.
+    (made / "cupy.pyi").write_text("from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n", encoding="utf-8")
     for path in FIXTURES.glob("*.py"):
         (made / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     return made
@@ -82,7 +88,7 @@ def pyright(folder: Path) -> Errors:
     found: Errors = {}
     command = [str(PYTHON.parent / "pyright"), "--outputjson", "--pythonpath", str(PYTHON), "."]
     report = json.loads(run(command, folder))
-    assert report["summary"]["filesAnalyzed"] == len(list(folder.rglob("*.py")))
+    assert report["summary"]["filesAnalyzed"] == len([*folder.rglob("*.py"), *folder.rglob("*.pyi")])
     for each in report["generalDiagnostics"]:
         if each["severity"] == "error":
             line = each["range"]["start"]["line"] + 1

@@ -171,6 +171,32 @@ class Ufunc:
         self.ufunc.at(array, wrapped(array.shape, indices), values)
 
 
+class ElementwiseKernel:
+    """A kernel whose operation is Python as well as C++, such as "out = x / (1 + fabs(x))", in NumPy's functions."""
+
+    def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel") -> None:
+        declared = [part.split() for params in (in_params, out_params) for part in params.split(",")]
+        self.types = [kind for kind, _ in declared]
+        self.names = [name for _, name in declared]
+        self.inputs = len(in_params.split(","))
+        self.operation = compile(operation, name, "exec")
+
+    def __call__(self, *args: Any) -> Any:
+        refuse_host_arrays("ElementwiseKernel", args)
+        assert len(args) in (self.inputs, len(self.names)), f"Wrong number of arguments: {len(args)}"
+        if len(args) == self.inputs:  # CuPy's results are row-major
+            args = (*args, *[np.empty(args[0].shape, args[0].dtype).view(ndarray) for _ in self.names[self.inputs :]])
+        dtypes: dict[str, np.dtype] = {}
+        for kind, array in zip(self.types, args, strict=True):
+            assert dtypes.setdefault(kind, array.dtype) == array.dtype, f"Type is mismatched. {kind} {array.dtype}"
+        values = {name: array.view(np.ndarray) for name, array in zip(self.names[: self.inputs], args, strict=False)}
+        with np.errstate(all="ignore"):
+            exec(self.operation, {"fabs": np.fabs}, values)
+        for name, array in zip(self.names[self.inputs :], args[self.inputs :], strict=True):
+            array.view(np.ndarray)[...] = values[name]
+        return args[-1] if len(self.names) == self.inputs + 1 else args[self.inputs :]
+
+
 def own(value: Any) -> Any:
     """A NumPy result as CuPy returns it: arrays, 0-dim ones too."""
     if isinstance(value, ndarray):
@@ -263,6 +289,7 @@ class Module(types.ModuleType):
         super().__init__("cupy")
         cuda = self.cuda = Cuda(count)
         self.ndarray = ndarray
+        self.ElementwiseKernel = ElementwiseKernel
 
     def asnumpy(self, array: Any) -> np.ndarray:
         return array.view(np.ndarray)

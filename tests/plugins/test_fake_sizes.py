@@ -254,6 +254,18 @@ def test_a_size_that_may_be_one_makes_no_refusal():
             short + turnout.ones(3)
 
 
+def test_a_size_that_is_at_most_one_passes_shape_functions_as_larger_ones_do():
+    with turnout.FakeMode():
+        found = turnout.nonzero(turnout.ones(1))
+        size = found.shape[0]
+        assert (size <= 1, str(size >= 1)) == (True, "u0 >= 1")
+        assert [str(made.shape) for made in (found + 1, found.expand(-1, 3), found + turnout.ones(1, 1), found.sum(1))] == [
+            "turnout.Size([u0, 1])", "turnout.Size([u0, 3])", "turnout.Size([u0, 1])", "turnout.Size([u0])",
+        ]  # fmt: skip
+        with pytest.raises(DataDependentSizeError):
+            found + turnout.ones(5, 1)  # right for 1, wrong for 0
+
+
 def test_slices_and_indices_of_unknown_lengths():
     with turnout.FakeMode():
         x = turnout.ones(4, 5).nonzero()

@@ -101,6 +101,17 @@ def test_an_operator_is_given_by_name_as_an_operator_or_as_a_handle():
     assert str(caught.value) == "opcheck: an operator is given by its name, as an operator or as what custom_op returned, got int"
 
 
+@pytest.mark.parametrize(
+    "given", [lambda: turnout.ones(2, device="meta"), lambda: turnout.FakeMode().from_tensor(turnout.ones(2))]
+)
+def test_arguments_without_data_are_an_error(lib, given):
+    op = define(lib, "f(Tensor[] xs) -> Tensor", lambda xs: xs[0] * 2)
+    x = given()
+    with pytest.raises(CallError) as caught:
+        library.opcheck(op, ([x],))
+    assert str(caught.value) == f"opcheck: xs[0] is a {x.device.type} tensor without data; give arguments with data"
+
+
 def test_an_operator_that_does_not_accept_the_given_arguments_raises_its_own_error(lib):
     def refuses(x):
         raise ValueError("never")
@@ -214,6 +225,40 @@ def test_the_option_checks_all_tests_once_for_each_kind_of_call(pytester):
     result = run(pytester, "--opcheck", "suite")
     result.assert_outcomes(passed=1, failed=3)
     assert "test_plain" not in result.stdout.str()
+
+
+def test_the_option_says_what_was_checked_or_that_nothing_was(pytester):
+    result = run(pytester, "--opcheck", "suite", "-k", "plain or again")
+    result.stdout.fnmatch_lines(["opcheck: suite::bad (1 kind of call), suite::good (1 kind of call)"])
+    result = run(pytester, "--opcheck", "siute", "-k", "plain")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["opcheck: no test called an operator of siute"])
+
+
+def test_calls_without_data_are_not_checked_and_those_of_each_device_are(pytester, need_device):
+    need_device("opencl")
+    pytester.makepyfile(
+        test_devices="""
+import pytest
+import turnout
+from turnout import library
+
+LIB = library.Library("suite", "DEF")
+LIB.define("f(Tensor x) -> Tensor")
+LIB.impl("f", lambda x: x * 2, "CompositeImplicitAutograd")
+
+@pytest.mark.parametrize("device", ["cpu", "meta", "opencl"])
+def test_it(device):
+    turnout.ops.suite.f(turnout.ones(2, device=device))
+
+def test_fake():
+    with turnout.FakeMode():
+        turnout.ops.suite.f(turnout.ones(2, 2))
+"""
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "0", "--opcheck", "suite")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["opcheck: suite::f (2 kinds of call)"])
 
 
 def test_one_operator_can_be_named(pytester):

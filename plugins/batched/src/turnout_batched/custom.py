@@ -46,6 +46,7 @@ def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
         found = function(VmapInfo(level), tuple(dims[:split]), *values[:split], **keywords)
         if not isinstance(found, tuple) or len(found) != 2:
             raise errors.VmapError(errors.bad_rule(op.qualified_name, found))
+        _check_dims(op.qualified_name, *found)
         return found
 
     return as_switched(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True))
@@ -64,10 +65,17 @@ def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
         raise errors.VmapError(errors.bad_rule(name, found))
     made, bdim = found
     outputs, nested = trees.flatten(made)
+    bdims = _check_dims(name, made, bdim)
+    return trees.unflatten(nested, [wrapped(v, d, level) for v, d in zip(outputs, bdims, strict=True)])
+
+
+def _check_dims(name: str, made: Any, bdim: Any) -> list[Any]:
+    """The entries of out_dims for the leaves of a result. Raises VmapError if they do not fit it."""
+    outputs, nested = trees.flatten(made)
     bdims = trees.spread(bdim, nested)
     if bdims is None or not all(_is_dim(d, v) for d, v in zip(bdims, outputs, strict=True)):
         raise errors.VmapError(errors.bad_out_dims(name, bdim))
-    return trees.unflatten(nested, [wrapped(v, d, level) for v, d in zip(outputs, bdims, strict=True)])
+    return bdims
 
 
 def _is_dim(dim: Any, value: Any) -> bool:

@@ -78,12 +78,13 @@ class Calls:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is not a tensor of a transform, such as one inside vmap."""
-    return all(_has_memory(t) for _, t in derived.named("", value))
+    """Whether a value is neither a tensor of a transform, such as one inside vmap, nor one without data."""
+    return all(_has_data(t) for _, t in derived.named("", value))
 
 
-def _has_memory(tensor: Tensor) -> bool:
-    return type(tensor) is Tensor and tensor.device.backend.adopt(tensor.array) is not None
+def _has_data(tensor: Tensor) -> bool:
+    backend = tensor.device.backend
+    return type(tensor) is Tensor and backend.has_values and backend.adopt(tensor.array) is not None
 
 
 def _copied(args: Args) -> Args:
@@ -100,7 +101,7 @@ def _kind(op: Operator, args: Args) -> Kind:
 
 def _sort(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return (value.dtype.name, value.ndim, value.requires_grad, value.is_contiguous())
+        return (value.dtype.name, value.device.type, value.ndim, value.requires_grad, value.is_contiguous())
     if isinstance(value, (list, tuple)):
         return tuple([_sort(v) for v in value])
     return type(value).__name__

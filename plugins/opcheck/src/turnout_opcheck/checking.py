@@ -25,6 +25,7 @@ from turnout_opcheck.checks import (
     symbolic,
     threads,
 )  # fmt: skip
+from turnout_opcheck.derived import tensors
 from turnout_opcheck.observing import modes, put_back, run
 from turnout_opcheck.report import Failure, NotTriedError, OpCheckError, Problem, Report
 from turnout_opcheck.shrinking import shown, smallest
@@ -82,6 +83,9 @@ def opcheck(
             raise ArgumentError(f"opcheck: there is no check {name!r}; the checks are {', '.join(CHECKS)}")
     operator = _operator(op, args, kwargs or {})
     subject = Subject(operator, operator.bind(tuple(args), dict(kwargs or {})))
+    for name, tensor in tensors(operator, subject.args):
+        if not tensor.device.backend.has_values:
+            raise CallError(f"opcheck: {name} is a {tensor.device.type} tensor without data; give arguments with data")
     report = Report(operator.qualified_name)
     state, generator = modes(), _random_state()
     try:

@@ -2,13 +2,14 @@
 
 `@pytest.mark.opcheck("mylib")` on a test, or `pytest --opcheck mylib` for all of them, notes every call of the operators of a
 namespace, or of one operator, `mylib::f`. When the test has ended, each kind of call is checked once in the session: calls of
-one operator whose arguments have the same dtypes, numbers of dims and need of gradients are of one kind.
+one operator whose arguments have the same dtypes, devices, numbers of dims and need of gradients are of one kind.
 
 pytest loads this file in every run where the package is installed. So it imports nothing of Turnout until a test asks for it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -59,3 +60,14 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if failures:
         pytest.fail("\n".join(failures), pytrace=False)
     return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which operators were checked: a misspelt namespace must not look like a check that passed."""
+    kinds = config.stash[CHECKED]
+    asked = config.getoption("--opcheck")
+    if config.getoption("numprocesses", None) or not (kinds or asked):
+        return  # workers of pytest-xdist keep what they checked to themselves
+    count = Counter(name for name, *_ in kinds)
+    checked = ", ".join(f"{name} ({number} kind{'s' * (number > 1)} of call)" for name, number in sorted(count.items()))
+    terminalreporter.write_line(f"opcheck: {checked or 'no test called an operator of ' + ', '.join(asked)}")

@@ -28,6 +28,11 @@ def _never_zero(difference: Expression) -> bool:
     return number > 1 and dict(difference.terms).get((), 0) % number != 0
 
 
+def _larger(low: float, high: float) -> Bounds:
+    """The bounds of a symbol without 0 and 1. One that is at most 1 counts as 2: what larger sizes get is right for it too."""
+    return _general(low, max(high, 2) if low < high else high)
+
+
 @dataclass(slots=True)
 class Known:
     """What is known of a symbol: its bounds, what made it, and its value in this run if it is an input's size."""
@@ -120,7 +125,7 @@ class Scope:
 
     def _general_bounds(self, expression: Expression) -> Bounds:
         """The bounds when symbols, and the sum of the terms with symbols, are no 0 or 1 where they are sizes that may be more."""
-        low, high = expression.bounds(lambda symbol: _general(self.known[symbol].low, self.known[symbol].high))
+        low, high = expression.bounds(lambda symbol: _larger(self.known[symbol].low, self.known[symbol].high))
         number = dict(expression.terms).get((), 0)
         size = expression - Expression.constant(number)
         a, b = _general(*self.bounds(size))

@@ -1,0 +1,85 @@
+"""docs/custom-operators.md, followed as it is written; and what it says about CI and CUDA, with stand-ins for both."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from pages import ROOT, Reader, broken_links
+
+PAGE = ROOT / "docs" / "custom-operators.md"
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the page's commands are for a POSIX shell")
+
+# `cupy` and `cupyx` of an environment without a GPU.
+CUPY = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "tests" / "plugins")!r})
+import cupy_stand_in
+sys.modules["cupy"] = cupy_stand_in.Module()
+"""
+CUPYX = f"{CUPY}\nerrstate = cupy_stand_in.errstate\n"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory, need_device) -> Reader:
+    """Someone who has followed the page, with Turnout installed, outside of the repository."""
+    need_device("opencl")
+    reader = Reader(tmp_path_factory.mktemp("curves"), trees=())
+    for name, module in {"turnout": "turnout_cli", "pytest": "pytest -p no:cacheprovider", "mypy": "mypy"}.items():
+        reader.command(name, f'"{reader.python}" -m {module}')
+    # A program: `python -m ruff` would look for this very file.
+    reader.command("ruff", f'"{Path(sys.executable).parent / "ruff"}"')
+    installation = "pip install ./plugins/opcheck ./plugins/autocast ./plugins/functionalize ./plugins/tracer"
+    for _ in reader.follow(PAGE, {installation: ""}):
+        pass
+    return reader
+
+
+def done_in(folder: str, command: str, reader: Reader) -> subprocess.CompletedProcess[str]:
+    """A command of the reader's shell, in a folder."""
+    done = reader.run(f"cd {folder} && {command}")
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done
+
+
+ORIGINS = """
+import turnout
+table = turnout.ops.curves.soft_sign.default.table()
+print({key: table[key].kernel.origin for key in ("CPU", "OpenCL", "Meta", "AutogradOpenCL")})
+"""
+
+
+def test_each_kernel_comes_from_the_package_that_has_it(reader):
+    first, second = "turnout-curves 0.1.0", "turnout-curves-opencl 0.1.0"
+    done = reader.run([reader.python, "-c", ORIGINS])
+    assert done.stdout == f"{ {'CPU': first, 'OpenCL': second, 'Meta': first, 'AutogradOpenCL': first} }\n", done.stderr
+    assert broken_links(PAGE) == []
+
+
+def test_the_steps_of_ci_pass_and_check_the_operators(reader):
+    workflow = yaml.safe_load((reader.clone / "curves/.github/workflows/check.yml").read_text())
+    steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    assert len(steps) == 4
+    for step in steps:
+        printed = done_in("curves", step, reader).stdout
+    assert re.search(r"^opcheck: curves::mean_square .*, curves::soft_sign ", printed, re.MULTILINE), printed
+
+
+def test_the_package_for_cuda_works_over_a_stand_in_for_cupy(reader):
+    packages = reader.environment.packages()
+    (packages / "cupy.py").write_text(CUPY)
+    (packages / "cupyx.py").write_text(CUPYX)
+    try:
+        done = done_in(".", "pytest -q -W error curves_cuda/tests", reader)
+        assert "2 passed" in done.stdout
+        code = "import turnout; turnout.ops.curves.soft_sign(turnout.tensor([1, 2], device='cuda'))"
+        refused = reader.run([reader.python, "-c", code])
+        assert "DTypeError: soft_sign: cuda computes in floating-point types, got int64" in refused.stderr
+    finally:
+        (packages / "cupy.py").unlink()
+        (packages / "cupyx.py").unlink()
