@@ -87,6 +87,7 @@ MODULES = {
     "autograd.functional": "Derivatives of functions",
     "autograd.graph": "The recorded graph",
     "func": "Function transforms",
+    "utils.checkpoint": "Saved tensors that are computed again",
     "amp": "Mixed precision",
     "graphs": "Recorded graphs of operators",
     "array_api": "The Python array API standard",
