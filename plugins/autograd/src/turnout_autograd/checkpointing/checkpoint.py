@@ -60,6 +60,7 @@ def checkpoint(
     function saves other tensors than at first, AliasError when an argument was written since.
 
     # differs from torch: `checkpoint` does not have to be told `use_reentrant`; True, the older variant, is an error.
+
     # differs from torch: the random states that `checkpoint` keeps are those of all default generators, not of one device.
 
     Arguments:
