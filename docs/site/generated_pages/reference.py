@@ -89,6 +89,7 @@ MODULES = {
     "func": "Function transforms",
     "utils.checkpoint": "Saved tensors that are computed again",
     "amp": "Mixed precision",
+    "opencl": "OpenCL devices",
     "graphs": "Recorded graphs of operators",
     "array_api": "The Python array API standard",
     "trees": "Nested arguments and results",
