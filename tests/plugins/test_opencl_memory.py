@@ -138,6 +138,4 @@ def test_dlpack_names_the_device_and_exports_a_copy_where_the_host_is_asked_for(
     assert there.tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(BufferError) as raised:
         np.from_dlpack(x)
-    assert str(raised.value) == (
-        "OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)"
-    )
+    assert str(raised.value) == ("OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)")

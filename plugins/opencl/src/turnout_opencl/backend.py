@@ -207,6 +207,11 @@ def contiguous(array: ClArray, dtype: DType | None = None) -> ClArray:
     return made
 
 
+def row_major_of(array: ClArray, dtype: DType | None = None) -> ClArray:
+    """The array itself if its elements stand in order and have the dtype, else a copy of which that is true."""
+    return array if array.is_contiguous and dtype in (None, array.dtype) else contiguous(array, dtype)
+
+
 def fill(target: ClArray, value: Any) -> None:
     """Fill an array with a Python number; integers wrap around."""
     place = target.place

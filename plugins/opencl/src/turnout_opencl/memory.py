@@ -1,7 +1,7 @@
 """The memory of one device: buffers that are no longer needed are kept for the next arrays of about that size.
 
-A driver takes some microseconds for a new buffer, and first touches cost more. All work of a device is in one queue, in order, so a
-buffer can be used again as soon as no array holds it: what still reads it stands before what writes it next.
+A driver takes some microseconds for a new buffer, and first touches cost more. All work of a device is in one queue, in order, so
+a buffer can be used again as soon as no array holds it: what still reads it stands before what writes it next.
 """
 
 from __future__ import annotations
