@@ -42,7 +42,7 @@ ARROWS = {
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
     "turnout-meta": TENSORS,
     "turnout-opcheck": TENSORS,
-    "turnout-opencl": {*TENSORS, "turnout-cpu"},
+    "turnout-opencl": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-speed": TENSORS,
     "turnout-stubs": {"turnout-core"},
     "turnout-tracer": TENSORS,

@@ -14,7 +14,7 @@ NAME = PACKAGE.name
 # Each imports only those before it. Importing a family of `generated` is what `recording` does when an operator is first used.
 ORDER = (
     "errors", "declarations", "generation", "formulas", "engine", "recording", "transforms", "hooks", "function", "passes",
-    "functional", "checking", "drawing", "public", "service", "plugin",
+    "functional", "checkpointing", "modules", "checking", "drawing", "public", "service", "plugin",
 )  # fmt: skip
 FILES = {
     ".".join([NAME, *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__"): path

@@ -238,7 +238,7 @@ def adaptive_max_pool(xp: Any, ndim: int) -> Any:
         for position in product(*map(range, counts)):
             window = tuple(span[i] for span, i in zip(spans, position, strict=True))
             part = x[(..., *window)]
-            part = part.reshape(*part.shape[:-ndim], -1)
+            part = part.reshape(*part.shape[:-ndim], prod(part.shape[-ndim:]))
             chosen = xp.argmax(part, -1)
             best[(..., *position)] = xp.take_along_axis(part, chosen[..., None], -1)[..., 0]
             at[(..., *position)] = rows[window].reshape(-1)[chosen]

@@ -139,19 +139,30 @@ def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
     return structure.kind(parts)
 
 
-def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
-    """The tree with `function(leaf)` in place of each leaf.
+def map_leaves(function: Callable[..., Any], tree: Any, *trees: Any) -> Any:
+    """The tree with `function(leaf)` in place of each leaf; with other trees, `function(leaf, leaf of the second tree, ...)`.
+
+    Raises ArgumentError where another tree does not have the structure of the first one.
 
     Arguments:
-        function: takes a leaf
+        function: takes a leaf of each tree
         tree: the tree
+        trees: other trees of the same structure
 
     Example:
         >>> turnout.trees.map_leaves(lambda leaf: leaf + 1, {"w": 1, "b": [2, 3]})
         {'w': 2, 'b': [3, 4]}
+        >>> turnout.trees.map_leaves(lambda a, b: a + b, [1, 2], [10, 20])
+        [11, 22]
     """
     leaves, structure = flatten(tree)
-    return unflatten(structure, [function(leaf) for leaf in leaves])
+    rows = [leaves]
+    for i, other in enumerate(trees):
+        found, also = flatten(other)
+        if also != structure:
+            raise ArgumentError(f"trees.map_leaves: tree {i + 1} does not have the structure of tree 0")
+        rows.append(found)
+    return unflatten(structure, [function(*each) for each in zip(*rows, strict=True)])
 
 
 def spread(prefix: Any, structure: Any) -> list[Any] | None:

@@ -13,7 +13,7 @@ from turnout import config
 from turnout.config import OVERRIDES
 from turnout.dtypes import DType, bfloat16, dtype_named, float16
 from turnout.errors import DTypeError
-from turnout.guards import Changes
+from turnout.guards import Changes, Guard
 from turnout.keys import AUTOCAST, KEYS
 from turnout.state import DISPATCH
 from turnout_aten.tensor.devices import place
@@ -60,6 +60,40 @@ def entered(device_type: str, dtype: DType | None, cache_enabled: bool | None) -
     )
     switch = KEYS.switch_bit(AUTOCAST + backend)
     return (SETTINGS, [settings]), (DISPATCH, [include | switch, keep | switch])
+
+
+class Casts(Guard):
+    """While entered, casting is as it was where the object was made; with None, there is none. Casts are kept anew."""
+
+    __slots__ = ("_include", "_keep", "_settings")
+
+    def __init__(self, settings: Settings | None = None, include: int = 0, keep: int = -1) -> None:
+        self._settings = settings
+        self._include = include
+        self._keep = keep
+
+    def sets(self) -> Changes:
+        include, keep = DISPATCH.get()
+        switches = _switches()
+        dispatch = DISPATCH, [include & ~switches | self._include & switches, keep & ~switches | self._keep & switches]
+        if self._settings is None:
+            return (dispatch,)
+        then = self._settings
+        return (SETTINGS, [Settings(then.dtypes, then.cache and Cache(include), then.cache_enabled)]), dispatch
+
+
+def casts_here() -> Casts:
+    """Casting as it is now, to be entered later."""
+    return Casts(SETTINGS.get()[0], *DISPATCH.get())
+
+
+def casting_as(found: Casts | None) -> Casts:
+    """What `casts_here` returned, or None from before this plugin was active: nothing was cast."""
+    return Casts() if found is None else found
+
+
+def _switches() -> int:
+    return sum(KEYS.switch_bit(AUTOCAST + backend) for backend in KEYS.backends)
 
 
 def get_autocast_dtype(device_type: str) -> DType:

@@ -13,7 +13,7 @@ from turnout.state import DISPATCH
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
-from turnout_autocast.contexts import entered
+from turnout_autocast.contexts import casting_as, casts_here, entered
 from turnout_autocast.kernels import cast_value
 
 Call = Callable[..., Any]
@@ -89,4 +89,4 @@ def _require_floating(what: str, dtype: Any) -> None:
         raise DTypeError(errors.not_floating(what, dtype))
 
 
-__all__ = ["cached_cast", "custom_rule", "entered", "promote_type"]
+__all__ = ["cached_cast", "casting_as", "casts_here", "custom_rule", "entered", "promote_type"]

@@ -13,9 +13,11 @@
 | `function` | `autograd.Function`; gradient rules of custom operators |
 | `passes` | `backward` and `grad` |
 | `functional` | `turnout.autograd.functional` |
+| `checkpointing` | `turnout.utils.checkpoint` |
+| `modules` | objects that hold tensors: their state, and calls with other tensors |
 | `checking` | `gradcheck` |
 | `drawing` | the graph as a drawing |
-| `public` | `turnout.autograd` and `turnout.func`: names from the rooms above |
+| `public` | `turnout.autograd`, `turnout.func` and `turnout.utils`: names from the rooms above |
 
 `service.py` is what other plugins ask for, `plugin.py` the activation. The gradient of `mm` is in
 `declarations/matrix_products.yaml` and `formulas/matrix_products.py`; its node is in `generated/matrix_products.py`.

@@ -85,7 +85,7 @@ def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None =
     try:
         buffer = place.allocate(reach * dtype.itemsize)
     except MemoryError as error:
-        raise no_room("opencl", shape, dtype) from error
+        raise no_room(f"opencl:{place.index}", shape, dtype) from error
     return ClArray(place, buffer, shape, dtype, strides)
 
 

@@ -78,6 +78,7 @@ class OpenCLBackend(TensorBackend):
         """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
         for opened in self._open.values():
             opened.finish()
+            opened.memory.release()
         self._open.clear()
 
     # ---- memory
@@ -204,6 +205,11 @@ def contiguous(array: ClArray, dtype: DType | None = None) -> ClArray:
     made = new_array(array.place, array.shape, dtype or array.dtype)
     copy(made, array)
     return made
+
+
+def row_major_of(array: ClArray, dtype: DType | None = None) -> ClArray:
+    """The array itself if its elements stand in order and have the dtype, else a copy of which that is true."""
+    return array if array.is_contiguous and dtype in (None, array.dtype) else contiguous(array, dtype)
 
 
 def fill(target: ClArray, value: Any) -> None:

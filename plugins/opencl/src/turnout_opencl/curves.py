@@ -8,9 +8,10 @@ import numpy as np
 
 from turnout.dtypes import FLOAT
 from turnout_aten.kernels.wrapping import Row
-from turnout_opencl.arrays import ClArray
+from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy
 from turnout_opencl.pointwise import binary, clamp, divided, run_map, sign, test_one, unary
+from turnout_opencl.programs import TYPES
 
 _LARGEST_BFLOAT16 = 3.3895313892515355e38
 
@@ -97,6 +98,31 @@ def square(self: ClArray, out: ClArray) -> None:
     run_map("square", out, self)
 
 
+def logit(self: ClArray, eps: float | None, out: ClArray) -> None:
+    """log(x / (1 - x)), with x kept between eps and 1 - eps."""
+    given = self if eps is None else run_map("clamp", out, self, eps, 1 - eps)
+    if not TYPES[out.dtype].half:
+        run_map("logit", out, given)
+        return
+    # Two-byte floats are rounded after each step, as in PyTorch.
+    rest = run_map("minus", new_array(out.place, out.shape, out.dtype), 1, given)
+    run_map("log", out, run_map("div", rest, given, rest))
+
+
+def polygamma(n: int, self: ClArray, out: ClArray) -> None:
+    """The n-th derivative of digamma."""
+    if n == 0:
+        run_map("digamma", out, self)
+    else:
+        run_map("polygamma", out, self, w=n)
+
+
+def round_decimals(self: ClArray, decimals: int, out: ClArray) -> None:
+    """Rounded to a number of decimals, or with a negative one to tens, hundreds, ..."""
+    scale = 10.0 ** abs(decimals)
+    run_map("round_to", out, self, w=scale if decimals >= 0 else -scale)
+
+
 def _row(kernel: Any) -> Row:
     return Row(kernel, pointwise=True)
 
@@ -107,6 +133,14 @@ KERNELS = {
         "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad",
         "rad2deg", "sinc", "erfc", "silu", "mish", "hardsigmoid", "hardswish",
     )},
+    **{f"{name}.out": _row(unary(name)) for name in ("lgamma", "digamma", "erfinv", "i0")},
+    **{f"special_{name}.out": _row(unary(name)) for name in ("i0e", "i1", "i1e", "erfcx", "log_ndtr", "ndtri")},
+    **{f"special_modified_bessel_{name}.out": _row(unary(name)) for name in ("i0", "i1")},
+    **{f"{name}.out": _row(binary(name)) for name in ("gcd", "lcm")},
+    "special_zeta.out":     _row(binary("zeta")),
+    "polygamma.out":        _row(polygamma),
+    "logit.out":            _row(logit),
+    "round.decimals_out":   _row(round_decimals),
     "frac.out":             _row(unary("frac")),
     "special_entr.out":     _row(unary("entropy")),
     "square.out":           _row(square),

@@ -13,6 +13,7 @@ import pyopencl as cl
 
 from turnout.config.lock import new_lock
 from turnout.errors import DeviceError, DTypeError
+from turnout_opencl.memory import Memory
 from turnout_opencl.programs import TYPES, source
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class ClDevice:
         self.double = "cl_khr_fp64" in device.extensions.split() or bool(getattr(device, "double_fp_config", 0))
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
+        self.memory = Memory(self.queue)
         self._lock = new_lock()
         self._programs: dict[tuple[str, DType], cl.Program] = {}
         self._kernels: dict[tuple[str, DType, str], cl.Kernel] = {}
@@ -44,16 +46,14 @@ class ClDevice:
         """Whether kernels compute in this dtype here."""
         return TYPES[dtype].kind != "moved" and (self.double or dtype.name != "float64")
 
-    def allocate(self, size: int) -> cl.Buffer:
-        """A new buffer of that many bytes, at least one. Raises MemoryError without room, DeviceError in a forked process."""
+    def allocate(self, size: int) -> Any:
+        """A buffer of at least that many bytes. Raises MemoryError without room, DeviceError in a forked process."""
         if _FORKED[0]:
             raise DeviceError(
                 "opencl cannot be used in a forked process: its driver's threads stayed behind; start it with the 'spawn' method"
             )
-        try:
-            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(size, 1))
-        except (cl.Error, TypeError) as error:  # TypeError: more bytes than a size_t counts
-            raise MemoryError(f"{size} bytes: {error}") from error
+        with self._lock:
+            return self.memory.allocate(size)
 
     def kernel(self, template: str, dtype: DType, name: str) -> cl.Kernel:
         """A compiled kernel; the program is built when it is first needed. Needs the lock."""

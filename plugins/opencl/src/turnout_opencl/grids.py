@@ -75,16 +75,21 @@ def packed(
 
 
 def raw(
-    op: int, count: int, sizes: Ints, steps: Sequence[Ints], bases: Sequence[int], numbers: Sequence[int],
-    extra: Sequence[int],
+    op: int, count: int, sizes: Ints, steps: Sequence[Ints], bases: Sequence[int], numbers: Sequence[int] = (),
+    extra: Sequence[int] = (), inner_sizes: Ints = (), inner_steps: Sequence[Ints] = (),
 ) -> bytes:  # fmt: skip
-    """The struct for kernels that read sizes and steps in their own way (matmul)."""
+    """The struct for kernels that read sizes and steps in their own way."""
+    return _CALL.pack(
+        op, count, len(sizes), *sizes, *(0,) * (DIMS - len(sizes)), *_flat(steps),
+        *bases, *(0,) * (OPERANDS - len(bases)),
+        0, len(inner_sizes), *inner_sizes, *(0,) * (DIMS - len(inner_sizes)), *_flat(inner_steps),
+        *numbers, *(0,) * (4 - len(numbers)), *extra, *(0,) * (4 - len(extra)),
+    )  # fmt: skip
+
+
+def _flat(steps: Sequence[Ints]) -> Ints:
     flat: Ints = ()
     for operand in range(OPERANDS):
         step = steps[operand] if operand < len(steps) else ()
         flat += (*step, *(0,) * (DIMS - len(step)))
-    return _CALL.pack(
-        op, count, len(sizes), *sizes, *(0,) * (DIMS - len(sizes)), *flat,
-        *bases, *(0,) * (OPERANDS - len(bases)), 0, 0, *_ZEROS, *_ZEROS * OPERANDS,
-        *numbers, *(0,) * (4 - len(numbers)), *extra, *(0,) * (4 - len(extra)),
-    )  # fmt: skip
+    return flat

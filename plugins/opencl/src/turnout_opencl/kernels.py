@@ -9,11 +9,25 @@ from turnout.devices import Device, device
 from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
 from turnout_aten.kernels.wrapping import Row
-from turnout_opencl import curves, losses, matrices, moving, pointwise, reductions, sorting
+from turnout_opencl import (
+    convolutions,
+    curves,
+    images,
+    losses,
+    matrices,
+    moving,
+    normalisation,
+    pointwise,
+    pooling,
+    reductions,
+    sorting,
+)
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
-MODULES = (pointwise, curves, reductions, matrices, losses, moving, sorting)
+MODULES = (
+    pointwise, curves, reductions, matrices, losses, moving, sorting, convolutions, pooling, images, normalisation,
+)  # fmt: skip
 
 
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
+from turnout_opencl.backend import copy
 from turnout_opencl.grids import raw
-from turnout_opencl.pointwise import run_map
+from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.programs import TYPES
 from turnout_opencl.reductions import TOTAL, reduce
 
@@ -73,6 +74,35 @@ def addmm(self: ClArray, mat1: ClArray, mat2: ClArray, beta: Any, alpha: Any, ou
     product(batched(mat1), batched(mat2), batched(out), added, alpha, beta)
 
 
+def baddbmm(self: ClArray, batch1: ClArray, batch2: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
+    """beta * self + alpha * batch1 @ batch2, as `addmm`."""
+    product(batch1, batch2, out, None if beta == 0 else self, alpha, beta)
+
+
+def addmv(self: ClArray, mat: ClArray, vec: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
+    """beta * self + alpha * mat @ vec, as `addmm`."""
+    column = vec.view((1, *vec.shape, 1), (0, *vec.strides, 0), 0)
+    added = None if beta == 0 else self.broadcast(out.shape)
+    shown = None if added is None else added.view((1, *added.shape, 1), (0, *added.strides, 0), 0)
+    product(batched(mat), column, out.view((1, *out.shape, 1), (0, *out.strides, 0), 0), shown, alpha, beta)
+
+
+def cross(self: ClArray, other: ClArray, dim: int, out: ClArray) -> None:
+    """The cross product of vectors of three elements along a dim."""
+    x, y = dense(self.broadcast(out.shape), out.dtype), dense(other.broadcast(out.shape), out.dtype)
+    made = new_array(out.place, out.shape, out.dtype)  # each component reads all of x and y
+
+    def component(array: ClArray, i: int) -> ClArray:
+        shape = (*array.shape[:d], 1, *array.shape[d + 1 :])
+        return array.view(shape, array.strides, i % 3 * array.strides[d])
+
+    d = dim % len(out.shape)
+    for i in range(3):
+        target = run_map("mul", component(made, i), component(x, i + 1), component(y, i + 2))
+        run_map("addcmul", target, target, component(x, i + 2), component(y, i + 1), -1)
+    copy(out, made)
+
+
 # fmt: off
 KERNELS = {
     "mm.out":    Row(mm),
@@ -80,5 +110,9 @@ KERNELS = {
     "mv.out":    Row(mv),
     "dot.out":   Row(dot),
     "addmm.out": Row(addmm),
+    "baddbmm.out": Row(baddbmm),
+    "addmv.out": Row(addmv),
+    "vdot.out":  Row(dot),
+    "linalg_cross.out": Row(cross),
 }
 # fmt: on

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import int64
+from turnout.dtypes import BOOL, FLOAT, DType, float32, int64
 from turnout.errors import DimError
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
-from turnout_opencl.backend import copy
+from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed
-from turnout_opencl.pointwise import dense, with_flag
+from turnout_opencl.pointwise import dense, run_map, with_flag
 from turnout_opencl.programs import TYPES
 
 Ints = tuple[int, ...]
+WRITE, ADD, MULTIPLY, LARGER, SMALLER = range(5)
 
 
 def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *, from_end: bool = False) -> ClArray:
@@ -53,17 +55,17 @@ def take(source: ClArray, source_strides: Ints, found: ClArray, found_strides: I
 
 def put(
     out: ClArray, kept: Ints, strides: tuple[Ints, Ints, Ints], inner: Ints, inner_strides: tuple[Ints, Ints, Ints],
-    values: Any, found: ClArray, *, add: bool = False, alpha: Any = 1,
+    values: Any, found: ClArray, *, op: int = WRITE, alpha: Any = 1,
 ) -> None:  # fmt: skip
-    """Write or add values at positions: work-items over `kept`, each walking through `inner` in order.
+    """Write values at positions, or combine them with what is there.
 
-    Both have strides for (out, values, found).
+    Work-items over `kept` walk through `inner` in order. Both have strides for (out, values, found).
     """
     kind, double = TYPES[out.dtype], out.place.double
     array = values if isinstance(values, ClArray) else None
     numbers = (0 if array is not None else kind.bits(values, double), kind.bits(alpha, double))
     call, count = packed(
-        int(add), kept, strides, (out.offset, 0 if array is None else array.offset, found.offset),
+        op, kept, strides, (out.offset, 0 if array is None else array.offset, found.offset),
         (inner, inner_strides), numbers, (int(alpha != 1),),
     )  # fmt: skip
     buffers = (out.buffer, None if array is None else array.buffer, found.buffer)
@@ -121,7 +123,7 @@ def index_put(self: ClArray, indices: Sequence[ClArray | None], values: ClArray,
     nowhere, still = (0,) * len(picks.whole), (0,) * len(picks.picked)
     put(
         out, picks.whole, (picks.array_strides, whole, nowhere), picks.picked, (still, picked, picks.found.strides),
-        values, picks.found, add=accumulate,
+        values, picks.found, op=ADD if accumulate else WRITE,
     )  # fmt: skip
 
 
@@ -153,7 +155,7 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
     take(source, (*source.strides[:d], 0, *source.strides[d + 1 :]), found, found.strides, target)
 
 
-def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, add: bool = False) -> None:
+def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, op: int = WRITE) -> None:
     if out is not self:
         copy(out, self)
     target, at = _at_least_one(out), _at_least_one(index)
@@ -166,7 +168,7 @@ def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, ou
 
     put(
         target, without(at.shape), (without(target.strides), without(steps), without(found.strides)),
-        (at.shape[d],), ((0,), (steps[d],), (found.strides[d],)), values, found, add=add,
+        (at.shape[d],), ((0,), (steps[d],), (found.strides[d],)), values, found, op=op,
     )  # fmt: skip
 
 
@@ -182,7 +184,7 @@ def scatter_value(self: ClArray, dim: int, index: ClArray, value: Any, out: ClAr
 
 def scatter_add(self: ClArray, dim: int, index: ClArray, src: ClArray, out: ClArray) -> None:
     """Add one element for each index."""
-    _scatter("scatter_add", self, dim, index, src, out, add=True)
+    _scatter("scatter_add", self, dim, index, src, out, op=ADD)
 
 
 def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: Any, out: ClArray) -> None:
@@ -197,8 +199,42 @@ def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: A
     given = (*values.strides[:d], *values.strides[d + 1 :])
     put(
         target, kept, (steps, given, (0,) * len(kept)), flat.shape, ((0,), (values.strides[d],), (1,)), values, found,
-        add=True, alpha=alpha,
+        op=ADD, alpha=alpha,
     )  # fmt: skip
+
+
+def scatter_reduce(self: ClArray, dim: int, index: ClArray, src: ClArray, reduce: str, include_self: bool, out: ClArray) -> None:
+    """Combine one element for each index with what is there, or with each other alone."""
+    op, identity = {
+        "sum": (ADD, 0), "mean": (ADD, 0), "prod": (MULTIPLY, 1),
+        "amax": (LARGER, _least(out.dtype)), "amin": (SMALLER, _largest(out.dtype)),
+    }[reduce]  # fmt: skip
+    half = TYPES[out.dtype].half
+    wide = contiguous(self, float32) if half else self  # rounded once
+    made = wide if half else out
+    if not index.size:
+        copy(out, self)
+        return
+    if not include_self:
+        _scatter("scatter_reduce", wide, dim, index, identity, made)
+        wide = made
+    _scatter("scatter_reduce", wide, dim, index, dense(src, made.dtype), made, op=op)
+    if reduce == "mean":
+        counts = new_array(out.place, out.shape, made.dtype if made.dtype.category == FLOAT else int64)
+        fill(counts, int(include_self))
+        _scatter("scatter_reduce", counts, dim, index, 1, counts, op=ADD)
+        run_map("maximum", counts, counts, 1)
+        run_map("div" if made.dtype.category == FLOAT else "floor_divide", made, made, dense(counts, made.dtype))
+    if made is not out:
+        copy(out, made)
+
+
+def _least(dtype: DType) -> Any:
+    return -math.inf if dtype.category == FLOAT else 0 if dtype.category == BOOL else int(np.iinfo(dtype.name).min)
+
+
+def _largest(dtype: DType) -> Any:
+    return math.inf if dtype.category == FLOAT else 1 if dtype.category == BOOL else int(np.iinfo(dtype.name).max)
 
 
 # ---- triangles and ranges
@@ -225,6 +261,7 @@ KERNELS = {
     "scatter.value_out": Row(scatter_value),
     "scatter_add.out":   Row(scatter_add),
     "index_add.out":     Row(index_add),
+    "scatter_reduce.two_out": Row(scatter_reduce),
     "tril.out":          Row(triangle(0)),
     "triu.out":          Row(triangle(1)),
 }

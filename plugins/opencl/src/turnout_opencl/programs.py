@@ -148,6 +148,15 @@ _CURVES = {
     "hardsigmoid": "SMALLER(LARGER(x + 3, (T)0), (T)6) / 6", "hardswish": "x * SMALLER(LARGER(x + 3, (T)0), (T)6) / 6",
     "hardshrink": "fabs(x) <= w ? (T)0 : x", "softshrink": "x > w ? x - w : x < -w ? x + w : x != x ? x : (T)0",
 }
+# So are these, with the functions of `templates/special.cl`.
+_SPECIAL = {
+    "lgamma": "isinf(x) ? (T)INFINITY : (T)lgamma((A)x)", "digamma": "(T)digamma_(x)", "erfinv": "(T)erfinv_(x)",
+    "i0": "(T)bessel_i(x, 0, 0)", "i0e": "(T)bessel_i(x, 0, 1)", "i1": "(T)bessel_i(x, 1, 0)", "i1e": "(T)bessel_i(x, 1, 1)",
+    "erfcx": "(T)erfcx_(x)", "log_ndtr": "(T)log_ndtr_(x)", "ndtri": "(T)ndtri_(x)", "zeta": "(T)zeta_(x, y)",
+    "polygamma": "(T)polygamma_(w, x)", "logit": "(T)logit_(x)",
+    "round_to": "(T)rounded_to(x, fabs(w), w < 0)",
+}
+_DIVISORS = {"gcd": "greatest_divisor(x, y)", "lcm": "least_multiple(x, y)"}
 _INTEGERS = {
     "fmod": "WHOLE_REST(x, y)", "heaviside": "x == 0 ? y : (T)(x > 0)",
     "left_shift": "OUTSIDE(y) ? (T)0 : (T)(x << y)", "right_shift": "OUTSIDE(y) ? (T)(x < 0 ? -1 : 0) : (T)(x >> y)",
@@ -163,13 +172,18 @@ _TESTS = {
 }
 # fmt: on
 
-NUMBERS = {name: i for i, name in enumerate(dict.fromkeys((*_ANY, *_NUMBERS, *_FLOATS, *_INTEGERS, *_BOOLS, *_CURVES)))}
+NUMBERS = {
+    name: i
+    for i, name in enumerate(dict.fromkeys((*_ANY, *_NUMBERS, *_FLOATS, *_INTEGERS, *_BOOLS, *_CURVES, *_SPECIAL, *_DIVISORS)))
+}
 TESTS = {name: i for i, name in enumerate(_TESTS)}
 SOURCES = {dtype: i for i, dtype in enumerate(TYPES)}
 
 
 def map_program(name: str, dtype: DType) -> str:
     """The program that has an element-wise function."""
+    if name in _SPECIAL or name in _DIVISORS:
+        return "special"
     return "curves" if name in _CURVES and TYPES[dtype].kind == "float" else "map"
 
 
@@ -182,9 +196,12 @@ def map_cases(kind: str) -> dict[str, str]:
 def source(template: str, dtype: DType, double: bool) -> str:
     """The whole source of a program."""
     kind = TYPES[dtype]
-    text = _template("map" if template == "curves" else template)
-    if template in ("map", "curves"):
+    text = _template("map" if template in ("curves", "special") else template)
+    if template in ("map", "curves", "special"):
         named = _CURVES if template == "curves" else map_cases(kind.kind)
+        if template == "special":
+            named = _SPECIAL if kind.kind == "float" else _DIVISORS
+            text = _template("special") + text
         cases = [f"    case {NUMBERS[name]}: r = (T)({value}); break;" for name, value in named.items()]
     elif template == "test":
         cases = [f"    case {TESTS[name]}: r = {value}; break;" for name, value in _TESTS.items()]

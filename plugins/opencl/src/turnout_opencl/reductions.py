@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.dtypes import bool_
+from turnout.dtypes import bool_, float32, float64
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array, row_major
-from turnout_opencl.backend import copy, fill
+from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import merged, packed
-from turnout_opencl.pointwise import as_bool
+from turnout_opencl.pointwise import as_bool, dense, run_map
 from turnout_opencl.programs import TYPES
 
 Ints = tuple[int, ...]
 
-TOTAL, PRODUCT, LARGEST, SMALLEST, SOME, EVERY, DEVIATION = range(7)
+TOTAL, PRODUCT, LARGEST, SMALLEST, SOME, EVERY, DEVIATION, SIZES, SQUARES, POWERS, NONZERO, LARGEST_SIZE, SMALLEST_SIZE = range(
+    13
+)
+# What combines the partial results of those that look at an element in their own way.
+_SECOND = {
+    DEVIATION: TOTAL, SIZES: TOTAL, SQUARES: TOTAL, POWERS: TOTAL, NONZERO: TOTAL, LARGEST_SIZE: LARGEST, SMALLEST_SIZE: SMALLEST,
+}  # fmt: skip
 _CHUNK = 4096  # elements per work-item of the first stage
 _FEW = 64  # results up to which a reduction is cut in two
 
@@ -60,22 +66,24 @@ def dense_strides(out: ClArray, kept: Ints) -> Ints:
 
 def reduce(
     op: int, self: ClArray, dims: Ints, out: ClArray, *, divisor: float | None = None, root: bool = False,
-    centre: ClArray | None = None,
+    centre: ClArray | None = None, power: float | None = None,
 ) -> None:  # fmt: skip
-    """Queue a reduction of arrays of one dtype. `divisor` and `root` finish a mean or a deviation, around `centre`.
+    """Queue a reduction of arrays of one dtype.
+
+    `power` is that of POWERS; `divisor` and `root` finish a mean or a deviation, around `centre`.
 
     `centre` is contiguous, with the kept dims of `self`.
     """
     split = Split(self, dims)
     line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW else None
     if line is not None:
-        self = _first_stage(op, self, split, line, centre)
-        op, centre = TOTAL if op == DEVIATION else op, None
+        self = _first_stage(op, self, split, line, centre, power)
+        op, centre = _SECOND.get(op, op), None
         split = Split(self, (len(self.shape) - 1,))
     place = self.place
     kept = split.kept
     finishing = (int(divisor is not None), int(root))
-    bits = () if divisor is None else (TYPES[out.dtype].bits(divisor, place.double),)
+    bits = tuple(TYPES[out.dtype].bits(number or 0, place.double) for number in (divisor, power))
     centre_strides = (0,) * len(kept) if centre is None else row_major(kept)
     call, count = packed(
         op, kept, (dense_strides(out, kept), split.kept_strides, centre_strides),
@@ -86,7 +94,7 @@ def reduce(
     place.start("reduce", out.dtype, "reduce", call, buffers, count)
 
 
-def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None) -> ClArray:
+def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None, power: float | None) -> ClArray:
     """Partial results of `_CHUNK` elements each, (*kept, chunks), of an array whose reduced elements are `line` apart."""
     pieces, rest = divmod(split.count, _CHUNK)
     columns = pieces + (1 if rest else 0)
@@ -95,18 +103,18 @@ def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArra
         if size:
             strides = (*split.kept_strides, _CHUNK * line, line)
             part = self.view((*split.kept, count, size), strides, column * _CHUNK * line)
-            _partial(op, part, made.view((*split.kept, count), made.strides, column), centre)
+            _partial(op, part, made.view((*split.kept, count), made.strides, column), centre, power)
     return made
 
 
-def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None) -> None:
+def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power: float | None) -> None:
     """Reduce the last dim of `part`, (*kept, chunks, elements), into `out`."""
     lengths = part.shape[:-1]
     centre_strides = (0,) * len(lengths) if centre is None else (*row_major(lengths[:-1]), 0)
     call, count = packed(
         op, lengths, (out.strides, part.strides[:-1], centre_strides),
         (out.offset, part.offset, 0 if centre is None else centre.offset),
-        ((part.shape[-1],), ((0,), part.strides[-1:], (0,))),
+        ((part.shape[-1],), ((0,), part.strides[-1:], (0,))), (0, TYPES[part.dtype].bits(power or 0, part.place.double)),
     )  # fmt: skip
     buffers = (out.buffer, part.buffer, None if centre is None else centre.buffer)
     part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
@@ -269,8 +277,51 @@ def variance(root: bool) -> Any:
     return kernel
 
 
+# ---- norms
+
+
+def vector_norm(self: ClArray, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
+    """(sum of |x| ** ord) ** (1 / ord); the largest or smallest |x| for the infinities, the number of nonzeros for 0."""
+    given, dims = dense(self, out.dtype), dims_of(self, dim)
+    simple = {0: NONZERO, 1: SIZES, 2: SQUARES, float("inf"): LARGEST_SIZE, -float("inf"): SMALLEST_SIZE}
+    if ord in simple:
+        reduce(simple[ord], given, dims, out, root=ord == 2)
+        return
+    # In double precision where there is one: two-byte floats have no room for powers.
+    wide = float64 if out.place.double else float32
+    powers = new_array(out.place, out.shape, wide)
+    reduce(POWERS, contiguous(given, wide), dims, powers, power=float(ord))
+    copy(out, run_map("pow", powers, powers, 1 / ord))
+
+
+# ---- running extremes and logarithms
+
+
+def running_extremes(op: int) -> Any:
+    def kernel(self: ClArray, dim: int, values: ClArray, indices: ClArray) -> None:
+        if not self.shape:
+            copy(values, self)
+            fill(indices, 0)
+            return
+        lines(self.place, "reduce", "scan_extremes", op, (values, self, indices), dim % len(self.shape))
+
+    return kernel
+
+
+def logcumsumexp(self: ClArray, dim: int, out: ClArray) -> None:
+    """The logarithm of the running sum of exponentials."""
+    if not self.shape:
+        copy(out, self)
+        return
+    lines(self.place, "reduce", "scan_logarithms", 0, (out, self), dim % len(self.shape))
+
+
 # fmt: off
 KERNELS = {
+    "linalg_vector_norm.out": Row(vector_norm),
+    "cummax.out":      Row(running_extremes(0)),
+    "cummin.out":      Row(running_extremes(1)),
+    "logcumsumexp.out": Row(logcumsumexp),
     "sum.out":         Row(sum_all),
     "sum.IntList_out": Row(sum_dims),
     "mean.dtype_out":  Row(mean_all),

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.dtypes import bool_, int64
+from turnout_aten.dtypes import promote_types
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import contiguous, copy, fill
 from turnout_opencl.grids import packed
-from turnout_opencl.moving import take
-from turnout_opencl.pointwise import as_bool, run_map
+from turnout_opencl.moving import places, take
+from turnout_opencl.pointwise import as_bool, dense, run_map
+from turnout_opencl.programs import TYPES
 from turnout_opencl.reductions import lines
+
+Ints = tuple[int, ...]
 
 _CHUNK = 512  # elements that a work-item counts
 
@@ -95,10 +99,54 @@ def nonzero(self: ClArray) -> ClArray:
     return made
 
 
+def searchsorted(
+    sorted_sequence: ClArray, self: Any, out_int32: bool, right: bool, side: Any, sorter: ClArray | None, out: ClArray
+) -> None:
+    """Where values would stand in sorted lines; a sorter names the order of each line."""
+    sequence, place = sorted_sequence, out.place
+    if sorter is not None:
+        bounds = sequence.shape[-1]
+        places("searchsorted: sorter", sorter.shape, [(sorter, bounds, 1)])
+    values = self
+    if isinstance(self, ClArray):
+        dtype = promote_types(sequence.dtype, self.dtype)
+        sequence, values = dense(sequence, dtype), dense(self, dtype)
+    shape = out.shape
+    made = out if out.dtype is int64 else new_array(place, shape, int64)
+    step = sequence.strides[-1]
+
+    def lines_of(array: ClArray) -> Ints:
+        """The strides of whole lines over the values."""
+        return (0,) * len(shape) if len(array.shape) == 1 else (*array.strides[:-1], 0)
+
+    strides = (
+        made.strides, lines_of(sequence), values.strides if isinstance(values, ClArray) else (0,) * len(shape),
+        (0,) * len(shape) if sorter is None else lines_of(sorter),
+    )  # fmt: skip
+    bases = (
+        made.offset,
+        sequence.offset,
+        values.offset if isinstance(values, ClArray) else 0,
+        0 if sorter is None else sorter.offset,
+    )
+    numbers = () if isinstance(values, ClArray) else (TYPES[sequence.dtype].bits(values, place.double),)
+    after = right or side == "right"
+    extra = (sequence.shape[-1], step, 0 if sorter is None else sorter.strides[-1])
+    call, count = packed(int(after), shape, strides, bases, numbers=numbers, extra=extra)
+    buffers = (
+        made.buffer, sequence.buffer, values.buffer if isinstance(values, ClArray) else None,
+        None if sorter is None else sorter.buffer,
+    )  # fmt: skip
+    place.start("sort", sequence.dtype, "search", call, buffers, count)
+    if made is not out:
+        copy(out, made)
+
+
 # fmt: off
 KERNELS = {
     "sort.values_stable": Row(sort),
     "topk.values":        Row(topk),
+    "searchsorted.Tensor_out": Row(searchsorted),
 }
 PLAIN = {"nonzero": nonzero}
 # fmt: on

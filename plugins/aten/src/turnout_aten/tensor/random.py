@@ -118,6 +118,17 @@ def default_generator(device: str | Device = "cpu") -> Generator:
     return found
 
 
+def default_generator_states() -> dict[Device, State]:
+    """The state of the default generator of every device that has one."""
+    return {device: generator.get_state() for device, generator in list(_DEFAULTS.items())}
+
+
+def set_default_generator_states(states: dict[Device, State]) -> None:
+    """Continue from what `default_generator_states` returned; a generator that is newer restarts from the seed of the process."""
+    for device, generator in list(_DEFAULTS.items()):
+        generator.set_state(states.get(device, (_PROCESS_SEED[0], 0)))
+
+
 def manual_seed(seed: int) -> Generator:
     """Restart the default generators of all devices from a seed, including generators that do not exist yet.
 

@@ -7,15 +7,19 @@
 | `hooks` | hooks on tensors, nodes and saved tensors: where they may be registered and what they must return |
 | `functions` | `turnout.autograd.Function`: what `forward`, `backward` and the context's methods must do |
 | `transforms` | `turnout.func` and `turnout.autograd.functional`: arguments, and what the transformed function must return |
+| `checkpointing` | `turnout.utils.checkpoint` |
+| `modules` | `turnout.func.functional_call` and what it calls modules |
 | `drawing` | `turnout.autograd.graph.draw` |
 """
 
 from __future__ import annotations
 
 from turnout.errors import TurnoutError
+from turnout_autograd.errors import checkpointing as checkpointing
 from turnout_autograd.errors import drawing as drawing
 from turnout_autograd.errors import functions as functions
 from turnout_autograd.errors import hooks as hooks
+from turnout_autograd.errors import modules as modules
 from turnout_autograd.errors import passes as passes
 from turnout_autograd.errors import recording as recording
 from turnout_autograd.errors import transforms as transforms

@@ -1,5 +1,5 @@
 """`turnout.func`, functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, `functionalize`. They
-nest in any order.
+nest in any order. `functional_call` calls an object with other tensors in the place of its own.
 
 Arguments and results may be nested tuples, lists and dicts of tensors, and what `turnout.trees.register` adds to these. `vmap`
 and `loop_counts` come from the plugin that provides the functionality Batched, `functionalize` from that of Functionalize; they
@@ -9,6 +9,7 @@ are activated at the first use.
 from __future__ import annotations
 
 from turnout import plugins
+from turnout_autograd.modules.calls import functional_call, module_state, stack_module_state
 from turnout_autograd.transforms.gradients import grad, grad_and_value
 from turnout_autograd.transforms.jacobians import hessian, jacfwd, jacrev
 from turnout_autograd.transforms.vector_products import jvp, linearize, vjp
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap",
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "loop_counts", "module_state", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 __dir__ = __all__.copy
 _SERVICES = {"functionalize": "Functionalize", "loop_counts": "Batched", "vmap": "Batched"}

@@ -24,7 +24,7 @@ __kernel void take(const Call call, __global S *o, __global const S *a, __global
   ST(o, at[0], LD(a, at[1] + places[at[2]] * call.extra[0]));
 }
 
-/* op 0 writes, op 1 adds. The inner grid is walked in order: of repeated positions the last write stands, and sums are the
+/* op 0 writes, 1 adds, 2 multiplies, 3 keeps the larger, 4 the smaller one. The inner grid is walked in order: of repeated positions the last write stands, and sums are the
    same in every run. */
 __kernel void put(const Call call, __global S *o, __global const S *a, __global const long *places) {
   const long i = get_global_id(0);
@@ -34,7 +34,17 @@ __kernel void put(const Call call, __global S *o, __global const S *a, __global 
     LOCATE_INNER(j)
     const long to = in[0] + places[in[2]];
     const T x = a ? LD(a, in[1]) : NUMBER(0);
-    ST(o, to, call.op ? (T)(LD(o, to) + (call.extra[0] ? x * NUMBER(1) : x)) : x);
+    if (call.op == 0) {
+      ST(o, to, x);
+      continue;
+    }
+    const T old = LD(o, to);
+    switch (call.op) {
+      case 1: ST(o, to, (T)(old + (call.extra[0] ? x * NUMBER(1) : x))); break;
+      case 2: ST(o, to, (T)(old * x)); break;
+      case 3: ST(o, to, old != old || old > x ? old : x); break;
+      case 4: ST(o, to, old != old || old < x ? old : x); break;
+    }
   }
 }
 

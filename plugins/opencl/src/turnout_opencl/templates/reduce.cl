@@ -7,6 +7,18 @@
 #define SOME 4
 #define EVERY 5
 #define DEVIATION 6 /* the sum of squared distances from b */
+#define SIZES 7     /* sums of absolute values, of their squares, of their powers NUMBER(1); how many are not 0 */
+#define SQUARES 8
+#define POWERS 9
+#define NONZERO 10
+#define LARGEST_SIZE 11
+#define SMALLEST_SIZE 12
+
+#if SIGNED
+#define SIZE(x) ((x) < 0 ? -(x) : (x))
+#else
+#define SIZE(x) (x)
+#endif
 
 __kernel void reduce(const Call call, __global S *o, __global const S *a, __global const S *b) {
   const long i = get_global_id(0);
@@ -25,6 +37,14 @@ __kernel void reduce(const Call call, __global S *o, __global const S *a, __glob
       case SOME: r = (r != 0 || x != 0) ? 1 : 0; break;
       case EVERY: r = (r != 0 && x != 0) ? 1 : 0; break;
       case DEVIATION: r += (x - centre) * (x - centre); break;
+      case SIZES: r += SIZE(x); break;
+      case SQUARES: r += x * x; break;
+      case NONZERO: r += x != 0; break;
+#if FLOATING
+      case POWERS: r += pow(SIZE(x), (A)REAL_NUMBER(1)); break;
+#endif
+      case LARGEST_SIZE: r = (j == 0 || SIZE(x) > r || x != x) ? SIZE(x) : r; break;
+      case SMALLEST_SIZE: r = (j == 0 || SIZE(x) < r || x != x) ? SIZE(x) : r; break;
     }
   }
 #if FLOATING
@@ -52,6 +72,42 @@ __kernel void find(const Call call, __global long *o, __global const S *a, __glo
   o[at[0]] = found;
   if (values) ST(values, at[2], best);
 }
+
+/* Running extremes along the inner grid and where they are: the largest (op 0) or the smallest (op 1); of equal ones the newest. */
+__kernel void scan_extremes(const Call call, __global S *o, __global const S *a, __global long *places) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  T best = 0;
+  long found = 0;
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const T x = LD(a, in[1]);
+    if (j == 0 || x != x || (call.op ? x <= best : x >= best)) {
+      best = x;
+      found = j;
+    }
+    ST(o, in[0], best);
+    places[in[2]] = found;
+  }
+}
+
+#if FLOATING
+/* Running logarithms of sums of exponentials. */
+__kernel void scan_logarithms(const Call call, __global S *o, __global const S *a) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  A r = -INFINITY;
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const A x = (A)LD(a, in[1]);
+    const A larger = x > r ? x : r, smaller = x > r ? r : x;
+    r = x != x || r != r ? x + r : x == r && isinf(x) ? x : larger + log1p(exp(smaller - larger));
+    ST(o, in[0], (T)r);
+  }
+}
+#endif
 
 /* Running sums (op 0) or products (op 1) along the inner grid. */
 __kernel void scan(const Call call, __global S *o, __global const S *a) {

@@ -46,3 +46,20 @@ __kernel void found(const Call call, __global long *o, __global const S *a, __gl
   for (long j = i * call.extra[0]; j < end; j++)
     if (LD(a, call.base[1] + j) != 0) o[to++] = j;
 }
+
+/* Where values stand in sorted lines: how many elements are before each (op 0), or not after it (op 1). NaN is last.
+   o, values b and the lines a, whose dim has extra[0] elements extra[1] apart; an order of each line is optional. */
+__kernel void search(const Call call, __global long *o, __global const S *a, __global const S *b, __global const long *sorter) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  const T x = b ? LD(b, at[2]) : NUMBER(0);
+  long low = 0, high = call.extra[0];
+  while (low < high) {
+    const long middle = low + (high - low) / 2;
+    const T y = LD(a, at[1] + (sorter ? sorter[at[3] + middle * call.extra[2]] : middle) * call.extra[1]);
+    if (call.op ? !LESS(x, y) : LESS(y, x)) low = middle + 1;
+    else high = middle;
+  }
+  o[at[0]] = low;
+}

@@ -1,0 +1,113 @@
+/* Convolutions of images of three dims, and windows as columns.
+
+   inner_size: channels of a group of the input, kernel dims, image dims, channels of a group of the output.
+   inner_step: 0 stride, 1 padding, 2 dilation, along each dim. */
+
+#define CHANNELS call.inner_size[0]
+#define KERNEL(d) call.inner_size[1 + (d)]
+#define IMAGE(d) call.inner_size[4 + (d)]
+#define GROUP_OUT call.inner_size[7]
+#define STRIDE(d) call.inner_step[0][d]
+#define PADDING(d) call.inner_step[1][d]
+#define DILATION(d) call.inner_step[2][d]
+
+/* Where window element k of result p stands along dim d, or -1 outside of the image. */
+long under(const Call call, int d, long p, long k) {
+  const long at = p * STRIDE(d) - PADDING(d) + k * DILATION(d);
+  return at < IMAGE(d) ? at : -1;
+}
+
+/* The position of the window whose element k is at p, or -1. There are `count` windows along the dim. */
+long window_over(const Call call, int d, long p, long k, long count) {
+  const long at = p + PADDING(d) - k * DILATION(d);
+  if (at < 0 || at % STRIDE(d)) return -1;
+  return at / STRIDE(d) < count ? at / STRIDE(d) : -1;
+}
+
+/* size: images, channels, spatial dims of the results; step: of o, x, w along these dims. op 1 is the transposed convolution. */
+__kernel void convolve(const Call call, __global S *o, __global const S *x, __global const S *w, __global const S *bias) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  long p[3], left = i;
+  for (int d = 2; d >= 0; d--) {
+    p[d] = left % call.size[2 + d];
+    left /= call.size[2 + d];
+  }
+  const long c = left % call.size[1], n = left / call.size[1], g = c / GROUP_OUT;
+  const long px = call.base[1] + n * call.step[1][0] + g * CHANNELS * call.step[1][1];
+  const long pw = call.base[2] + (call.op ? g * CHANNELS * call.step[2][0] + (c % GROUP_OUT) * call.step[2][1]
+                                          : c * call.step[2][0]);
+  const long per_channel = call.step[2][call.op ? 0 : 1];
+  A sum = bias ? (A)LD(bias, call.base[3] + c * call.step[3][0]) : (A)0;
+  for (long k0 = 0; k0 < KERNEL(0); k0++) {
+    const long q0 = call.op ? window_over(call, 0, p[0], k0, IMAGE(0)) : under(call, 0, p[0], k0);
+    if (q0 < 0) continue;
+    for (long k1 = 0; k1 < KERNEL(1); k1++) {
+      const long q1 = call.op ? window_over(call, 1, p[1], k1, IMAGE(1)) : under(call, 1, p[1], k1);
+      if (q1 < 0) continue;
+      for (long k2 = 0; k2 < KERNEL(2); k2++) {
+        const long q2 = call.op ? window_over(call, 2, p[2], k2, IMAGE(2)) : under(call, 2, p[2], k2);
+        if (q2 < 0) continue;
+        long ax = px + q0 * call.step[1][2] + q1 * call.step[1][3] + q2 * call.step[1][4];
+        long aw = pw + k0 * call.step[2][2] + k1 * call.step[2][3] + k2 * call.step[2][4];
+        for (long channel = 0; channel < CHANNELS; channel++) {
+          sum += (A)LD(x, ax) * (A)LD(w, aw);
+          ax += call.step[1][1];
+          aw += per_channel;
+        }
+      }
+    }
+  }
+  ST(o, call.base[0] + n * call.step[0][0] + c * call.step[0][1] + p[0] * call.step[0][2] + p[1] * call.step[0][3] +
+            p[2] * call.step[0][4], (T)sum);
+}
+
+/* The windows of x in columns: o (images, channels * kernel, positions), row-major. size: images, positions along each dim. */
+__kernel void columns(const Call call, __global S *o, __global const S *x) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  long p[3], k[3], left = i;
+  for (int d = 2; d >= 0; d--) {
+    p[d] = left % call.size[1 + d];
+    left /= call.size[1 + d];
+  }
+  for (int d = 2; d >= 0; d--) {
+    k[d] = left % KERNEL(d);
+    left /= KERNEL(d);
+  }
+  long at = call.base[1] + left % CHANNELS * call.step[1][1] + left / CHANNELS * call.step[1][0];
+  int inside = 1;
+  for (int d = 0; d < 3; d++) {
+    const long q = under(call, d, p[d], k[d]);
+    inside = inside && q >= 0;
+    at += q * call.step[1][2 + d];
+  }
+  ST(o, call.base[0] + i, inside ? LD(x, at) : (T)0);
+}
+
+/* Its adjoint: each element of an image, o (images, channels, spatial dims), is the sum of x where windows hold it.
+   size as in `convolve`; inner_size: image dims are the numbers of windows. x is (images, channels * kernel, windows). */
+__kernel void fold(const Call call, __global S *o, __global const S *x, __global const S *bias) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  long p[3], left = i;
+  for (int d = 2; d >= 0; d--) {
+    p[d] = left % call.size[2 + d];
+    left /= call.size[2 + d];
+  }
+  const long c = left % call.size[1], n = left / call.size[1];
+  const long lines = KERNEL(0) * KERNEL(1) * KERNEL(2);
+  A sum = bias ? (A)LD(bias, call.base[3] + c * call.step[3][0]) : (A)0;
+  long line = 0;
+  for (long k0 = 0; k0 < KERNEL(0); k0++)
+    for (long k1 = 0; k1 < KERNEL(1); k1++)
+      for (long k2 = 0; k2 < KERNEL(2); k2++, line++) {
+        const long q0 = window_over(call, 0, p[0], k0, IMAGE(0)), q1 = window_over(call, 1, p[1], k1, IMAGE(1)),
+                   q2 = window_over(call, 2, p[2], k2, IMAGE(2));
+        if (q0 < 0 || q1 < 0 || q2 < 0) continue;
+        sum += (A)LD(x, call.base[1] + n * call.step[1][0] + (c * lines + line) * call.step[1][1] +
+                            ((q0 * IMAGE(1) + q1) * IMAGE(2) + q2) * call.step[1][2]);
+      }
+  ST(o, call.base[0] + n * call.step[0][0] + c * call.step[0][1] + p[0] * call.step[0][2] + p[1] * call.step[0][3] +
+            p[2] * call.step[0][4], (T)sum);
+}

@@ -1,0 +1,141 @@
+"""The memory of OpenCL devices: what is counted, what is kept and reused, and what a failing call gives back."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+import pytest
+
+import turnout
+from turnout.errors import DeviceError, OutOfMemoryError
+
+MEGA = 1 << 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_driver(need_device: Callable[[str], None]) -> None:
+    need_device("opencl")
+
+
+def used() -> int:
+    gc.collect()
+    return turnout.opencl.memory_stats()["allocated_bytes.all.current"]
+
+
+def test_arrays_are_counted_while_they_live() -> None:
+    before = used()
+    x = turnout.ones(MEGA, device="opencl")
+    view = x[10:]
+    assert used() - before == 4 * MEGA
+    del x
+    assert used() - before == 4 * MEGA
+    del view
+    assert used() == before
+
+
+def test_a_buffer_is_used_again_by_the_next_array_of_its_size() -> None:
+    turnout.opencl.empty_cache()
+    x = turnout.ones(MEGA, device="opencl")
+    held = turnout.opencl.memory_stats()["reserved_bytes.all.current"]
+    y = x.exp()
+    del x
+    for _ in range(20):
+        y = y.sin()
+    assert turnout.opencl.memory_stats()["reserved_bytes.all.current"] <= 2 * held
+    assert turnout.allclose(y.cpu(), turnout.full((MEGA,), y[0].item()))
+    del y
+    assert turnout.opencl.memory_stats()["inactive.all.current"] >= 2
+    turnout.opencl.empty_cache()
+    assert turnout.opencl.memory_stats()["inactive.all.current"] == 0
+    assert turnout.opencl.memory_stats()["reserved_bytes.all.current"] < held
+
+
+def test_peaks_are_those_since_they_were_reset() -> None:
+    turnout.opencl.reset_peak_memory_stats()
+    before = used()
+    x = turnout.ones(MEGA, device="opencl")
+    del x
+    stats = turnout.opencl.memory_stats()
+    assert stats["allocated_bytes.all.peak"] == before + 4 * MEGA
+    assert stats["reserved_bytes.all.peak"] >= stats["allocated_bytes.all.peak"]
+    turnout.opencl.reset_peak_memory_stats()
+    assert turnout.opencl.memory_stats()["allocated_bytes.all.peak"] == used() == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, index: x[index],
+        lambda x, index: x.index_put((index,), x[:2]),
+        lambda x, index: x.gather(0, index),
+        lambda x, index: x.scatter_add(0, index, x[:2]),
+        lambda x, index: turnout.nn.functional.nll_loss(x.view(1, 4), index[1:]),
+        lambda x, index: index // (index - index),
+        lambda x, index: turnout.nn.functional.embedding(index, x.view(2, 2)),
+    ],
+)
+def test_a_failing_call_gives_its_buffers_back(call: Callable[..., turnout.Tensor]) -> None:
+    x, index = turnout.ones(4, device="opencl"), turnout.tensor([0, 9], device="opencl")
+    before = used()
+    for _ in range(3):
+        with pytest.raises((IndexError, ArithmeticError, turnout.errors.TurnoutError)):
+            call(x, index)
+        assert used() == before
+
+
+def test_no_room_names_the_size_and_the_device() -> None:
+    before = turnout.opencl.memory_stats()["num_ooms"]
+    with pytest.raises(OutOfMemoryError) as raised:
+        turnout.empty(1 << 40, device="opencl")
+    assert str(raised.value) == (
+        "opencl:0 has no room for 4.0 TiB (float32 [1099511627776])\n"
+        "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
+    )
+    x = turnout.ones(3, device="opencl")
+    with pytest.raises(OutOfMemoryError) as raised:
+        x.expand(1 << 38, 3).contiguous()
+    assert str(raised.value) == (
+        "aten::clone: opencl:0 has no room for 3.0 TiB (float32 [274877906944, 3])\n"
+        "  arguments  self: Tensor float32 [274877906944, 3] on opencl:0, memory_format: str 'contiguous_format'\n"
+        "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
+    )
+    assert turnout.opencl.memory_stats()["num_ooms"] == before + 2
+    assert (x + x).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_room_is_made_of_what_is_kept_before_a_call_is_refused() -> None:
+    turnout.opencl.empty_cache()
+    kept = [turnout.empty(MEGA, device="opencl") for _ in range(4)]
+    del kept
+    assert turnout.opencl.memory_stats()["inactive.all.current"] >= 4
+    with pytest.raises(OutOfMemoryError):
+        turnout.empty(1 << 40, device="opencl")
+    assert turnout.opencl.memory_stats()["inactive.all.current"] == 0
+
+
+def test_devices_have_names_and_are_waited_for() -> None:
+    assert turnout.opencl.device_count() >= 1
+    name = turnout.opencl.get_device_name("opencl:0")
+    assert name
+    assert name == turnout.opencl.get_device_name(turnout.device("opencl"))
+    turnout.opencl.synchronize("opencl:0")
+    with pytest.raises(DeviceError) as raised:
+        turnout.opencl.synchronize("cpu")
+    assert str(raised.value) == "expected a device such as 'opencl' or 'opencl:1', got 'cpu'"
+    with pytest.raises(DeviceError, match=r"^opencl:99 does not exist: opencl has "):
+        turnout.opencl.memory_stats("opencl:99")
+
+
+def test_dlpack_names_the_device_and_exports_a_copy_where_the_host_is_asked_for() -> None:
+    import numpy as np
+
+    x = turnout.arange(3.0, device="opencl")
+    assert x.__dlpack_device__() == (4, 0)
+    there = np.from_dlpack(x, device="cpu")
+    assert there.tolist() == [0.0, 1.0, 2.0]
+    x.fill_(5.0)
+    assert there.tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(BufferError) as raised:
+        np.from_dlpack(x)
+    assert str(raised.value) == ("OpenCL memory cannot be exported through DLPack; ask for a copy on the host: dl_device=(1, 0)")
