@@ -40,8 +40,9 @@ def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
     """Makes the kernel of a view operator with one output. The geometry depends on the arguments alone, so it is remembered."""
 
     def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
-        made: ViewKernel = _APPLYING(lru_cache(_REMEMBERED)(_in_bytes(geometry)), _naming(operator, geometry))
-        return _described(made, geometry)
+        applied = _APPLYING(lru_cache(_REMEMBERED)(_in_bytes(geometry)), _naming(operator, geometry))
+        made: ViewKernel = _described(applied, geometry)
+        return made
 
     return kernel
 
@@ -135,7 +136,8 @@ def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], Vi
                 views.append(made)
             return views
 
-        return _described(apply_geometries, geometry)
+        made: ViewKernel = _described(apply_geometries, geometry)
+        return made
 
     return kernel
 
@@ -153,7 +155,8 @@ def view_in_place(operator: str, geometry: Callable[..., Geometry]) -> Callable[
         self.offset = offset
         return self
 
-    return _described(become_view, geometry)
+    made: Callable[..., Tensor] = _described(become_view, geometry)
+    return made
 
 
 def nothing(self: Tensor, shape: Ints) -> Any:
