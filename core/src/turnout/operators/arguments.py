@@ -101,8 +101,7 @@ def as_symint(op_name: str, argument: str, value: Any) -> Any:
 
 def as_float(op_name: str, argument: str, value: Any) -> float:
     """float: an int or float, or a 0-dim tensor of either."""
-    value = _item(value)
-    if not hasattr(value, "__float__"):
+    if not hasattr(value := _item(value), "__float__"):
         _refuse(op_name, argument, "float", value)
     try:
         return float(value)
