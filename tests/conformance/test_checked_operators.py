@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -59,6 +60,11 @@ def test_opcheck_finds_no_fault_in_an_operator(shard: int, seeds: Any) -> None:
         found = failures(case)
         expected, _ = EXPECTED.get(case.op, (set(), ""))
         assert set(found) == expected, "\n".join([f"{case.op}: --seed {seed} --programs 1", *found.values()])
+
+
+def test_the_note_says_how_many_operators_are_listed() -> None:
+    note = Path(__file__).parents[2] / "docs" / "notes" / "0021-how-operators-are-checked.md"
+    assert f"What\nis left are {len(EXPECTED)} operators" in note.read_text()
 
 
 def test_the_listed_operators_have_cases() -> None:

@@ -97,8 +97,7 @@ def activate(found: Found, library_factory: LibraryFactory) -> Active:
     """
     manifest = found.manifest
     assert manifest is not None
-    _check_source(manifest)
-    module = importlib.import_module(manifest.module)
+    module = load(manifest)
     hooks = _hooks(manifest, module)
     for reason in hooks.hook.turnout_available():
         raise UnavailableError(str(reason))
@@ -112,8 +111,8 @@ def activate(found: Found, library_factory: LibraryFactory) -> Active:
     return Active(found, library, hooks)
 
 
-def _check_source(manifest: Manifest) -> None:
-    """Raise PluginError if another package of the same name would be imported."""
+def load(manifest: Manifest) -> ModuleType:
+    """Import the module of a plugin. Raises PluginError if another package of the same name would be imported."""
     top = manifest.module.partition(".")[0]
     expected = Path(manifest.path).resolve().parent
     while expected.name != top and expected.parent != expected:
@@ -124,6 +123,7 @@ def _check_source(manifest: Manifest) -> None:
     if not any(Path(place).resolve() == expected for place in places):
         where = ", ".join(places) or (spec.origin if spec is not None and spec.origin else "nothing of this name")
         raise errors.wrong_module(top, str(expected), where)
+    return importlib.import_module(manifest.module)
 
 
 def _hooks(manifest: Manifest, module: ModuleType) -> pluggy.PluginManager:

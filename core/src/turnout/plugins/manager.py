@@ -7,7 +7,7 @@ decided again after the configuration or the environment was read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from traceback import walk_tb
 
 from turnout import config
@@ -15,7 +15,7 @@ from turnout.config import LOCK
 from turnout.errors import ConfigError, DisabledError, PluginError, TurnoutError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
-from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate
+from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate, load
 from turnout.plugins.discovery import Found
 from turnout.plugins.environment import ACTIVE, catalog
 from turnout.plugins.records import BROKEN, PluginRecord
@@ -79,9 +79,19 @@ class Manager:
 
     # ---- asking for what plugins provide
 
+    def imported(self, asked: list[Found]) -> AbstractContextManager[object]:
+        """The lock. What activation imports is imported before: another thread may be importing it, and wait for the lock."""
+        with LOCK:
+            manifests = [f.manifest for f in asked if f.manifest and f.name not in self._active and self.is_usable(f)]
+        for manifest in manifests:
+            self.imported([found for name in manifest.requires_plugins for found in catalog().claiming("plugin", name)])
+            with suppress(Exception, SystemExit):  # activation reports it
+                load(manifest)
+        return LOCK
+
     def require(self, kind: str, name: str, asked: str = "") -> None:
         """Activate the plugin that provides a device or functionality: see `plugins.require_device`."""
-        with LOCK:
+        with self.imported(catalog().claiming(kind, name)):
             if (kind, name) in ACTIVE:
                 return
             claiming = catalog().claiming(kind, name)
@@ -97,7 +107,7 @@ class Manager:
 
     def require_namespace(self, namespace: str) -> bool:
         """Activate all plugins with operators in a namespace. If one works, the broken ones are only recorded."""
-        with LOCK:
+        with self.imported(catalog().claiming("namespace", namespace)):
             claiming = catalog().claiming("namespace", namespace)
             asked = f"the operators {namespace}::*"
             if not claiming:
@@ -142,7 +152,7 @@ class Manager:
     # ---- activation
 
     def activate(self, name: str) -> PluginRecord:
-        with LOCK:
+        with self.imported(catalog().claiming("plugin", name)):
             claiming = catalog().claiming("plugin", name)
             if not claiming:
                 raise self._nobody("plugin", name, f"the plugin {name}")
@@ -152,10 +162,10 @@ class Manager:
 
     def activate_all(self, *, replacing: bool = False) -> None:
         """Activate all plugins that can be activated, or those with replacements. The states of the others say why not."""
-        with LOCK:
-            for found in catalog().found:
-                wanted = not replacing or (found.manifest is not None and found.manifest.replacements)
-                if wanted and self._record(found).state in ("discovered", "unavailable"):
+        wanted = [f for f in catalog().found if not replacing or (f.manifest is not None and f.manifest.replacements)]
+        with self.imported(wanted):
+            for found in wanted:
+                if self._record(found).state in ("discovered", "unavailable"):
                     with suppress(TurnoutError):  # its record has the reason
                         self._activate(found, "")
 

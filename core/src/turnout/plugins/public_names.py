@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 from turnout import config
-from turnout.config.lock import LOCK
 from turnout.errors import ConflictError, PluginError, PublicNameError
 from turnout.errors import plugins as errors
 from turnout.plugins import providers
@@ -35,7 +34,7 @@ class Facade:
         Raises PublicNameError, an AttributeError, for a name that no installed plugin provides, ConflictError for a name that
         two provide, and the errors of the activation.
         """
-        with LOCK:
+        with self._manager.imported(catalog().offering(name)):
             found, module = self._provider(name)
             self._manager.activate(found.name)
             loaded = import_module(module)
@@ -53,7 +52,7 @@ class Facade:
 
         Raises PluginError for a name of a known package that is not installed.
         """
-        with LOCK:
+        with self._manager.imported(catalog().offering(name)):
             try:
                 found, module = self._provider(name)
             except PublicNameError as error:
