@@ -171,9 +171,10 @@ def _kept(spec: Spec, facts: Facts) -> Rule:
         return
     yield "keeps the result", SCHEMA, _around(spec, None, lambda r, g: (KEPT.clear(), KEPT.append(_flat(r)[0]), r)[2])
     for name in facts.read:
-        yield f"returns {name}", SCHEMA, _around(spec, None, lambda r, g, n=name: _first(r, g[n]))
+        if spec.key != COMPOSITE:  # which may return its input or a part of it, as in PyTorch
+            yield f"returns {name}", SCHEMA, _around(spec, None, lambda r, g, n=name: _first(r, g[n]))
         yield f"returns a view of {name}", SCHEMA, _around(spec, None, lambda r, g, n=name: _first(r, g[n].detach()))
-        if facts.tensors[name].ndim:
+        if facts.tensors[name].ndim and spec.key != COMPOSITE:
             yield (
                 f"returns a part of {name}",
                 SCHEMA,
@@ -653,7 +654,7 @@ def _schemas(spec: Spec, facts: Facts) -> Rule:
     for mark in ("a", "b"):
         if f"({mark}!)" in text:
             yield f"no mark of the write {mark}", SCHEMA, spec.but(schema=text.replace(f"({mark}!)", ""))
-    if "(a)" in text:
+    if "(a)" in text and spec.key != COMPOSITE:
         yield "no mark of the view", SCHEMA, spec.but(schema=text.replace("(a -> *)", "").replace("(a)", "")).but(key=spec.key)
     if spec.checked or spec.arrays:
         return
