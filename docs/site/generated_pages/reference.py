@@ -48,6 +48,7 @@ PLACES = {
     "turnout.keys.space": "calls",
     "turnout.registry.modes": "calls",
     "turnout_aten.array_api.creation": "factories",
+    "turnout_aten.constants": "calls",
     "turnout_aten.dtypes": "dtypes",
     "turnout_aten.functions.broadcasting": "joining",
     "turnout_aten.functions.inquiries": "dtypes",

@@ -70,6 +70,10 @@ def test_a_trace_has_it_and_replays(x):
     assert graph(x).tolist() == (swish(x) + 1).tolist()
 
 
+def test_it_does_what_its_schema_and_its_rules_say(x):
+    turnout.library.opcheck(swish, (x.reshape(1, 5).requires_grad_(), 1.5))
+
+
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_integers_are_refused_with_and_without_data(device):
     with pytest.raises(DTypeError) as caught:

@@ -65,6 +65,10 @@ def test_its_gradient_and_its_batching_rule_are_those_of_the_first_package():
     assert turnout.vmap(swish)(batch).tolist() == swish(batch).tolist()
 
 
+def test_it_does_what_the_operator_says():
+    turnout.library.opcheck("myops::swish", (there([[0.5, -1.5, 2.0], [1.0, -0.25, 3.0]]).requires_grad_(), 1.5))
+
+
 def test_integers_are_refused():
     with pytest.raises(DTypeError) as caught:
         swish(there([1], turnout.int32))

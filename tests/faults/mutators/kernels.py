@@ -100,9 +100,10 @@ def _kept(spec: Spec, facts: Facts) -> Rule:
         return
     yield "keeps the result", SCHEMA, kernel_around(spec, None, lambda r, g: (KEPT.clear(), KEPT.append(parts(r)[0]), r)[2])
     for name in facts.read:
-        yield f"returns {name}", SCHEMA, kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n]))
+        if spec.key != COMPOSITE:  # which may return its input or a part of it, as in PyTorch
+            yield f"returns {name}", SCHEMA, kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n]))
         yield f"returns a view of {name}", SCHEMA, kernel_around(spec, None, lambda r, g, n=name: with_first(r, g[n].detach()))
-        if facts.tensors[name].ndim:
+        if facts.tensors[name].ndim and spec.key != COMPOSITE:
             yield (
                 f"returns a part of {name}",
                 SCHEMA,

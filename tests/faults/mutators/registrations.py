@@ -94,7 +94,7 @@ def schema_mutants(spec: Spec, facts: Facts) -> Rule:
     for mark in ("a", "b"):
         if f"({mark}!)" in text:
             yield f"no mark of the write {mark}", SCHEMA, spec.but(schema=text.replace(f"({mark}!)", ""))
-    if "(a)" in text:
+    if "(a)" in text and spec.key != COMPOSITE:
         yield "no mark of the view", SCHEMA, spec.but(schema=text.replace("(a -> *)", "").replace("(a)", "")).but(key=spec.key)
     if spec.checked or spec.arrays:
         return

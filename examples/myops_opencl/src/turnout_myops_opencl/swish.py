@@ -12,8 +12,9 @@ import pyopencl as cl
 from turnout.config.lock import new_lock
 from turnout.dtypes import float32, float64
 from turnout.errors import DTypeError
+from turnout_aten.shapes.extents import iterated_strides
 from turnout_opencl.arrays import ClArray, new_array
-from turnout_opencl.backend import contiguous
+from turnout_opencl.backend import copy
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
@@ -29,19 +30,24 @@ _KERNELS: WeakKeyDictionary[ClDevice, dict[DType, cl.Kernel]] = WeakKeyDictionar
 
 def kernel(x: ClArray, beta: float) -> ClArray:
     """Queue the kernel; nothing waits for its result. Float16 and bfloat16 are computed in float32."""
-    if x.dtype.name in ("float16", "bfloat16"):
-        return contiguous(kernel(contiguous(x, float32), beta), x.dtype)
-    if x.dtype not in TYPES or not x.place.supports(x.dtype):
+    dtype = float32 if x.dtype.name in ("float16", "bfloat16") else x.dtype
+    if dtype not in TYPES or not x.place.supports(dtype):
         raise DTypeError(f"swish: opencl computes in floating-point types that the device has, got {x.dtype.name}")
-    x = contiguous(x)
-    out = new_array(x.place, x.shape, x.dtype)
-    if x.size:
-        number = np.float32(beta) if x.dtype is float32 else np.float64(beta)
+    made = packed(x, dtype)
+    if made.size:
+        number = np.float32(beta) if dtype is float32 else np.float64(beta)
         with _LOCK:
-            compiled = built(x.place, x.dtype)
-            compiled.set_args(x.buffer, np.int64(x.offset), number, out.buffer)
-            cl.enqueue_nd_range_kernel(x.place.queue, compiled, (x.size,), None)
-    return out
+            compiled = built(made.place, dtype)
+            compiled.set_args(made.buffer, number)
+            cl.enqueue_nd_range_kernel(made.place.queue, compiled, (made.size,), None)
+    return made if dtype is x.dtype else packed(made, x.dtype)
+
+
+def packed(x: ClArray, dtype: DType) -> ClArray:
+    """A copy of another dtype, without gaps, whose dims lie in memory in the order of those of `x`, as `empty_like` has them."""
+    made = new_array(x.place, x.shape, dtype, iterated_strides(x.shape, [x.strides]))
+    copy(made, x)
+    return made
 
 
 def built(place: ClDevice, dtype: DType) -> cl.Kernel:
