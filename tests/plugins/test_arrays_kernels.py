@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
+import warnings
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import turnout
 import turnout_arrays
 from turnout_arrays.erf import erf_of
 from turnout_arrays.random import mix_number, random_bits
@@ -170,3 +172,18 @@ def test_a_product_with_many_rows_of_weights_is_the_same_in_both_orders() -> Non
     out = np.empty((8, 400))
     assert KERNELS["addmm.out"](bias, x, weight.T, 1, 1, out) is out
     np.testing.assert_array_equal(out, found)
+
+
+@pytest.mark.parametrize(("name", "lead"), [("addmm", ()), ("baddbmm", (2,))])
+def test_products_that_ignore_self_take_any_self_that_expands(name: str, lead: tuple[int, ...]) -> None:
+    first, second = turnout.ones(*lead, 4, 5), turnout.ones(*lead, 5, 3)
+    for shape in ((3,), (4, 1), (1, 3), (), (4, 3)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = getattr(turnout, name)(turnout.full(shape, float("nan")), first, second, beta=0)
+        assert found.tolist() == turnout.full((*lead, 4, 3), 5.0).tolist()
+
+
+def test_adaptive_pooling_of_no_images_gives_none() -> None:
+    values, places = turnout.nn.functional.adaptive_max_pool2d(turnout.zeros(0, 2, 4, 3), (3, 2), return_indices=True)
+    assert values.shape == places.shape == (0, 2, 3, 2)

@@ -45,6 +45,10 @@ def kernels(xp: Any) -> Table:
             and second.flags.f_contiguous
         )
 
+    def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+        own = to[len(to) - len(shape) :]
+        return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape, own, strict=True))
+
     def added(name: str, *ranks: int) -> Row:
         """A product of matrices of these ranks added to `self`; the kernel is named after its operator."""
         product = batched if ranks == (3, 3) else matmul
@@ -57,11 +61,9 @@ def kernels(xp: Any) -> Table:
             shape = value.shape
             if alpha != 1:
                 value = xp.multiply(value, number_as(xp, alpha, value.dtype))
-            if beta == 0:  # ignores `self`, even NaN
-                shape = self.shape if out is None else shape
-            else:
+            if beta != 0:  # else `self` is ignored, even NaN
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
-            if value.shape != shape:
+            if value.shape != shape or (beta == 0 and out is None and not expands(self.shape, shape)):
                 raise ValueError("self does not expand to the product")
             return store(xp, out, value, self.dtype)
 

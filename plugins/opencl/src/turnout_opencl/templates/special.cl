@@ -28,7 +28,7 @@ A bessel_i(A x, int order, int scaled) {
   const A z = fabs(x), quarter = z * z / 4;
   A r;
   if (isinf(z)) {
-    r = scaled ? (A)0 : (A)INFINITY;
+    r = scaled ? (A)0 : (A)NAN; /* as in PyTorch: the exponential times 0 */
   } else if (z < 40) {
     A term = order ? z / 2 : (A)1;
     r = term;
@@ -54,11 +54,11 @@ A bessel_i(A x, int order, int scaled) {
 
 /* exp(x * x) erfc(x): the product, and the continued fraction (7.1.14) where erfc is too small. */
 A erfcx_(A x) {
+  if (isinf(x)) return x < 0 ? x * x : (A)0;
   if (x < 5) {
     const A high = (A)(float)x, low = x - high; /* the square without an error: exp would make it large */
     return exp(high * high) * exp((x + high) * low) * erfc(x);
   }
-  if (isinf(x)) return 0;
   A r = x;
   for (int k = 80; k > 0; k--) r = x + (A)k / 2 / r;
   return 1 / (r * ROOT_PI);
@@ -107,9 +107,9 @@ A ndtri_(A p) {
 /* Hurwitz's zeta function: the sum up to a + 9, and the Euler-Maclaurin formula (23.1.30) for the rest. */
 A zeta_(A s, A a) {
   if (s == 1) return (A)INFINITY;
-  if (!(s > 1) || a != a) return (A)NAN;
+  if (s < 1) return (A)NAN;
   if (a <= 0 && a == floor(a)) return (A)INFINITY;
-  if (a <= 0 && s != floor(s)) return (A)NAN;
+  if (a != a || s != s || (a <= 0 && s != floor(s))) return (A)NAN;
   if (isinf(a)) return 0;
   /* B(2k) / (2k)! */
   const A numbers[12] = {(A)8.333333333333333e-2, (A)-1.388888888888889e-3, (A)3.306878306878307e-5, (A)-8.267195767195768e-7,
