@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_kernels import pointwise
+from turnout_kernels import images, moving, pointwise, random, rows
 
-FAMILIES = (pointwise,)
+FAMILIES = (images, moving, pointwise, random, rows)
 
 
 def kernels() -> dict[str, Any]:
