@@ -80,6 +80,57 @@ def max_pool2d_with_indices_backward(
     return NotImplemented if wrong.any() else made
 
 
+# ---- normalisation of batches
+
+
+def _channels(input: Any, *parameters: Any) -> bool:
+    """Whether the input is [N, C, ...] with elements, and each parameter None or [C], all plain."""
+    given = [p for p in parameters if p is not None]
+    return bool(input.ndim >= 2 and input.size and plain(input, *given) and all(p.shape == input.shape[1:2] for p in given))
+
+
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    given = running_mean is not None and running_var is not None
+    if not _channels(input, weight, bias, running_mean, running_var) or given == bool(training):
+        return NotImplemented  # running statistics are written by operators, which count the writes
+    if training and (running_mean is not None or running_var is not None):
+        return NotImplemented
+    count, dtype = input.shape[1], input.dtype
+    mean, variance = (running_mean, running_var) if given else (np.empty(count, dtype), np.empty(count, dtype))
+    scale = np.ones(count, dtype) if weight is None else weight
+    shift = np.zeros(count, dtype) if bias is None else bias
+    made = np.empty(input.shape, dtype)
+    ints = (code(input), count, prod(input.shape[2:]), int(given))
+    run("batch_norm", (made, mean, variance), (input, scale, shift), ints, (float(eps),), parts=min(parts_of(input.size), count))
+    if given:
+        return made, np.empty(0, dtype), np.empty(0, dtype)
+    return made, mean, (1 / np.sqrt(variance.astype(np.float64) + eps)).astype(dtype)
+
+
+def native_batch_norm_backward(
+    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
+    eps: float, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    mean = save_mean if train else running_mean
+    spread = save_invstd if train else running_var
+    if mean is None or spread is None or grad_out.shape != input.shape:
+        return NotImplemented
+    if not _channels(input, weight, mean, spread) or not plain(input, grad_out):
+        return NotImplemented
+    count, dtype = input.shape[1], input.dtype
+    factor = spread if train else (1 / np.sqrt(spread.astype(np.float64) + eps)).astype(dtype)
+    scale = np.ones(count, dtype) if weight is None else weight
+    wanted = bool(output_mask[0])
+    made = np.empty(input.shape if wanted else (1,), dtype)
+    of_scale, of_shift = np.empty(count, dtype), np.empty(count, dtype)
+    ints = (code(input), count, prod(input.shape[2:]), int(wanted), int(bool(train)))
+    parts = min(parts_of(input.size), count)
+    run("batch_norm_backward", (made, of_scale, of_shift), (grad_out, input, mean, factor, scale), ints, parts=parts)
+    return made if wanted else None, of_scale if output_mask[1] else None, of_shift if output_mask[2] else None
+
+
 # ---- interpolation
 
 
@@ -115,6 +166,8 @@ def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: An
 KERNELS_BY_OPERATOR: dict[str, Any] = {
     "convolution.out":        convolution,
     "convolution_backward":   convolution_backward,
+    "native_batch_norm":          native_batch_norm,
+    "native_batch_norm_backward": native_batch_norm_backward,
     "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
     "upsample_bilinear2d.out": upsample_bilinear2d,
     "upsample_nearest2d.out":  upsample_nearest2d,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_kernels.native import CODES, FLOATS, GRAIN, buffer, code, parts_of, plain, run
+from turnout_kernels.native import CODES, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads
 from turnout_kernels.pointwise import SMALL, apply
 
 # NumPy is as fast up to this many elements.
@@ -49,11 +49,10 @@ def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
     outside = [i for i in range(self.ndim) if i != dim]
     if src.shape != index.shape or any(self.shape[i] != index.shape[i] for i in outside) or out is self:
         return NotImplemented
-    np.copyto(out, self)
     parts = parts_of(index.size)
     wrong = np.zeros(parts, np.uint8)
     ints = (code(self), self.shape[dim], prod(self.shape[dim + 1 :]), index.shape[dim])
-    run("scatter", (out, wrong), (index, src), ints, parts=parts)
+    run("scatter", (out, wrong), (index, src, self), ints, parts=parts)
     return NotImplemented if wrong.any() else out
 
 
@@ -85,7 +84,8 @@ def _in_range(index: Any, length: int) -> bool:
 def _add(out: Any, index: Any, source: Any, factor: float) -> Any:
     """out[index[k]] += factor source[k], in the order of k."""
     width = prod(out.shape[1:])
-    parts = max(1, min(-(-source.size // GRAIN), width // 64))
+    # A part has some of the columns, so the order of a sum does not depend on how many parts there are.
+    parts = max(1, min(-(-source.size // GRAIN), width // 64, threads()))
     run("add_rows", (out,), (index, source), (code(out), out.shape[0], width), (factor,), parts=parts)
     return out
 
@@ -132,6 +132,18 @@ def masked_select(self: Any, mask: Any) -> Any:
     made = np.empty(int(counts.sum()), self.dtype)
     if made.size:
         run("masked_take", (buffer(made),), (mask, buffer(self), starts), (self.itemsize,), parts=parts)
+    return made
+
+
+def nonzero(self: Any) -> Any:
+    if self.dtype.char != "?" or self.size <= _FEW or not self.flags.c_contiguous or self.ndim > MAX_DIMS:
+        return NotImplemented
+    parts = parts_of(self.size)
+    counts = np.empty(parts, np.int64)
+    run("masked_count", (counts,), (self,), parts=parts)
+    made = np.empty((int(counts.sum()), self.ndim), np.int64)
+    if made.size:
+        run("coordinates", (made,), (self, np.cumsum(counts) - counts), parts=parts)
     return made
 
 
@@ -189,6 +201,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "index_put.out":     index_put,
     "embedding_dense_backward": embedding_dense_backward,
     "masked_select":     masked_select,
+    "nonzero":           nonzero,
     "flip.out":          flip,
     "tril.out":          triangle_of(upper=False),
     "triu.out":          triangle_of(upper=True),

@@ -129,9 +129,9 @@ static void V(pool_backward)(const job *j, int64_t part)
 {
     int64_t n = j->i[1], count = j->i[2], first, last;
     share(j->a[0].size / n, 1, j, part, &first, &last);
-    memset((T *)j->a[0].p + first * n, 0, (size_t)((last - first) * n) * sizeof(T));
     for (int64_t plane = first; plane < last; plane++) {
         T *o = (T *)j->a[0].p + plane * n;
+        memset(o, 0, (size_t)n * sizeof(T));
         const T *g = (const T *)j->a[2].p + plane * count;
         const int64_t *index = (const int64_t *)j->a[3].p + plane * count;
         for (int64_t k = 0; k < count; k++)
@@ -139,5 +139,61 @@ static void V(pool_backward)(const job *j, int64_t part)
                 j->a[1].p[part] = 1;
             else
                 o[index[k]] += g[k];
+    }
+}
+
+/* i: type, channels, area, whether the statistics are given. f: eps. a: output, mean and variance (divided by n) [channels],
+   input [images, channels, area], scale, shift [channels]. A part does some of the channels. */
+static void V(batch_norm)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], area = j->i[2], images = j->a[3].size / (channels * area), first, last;
+    T *means = (T *)j->a[1].p, *variances = (T *)j->a[2].p;
+    share(channels, 1, j, part, &first, &last);
+    for (int64_t c = first; c < last; c++) {
+        double sum = 0, squares = 0;
+        for (int64_t m = 0; m < images && !j->i[3]; m++)
+            sum += V(total)((const T *)j->a[3].p + (m * channels + c) * area, area);
+        T mean = j->i[3] ? means[c] : (T)(sum / (double)(images * area));
+        for (int64_t m = 0; m < images && !j->i[3]; m++) {
+            const T *x = (const T *)j->a[3].p + (m * channels + c) * area;
+            squares += V(product)(x, mean, x, mean, area);
+        }
+        if (!j->i[3])
+            means[c] = mean, variances[c] = (T)(squares / (double)(images * area));
+        T scale = (T)(1 / sqrt(variances[c] + j->f[0])) * ((const T *)j->a[4].p)[c], shift = ((const T *)j->a[5].p)[c];
+        for (int64_t m = 0; m < images; m++) {
+            const T *x = (const T *)j->a[3].p + (m * channels + c) * area;
+            T *o = (T *)j->a[0].p + (m * channels + c) * area;
+            for (int64_t k = 0; k < area; k++)
+                o[k] = (x[k] - mean) * scale + shift;
+        }
+    }
+}
+
+/* i: type, channels, area, wants the input's gradient, whether the statistics depend on the input. a: gradients of the input, of
+   the scale and of the shift, gradient, input, means, reciprocal deviations, scale. A part does some of the channels. */
+static void V(batch_norm_backward)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], area = j->i[2], images = j->a[4].size / (channels * area), first, last;
+    share(channels, 1, j, part, &first, &last);
+    for (int64_t c = first; c < last; c++) {
+        double sum = 0, along = 0, count = (double)(images * area);
+        T mean = ((const T *)j->a[5].p)[c], factor = ((const T *)j->a[6].p)[c], scale = ((const T *)j->a[7].p)[c] * factor;
+        for (int64_t m = 0; m < images; m++) {
+            const T *g = (const T *)j->a[3].p + (m * channels + c) * area, *x = (const T *)j->a[4].p + (m * channels + c) * area;
+            sum += V(total)(g, area);
+            along += V(product)(g, 0, x, mean, area);
+        }
+        ((T *)j->a[1].p)[c] = (T)(along * factor);
+        ((T *)j->a[2].p)[c] = (T)sum;
+        if (!j->i[3])
+            continue;
+        T level = j->i[4] ? (T)(sum / count) : 0, slope = j->i[4] ? (T)(along / count * factor * factor) : 0;
+        for (int64_t m = 0; m < images; m++) {
+            const T *g = (const T *)j->a[3].p + (m * channels + c) * area, *x = (const T *)j->a[4].p + (m * channels + c) * area;
+            T *o = (T *)j->a[0].p + (m * channels + c) * area;
+            for (int64_t k = 0; k < area; k++)
+                o[k] = (g[k] - level - (x[k] - mean) * slope) * scale;
+        }
     }
 }

@@ -48,6 +48,8 @@ BY_TYPE(depthwise)
 BY_TYPE(depthwise_backward)
 BY_TYPE(bilinear)
 BY_TYPE(pool_backward)
+BY_TYPE(batch_norm)
+BY_TYPE(batch_norm_backward)
 #undef BY_TYPE
 #include "moving.h"
 #include "random.h"

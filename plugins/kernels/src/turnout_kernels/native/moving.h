@@ -164,3 +164,26 @@ static void K(nearest)(const job *j, int64_t part)
 #undef NEAREST
     }
 }
+
+/* a: output [how many, ndim] of int64: where the mask is set; mask, [parts] of int64: where each part begins to write. */
+static void K(coordinates)(const job *j, int64_t part)
+{
+    const array *mask = &j->a[1];
+    int64_t first, last, nd = mask->ndim, at[MAX_DIMS], n = mask->shape[nd - 1];
+    int64_t *o = (int64_t *)j->a[0].p + ((const int64_t *)j->a[2].p)[part] * nd;
+    share(mask->size, 64, j, part, &first, &last);
+    for (int64_t k = first; k < last;) {
+        int64_t rest = k / n, inner = k % n, stop = LEAST(n, inner + last - k);
+        const uint8_t *row = (const uint8_t *)mask->p + k - inner;
+        for (int64_t d = nd - 2; d >= 0; d--)
+            at[d] = rest % mask->shape[d], rest /= mask->shape[d];
+        k += stop - inner;
+        for (; inner < stop; inner++)
+            if (row[inner]) {
+                for (int64_t d = 0; d < nd - 1; d++)
+                    o[d] = at[d];
+                o[nd - 1] = inner;
+                o += nd;
+            }
+    }
+}

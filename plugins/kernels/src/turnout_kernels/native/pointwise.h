@@ -95,7 +95,7 @@ static inline T V(normal_share)(T t)
     q = q * size + 0.636441648f;
     q = q * size + 1.12839329f;
     q = q * size + -1.73446395e-07f;
-    T rest = s > 6.f ? 0.f : 0.5f * V(expo)(-q);
+    T rest = s > 6.f ? 0.f : 0.5f * V(expo_of_negative)(-q);
     return t > 0 ? 1.f - rest : rest;
 #else
     return 0.5 * (1 + erf(t));

@@ -1,26 +1,28 @@
 /* Kernels along a dim. Arrays are row-major, and all of type T unless it says otherwise; i[0] is that type. */
 
-/* Sums in 64 lanes of T for 256 elements, then in double: the error does not grow with the length. */
+/* 64 bytes of T, which a compiler cuts into the registers that there are; at any address. */
+typedef T V(lanes) __attribute__((vector_size(64)));
+typedef T V(anywhere) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+#define LANES ((int64_t)(64 / sizeof(T)))
+#define AT(p, m) (*(const V(anywhere) *)((p) + (m) * LANES))
+
+/* Sums of four registers for 2048 elements, then in double: the error does not grow with the length. */
 static double V(total)(const T *x, int64_t n)
 {
     double whole = 0;
     int64_t k = 0;
-    for (; k + 256 <= n; k += 256) {
-        T lanes[64], s = 0;
-        for (int m = 0; m < 64; m++)
-            lanes[m] = (x[k + m] + x[k + 64 + m]) + (x[k + 128 + m] + x[k + 192 + m]);
-        for (int w = 32; w; w /= 2)
-            for (int m = 0; m < w; m++)
-                lanes[m] += lanes[m + w];
-        s = lanes[0];
-        whole += s;
+    while (n - k >= 4 * LANES) {
+        V(lanes) a = {0}, b = {0}, c = {0}, d = {0};
+        T parts[64 / sizeof(T)];
+        for (int64_t end = LEAST(n, k + 2048); k + 4 * LANES <= end; k += 4 * LANES)
+            a += AT(x + k, 0), b += AT(x + k, 1), c += AT(x + k, 2), d += AT(x + k, 3);
+        a = (a + b) + (c + d);
+        memcpy(parts, &a, sizeof parts);
+        for (int64_t w = LANES / 2; w; w /= 2)
+            for (int64_t m = 0; m < w; m++)
+                parts[m] += parts[m + w];
+        whole += parts[0];
     }
-    T lanes[16] = {0};
-    for (; k + 16 <= n; k += 16)
-        for (int m = 0; m < 16; m++)
-            lanes[m] += x[k + m];
-    for (int m = 0; m < 16; m++)
-        whole += lanes[m];
     for (; k < n; k++)
         whole += x[k];
     return whole;
@@ -31,29 +33,31 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
 {
     double whole = 0;
     int64_t k = 0;
-    for (; k + 256 <= n; k += 256) {
-        T lanes[64];
-        for (int m = 0; m < 64; m++) {
-            T sum = (x[k + m] - middle) * (y[k + m] - middle_of_y);
-            sum += (x[k + 64 + m] - middle) * (y[k + 64 + m] - middle_of_y);
-            sum += (x[k + 128 + m] - middle) * (y[k + 128 + m] - middle_of_y);
-            lanes[m] = sum + (x[k + 192 + m] - middle) * (y[k + 192 + m] - middle_of_y);
+    V(lanes) p, q;
+    for (int64_t m = 0; m < LANES; m++)
+        p[m] = middle, q[m] = middle_of_y;
+    while (n - k >= 4 * LANES) {
+        V(lanes) a = {0}, b = {0}, c = {0}, d = {0};
+        T parts[64 / sizeof(T)];
+        for (int64_t end = LEAST(n, k + 2048); k + 4 * LANES <= end; k += 4 * LANES) {
+            a += (AT(x + k, 0) - p) * (AT(y + k, 0) - q);
+            b += (AT(x + k, 1) - p) * (AT(y + k, 1) - q);
+            c += (AT(x + k, 2) - p) * (AT(y + k, 2) - q);
+            d += (AT(x + k, 3) - p) * (AT(y + k, 3) - q);
         }
-        for (int w = 32; w; w /= 2)
-            for (int m = 0; m < w; m++)
-                lanes[m] += lanes[m + w];
-        whole += lanes[0];
+        a = (a + b) + (c + d);
+        memcpy(parts, &a, sizeof parts);
+        for (int64_t w = LANES / 2; w; w /= 2)
+            for (int64_t m = 0; m < w; m++)
+                parts[m] += parts[m + w];
+        whole += parts[0];
     }
-    T lanes[16] = {0};
-    for (; k + 16 <= n; k += 16)
-        for (int m = 0; m < 16; m++)
-            lanes[m] += (x[k + m] - middle) * (y[k + m] - middle_of_y);
-    for (int m = 0; m < 16; m++)
-        whole += lanes[m];
     for (; k < n; k++)
         whole += (x[k] - middle) * (y[k] - middle_of_y);
     return whole;
 }
+#undef LANES
+#undef AT
 
 /* The largest of x times sign, times sign; nan if there is one. */
 static T V(extreme)(const T *x, int64_t n, T sign)
@@ -285,18 +289,30 @@ static void V(cumulate)(const job *j, int64_t part)
     }
 }
 
-/* i: type, length of the output, inner, length of the index. a: output, [parts] of bytes: an index was out of range; index, source.
-   Adds the source at its indices along a dim, in their order. */
+/* i: type, length of the output, inner, length of the index. a: output, [parts] of bytes: an index was out of range; index, source,
+   start: the output begins as a copy of that. Adds the source at its indices along a dim, in their order. */
 static void V(scatter)(const job *j, int64_t part)
 {
     int64_t n = j->i[1], inner = j->i[2], count = j->i[3], outer = n * inner > 0 ? j->a[0].size / (n * inner) : 0, first, last;
     int64_t block = outer > 1 ? inner : 64, blocks = (inner + block - 1) / block;
     const int64_t *index = (const int64_t *)j->a[2].p;
-    const T *x = (const T *)j->a[3].p;
+    const T *x = (const T *)j->a[3].p, *start = (const T *)j->a[4].p;
     T *o = (T *)j->a[0].p;
     share(outer * blocks, 1, j, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         int64_t from = b % blocks * block, to = LEAST(from + block, inner), r = b / blocks;
+        if (inner == 1) {
+            T *row = o + r * n;
+            memcpy(row, start + r * n, (size_t)n * sizeof(T));
+            for (int64_t k = r * count; k < (r + 1) * count; k++)
+                if ((uint64_t)index[k] >= (uint64_t)n)
+                    j->a[1].p[part] = 1;
+                else
+                    row[index[k]] += x[k];
+            continue;
+        }
+        for (int64_t k = r * n; k < (r + 1) * n; k++)
+            memcpy(o + k * inner + from, start + k * inner + from, (size_t)(to - from) * sizeof(T));
         for (int64_t k = 0; k < count; k++)
             for (int64_t c = from; c < to; c++) {
                 int64_t place = (r * count + k) * inner + c;
