@@ -11,6 +11,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ WHEELHOUSE = ROOT / ".venv" / "wheelhouse"
 
 # Nothing of the caller's environment: no pip configuration, no PYTHONPATH.
 BARE = {"PATH": os.environ["PATH"], "PIP_CONFIG_FILE": os.devnull, "HOME": os.devnull}
+
+# Extension modules; the tree has those of the interpreter that it was set up with.
+COMPILED = tuple(EXTENSION_SUFFIXES)
 
 
 class Environment:
@@ -85,15 +89,15 @@ def test_the_wheel_holds_the_package_as_it_is_in_the_tree(one: Distribution):
     (wheel,) = DIST.glob(f"{one.name.replace('-', '_')}-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
-    package = {name: data for name, data in held.items() if name.startswith(one.module + "/")}
+    package = {name: data for name, data in held.items() if name.startswith(one.module + "/") and not name.endswith(COMPILED)}
     tree = {
         path.relative_to(one.source.parent).as_posix(): path.read_bytes()
         for path in one.source.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith((".c", ".h", *COMPILED))
     }
     assert package == tree
-    rest = {name.partition("/")[0] for name in held.keys() - package.keys()}
-    assert rest == {f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"}
+    rest = {name.partition("/")[0] for name in held.keys() - package.keys() if not name.endswith(COMPILED)}
+    assert rest == {"-".join(wheel.name.split("-")[:2]) + ".dist-info"}
     (licence,) = (data for name, data in held.items() if name.endswith("LICENSE"))
     assert licence == (ROOT / "LICENSE").read_bytes()
 
@@ -217,3 +221,22 @@ def test_a_new_plugin_builds_installs_type_checks_and_passes_its_tests(kind, env
     ):
         done = subprocess.run([sys.executable, "-m", *check], cwd=tmp_path / "my_chip", capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_compiled_kernels_are_found_by_being_installed_and_nothing_needs_them(environment):
+    (wheel,) = DIST.glob("turnout_kernels-*.whl")
+    both = environment("turnout[cpu,kernels]")
+    program = """
+import turnout
+from turnout.explanation import explain
+x = turnout.linspace(-2, 2, 100)
+print(f"{turnout.nn.functional.gelu(x).sum().item():.3f}", explain("gelu", x).chosen.distribution)
+"""
+    with zipfile.ZipFile(wheel) as archive:
+        compiled = any(name.endswith(COMPILED) for name in archive.namelist())
+    value = both.python(program).split()[0]
+    assert both.python(program) == f"{value} {'turnout-kernels' if compiled else 'turnout-cpu'}\n"
+    without = (
+        "import warnings; warnings.simplefilter('ignore'); import sys; sys.modules['turnout_kernels._native'] = None" + program
+    )
+    assert both.python(without) == f"{value} turnout-cpu\n"

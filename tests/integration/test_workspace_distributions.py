@@ -40,6 +40,7 @@ ARROWS = {
     "turnout-cpu": {*TENSORS, "turnout-arrays"},
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
+    "turnout-kernels": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
     "turnout-opcheck": TENSORS,
     "turnout-opencl": {*TENSORS, "turnout-cpu"},
@@ -51,7 +52,10 @@ ARROWS = {
 MODULES = {"cupy-cuda12x": "cupy", "cupy-cuda13x": "cupy", "pyyaml": "yaml"}
 
 # Plugins that a distribution depends on and its plugin does not require: they are activated by what asks for them.
-ASKED_FOR = {("turnout-cuda", "cpu"), ("turnout-opencl", "cpu")}  # the device that `fallback = "host"` runs on
+ASKED_FOR = {
+    ("turnout-cuda", "cpu"), ("turnout-opencl", "cpu"),  # the device that `fallback = "host"` runs on
+    ("turnout-kernels", "cpu"),  # whose activation activates what adds kernels to it
+}  # fmt: skip
 
 VERSION = re.compile(r'^__version__ = "(.*)"', re.MULTILINE)
 

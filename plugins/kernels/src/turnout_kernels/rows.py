@@ -102,7 +102,7 @@ def native_layer_norm_backward(
     run(
         "layer_norm_backward", (made, sums), (grad_out, input, mean, rstd, input if weight is None else weight), ints, parts=parts
     )
-    totals = sums.sum(0) if wants[1] or wants[2] else None
+    totals = sums.sum(0)
     found = [made if wants[0] else None, None, None]
     for at, parameter in ((1, weight), (2, bias)):
         if wants[at]:

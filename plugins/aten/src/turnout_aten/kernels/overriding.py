@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import NoKernelError
 from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import ARRAY, INTERNAL, bind
-from turnout.table import compute_entry
+from turnout.table import Entry, compute_entry
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping as wrappers
-from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, binders, checked_rows
+from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
 from turnout_aten.kernels.wrapping import Row
 from turnout_aten.tensor.levels import GRAD
 
@@ -54,31 +54,34 @@ class _Over:
         self.binder = binder
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        below, row, backend = kernel_below(op, kernel, key), self.binder.row, op.registry.backends[key]
-        under = None if below is None else below.binder
+        entry, row, backend = entry_below(op, kernel, key), self.binder.row, backend_at(op, key)
+        under = None if entry is None else entry.kernel.binder
         if isinstance(self.binder, StructuredBinder) and isinstance(under, StructuredBinder):
             return StructuredBinder(combined(row, under.row), self.binder.kind, self.binder.group, self.binder.precomputed)(
                 op, kernel, key
             )
-        call = _missing(op, key) if below is None else bind(below, op, key, below=~op.registry.keys.guards)
+        call = _missing(op, key) if entry is None else _bound(op, entry, key)
         return call if isinstance(self.binder, StructuredBinder) else wrappers.plain(op, backend, row.fn, below=call)
 
 
-def kernel_below(op: Operator, kernel: Kernel, key: str) -> Kernel | None:
-    """The kernel that would serve a key if the library of `kernel` had none there; None if nothing would."""
+def _bound(op: Operator, entry: Entry, key: str) -> Call:
+    """What is below, as it would be called if it were there alone: an implicit composite counts its writes and records views."""
+    return bind(entry.kernel, op, key, below=None if entry.key == IMPLICIT else ~op.registry.keys.guards)
+
+
+def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
+    """What would serve a key if the library of `kernel` had no kernel there; None if nothing would."""
     registry = op.registry
     left = {
         at: registry.winner(op, at, stack)
         for at, whole in op.kernels.items()
         if (stack := [k for k in whole if k.library is not kernel.library])
     }
-    entry = compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
-    below: Kernel | None = None if entry is None else entry.kernel
-    return below
+    return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 
 
 def combined(above: Row, below: Row) -> Row:
-    """One row of two. Small arrays go to the `simple` of the row below at once."""
+    """One row of two. Arrays of up to the limit of the row above go to the `simple` of the row below at once."""
     first, second = above.fn, below.fn
 
     def kernel(*args: Any) -> Any:
@@ -88,8 +91,8 @@ def combined(above: Row, below: Row) -> Row:
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
     limits = [row.limit for row in (above, below) if row.limit]
     return Row(
-        kernel, below.allocates, pointwise=above.pointwise and below.pointwise, simple=below.simple,
-        limit=min(limits, default=0), bools=below.bools, refuses=below.refuses, ranks=below.ranks, halves=below.halves,
+        kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
+        simple=below.simple if above.limit else None, limit=min(limits, default=0), bools=below.bools, refuses=below.refuses, ranks=below.ranks, halves=below.halves,
     )  # fmt: skip
 
 

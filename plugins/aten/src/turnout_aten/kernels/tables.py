@@ -95,7 +95,7 @@ class StructuredBinder:
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
         facts = Structured(op, shape_function(self.group), self.precomputed)
-        return _VARIANTS[self.kind](facts, op.registry.backends[key], self.row)
+        return _VARIANTS[self.kind](facts, backend_at(op, key), self.row)
 
 
 class PlainBinder:
@@ -107,7 +107,14 @@ class PlainBinder:
         self.row = row
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        return wrappers.plain(op, op.registry.backends[key], self.row.fn)
+        return wrappers.plain(op, backend_at(op, key), self.row.fn)
+
+
+def backend_at(op: Operator, key: str) -> TensorBackend:
+    """The backend with this key, which has tables of rows only if it holds tensors."""
+    backend: Any = op.registry.backends[key]
+    found: TensorBackend = backend
+    return found
 
 
 def shape_function(group: str) -> Call:
