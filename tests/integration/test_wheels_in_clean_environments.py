@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_as_it_is_in_the_tree(one: Distribution):
     tree = {
         path.relative_to(one.source.parent).as_posix(): path.read_bytes()
         for path in one.source.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith((".c", *COMPILED))
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith((".c", ".h", *COMPILED))
     }
     assert package == tree
     rest = {name.partition("/")[0] for name in held.keys() - package.keys() if not name.endswith(COMPILED)}
@@ -231,3 +231,22 @@ def test_the_compiled_call_path_is_found_by_being_installed_and_works_without_it
         compiled = any(name.endswith(COMPILED) for name in archive.namelist())
     assert both.python(shown) == f"[2.0, 2.0] {'Call' if compiled else 'function'}\n"
     assert both.python(f"import sys; sys.modules['turnout_speed._calls'] = None; {shown}") == "[2.0, 2.0] function\n"
+
+
+def test_compiled_kernels_are_found_by_being_installed_and_nothing_needs_them(environment):
+    (wheel,) = DIST.glob("turnout_kernels-*.whl")
+    both = environment("turnout[cpu,kernels]")
+    program = """
+import turnout
+from turnout.explanation import explain
+x = turnout.linspace(-2, 2, 100)
+print(f"{turnout.nn.functional.gelu(x).sum().item():.3f}", explain("gelu", x).chosen.distribution)
+"""
+    with zipfile.ZipFile(wheel) as archive:
+        compiled = any(name.endswith(COMPILED) for name in archive.namelist())
+    value = both.python(program).split()[0]
+    assert both.python(program) == f"{value} {'turnout-kernels' if compiled else 'turnout-cpu'}\n"
+    without = (
+        "import warnings; warnings.simplefilter('ignore'); import sys; sys.modules['turnout_kernels._native'] = None" + program
+    )
+    assert both.python(without) == f"{value} turnout-cpu\n"

@@ -31,6 +31,7 @@ class Kernel:
     with_keyset     the key set (an int) is passed first
     tracked_only    it is skipped unless a tensor carries the marker bit
     allow_override  it may override another library's kernel at the same operator and key
+    yields          it comes before the kernels of the backend's own library, and after those of all others
     calls_operators whether it dispatches again; array kernels do not
     binder          makes the internal callable, (op, kernel, key) -> call
     specialize      of a fallback: makes each operator's own kernel, (op, runtime key) -> function, Kernel, FALLTHROUGH or None
@@ -38,14 +39,14 @@ class Kernel:
 
     __slots__ = (
         "allow_override", "binder", "calls_operators", "fn", "form", "label", "library", "specialize", "tracked_only",
-        "with_keyset",
+        "with_keyset", "yields",
     )  # fmt: skip
 
     def __init__(
         self, fn: Any, form: str = UNBOXED, *, library: Registrations | None = None, with_keyset: bool = False,
         tracked_only: bool = False, allow_override: bool = False, calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
-        specialize: Callable[[Operator, str], Any] | None = None, label: str = "",
+        specialize: Callable[[Operator, str], Any] | None = None, label: str = "", yields: bool = False,
     ) -> None:  # fmt: skip
         self.fn = fn
         self.form = form
@@ -53,6 +54,7 @@ class Kernel:
         self.with_keyset = with_keyset
         self.tracked_only = tracked_only
         self.allow_override = allow_override
+        self.yields = yields
         self.calls_operators = calls_operators and form != ARRAY
         self.binder = binder
         self.specialize = specialize

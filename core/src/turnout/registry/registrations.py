@@ -135,6 +135,7 @@ class Registrations:
         self, op_name: str, key: str, fn: Any, *, form: str = UNBOXED, with_keyset: bool = False, tracked_only: bool = False,
         allow_override: bool = False, calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None, label: str = "", waits: bool = False,
+        yields: bool = False,
     ) -> Kernel:  # fmt: skip
         """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
 
@@ -147,15 +148,15 @@ class Registrations:
         qualified = without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
         kernel = Kernel(
             fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
-            calls_operators=calls_operators, binder=binder, label=label,
+            calls_operators=calls_operators, binder=binder, label=label, yields=yields,
         )  # fmt: skip
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
             if kernel.is_fallthrough and key in (IMPLICIT, EXPLICIT, NON_FUNCTIONAL):
                 raise RegistrationError(texts.fallthrough_at_alias(qualified, key))
-            # A backend registers hundreds of kernels at its own key, where no source has one: they must not define operators.
-            known = registry.get(qualified, define=form != ARRAY or key not in registry.backends)
+            # A backend gets hundreds of kernels on arrays, where no source has one: they must not define operators.
+            known = registry.get(qualified, define=form != ARRAY)
             if known is not None and _has_signature(kernel) and known.is_defined:
                 from turnout.schema.kernels import check_kernel_signature
 

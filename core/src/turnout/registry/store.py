@@ -247,6 +247,11 @@ class Registry:
             found = [k for k in stack if k.library is not None and chosen in (k.library.name, k.library.distribution)]
             if found:
                 return found[-1]
+        if yielding := [k for k in stack if k.yields]:
+            stack = [k for k in stack if not k.yields]
+            own = f"backend:{key}"
+            if all(k.library is not None and own in k.library.provided() for k in stack):
+                return yielding[-1]
         overriding = [k for k in stack if k.allow_override]
         if len({id(k.library) for k in overriding}) == 1:
             return overriding[-1]
@@ -260,7 +265,7 @@ class Registry:
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
         """Raise ConflictError unless configuration chooses, or exactly one of the libraries has `allow_override`."""
-        others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library]
+        others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library and k.yields == kernel.yields]
         if not others or self.choice(op, key) is not None:
             return
         overriding = {id(k.library) for k in (*others, kernel) if k.allow_override}

@@ -333,7 +333,9 @@ def batch_norm(
             if parameter is not None and parameter.numel():
                 made = op(made, aten.select__int(parameter, 0, 0))
         return made
-    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    # Called as an operator, which a backend may have a kernel for.
+    normal: Tensor = aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return normal
 
 
 # ---- instances

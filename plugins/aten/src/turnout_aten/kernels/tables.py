@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout.registry import REGISTRY
@@ -38,6 +39,15 @@ def register_kernels(
     A row is called with all arguments by position, the outputs last. One RegistrationError reports all rows that name no operator
     or cannot be called so, before anything is registered.
     """
+    for name, row in checked_rows(library, backend.name, table, namespace).items():
+        for variant, binder in binders(name, row):
+            library.impl(variant, backend.name, row.fn, form=ARRAY, binder=binder)
+    if namespace == "aten":
+        plugins.require_namespace(namespace)  # kernels of other packages for this backend are there from its first use on
+
+
+def checked_rows(library: Registrations, backend: str, table: Mapping[str, Any], namespace: str) -> dict[str, Row]:
+    """Qualified name -> row. Raises RegistrationError for all rows that name no operator or cannot be called."""
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
     unknown = [name for name in rows if not REGISTRY.knows(name)]
     if len(unknown) == len(rows) and rows:
@@ -46,18 +56,22 @@ def register_kernels(
             f"  to fix  name the plugin that defines them in the manifest of {library.name}: requires_plugins = [...]"
         )
     if unknown:
-        raise RegistrationError(f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}")
+        raise RegistrationError(f"{library.origin}: the table of {backend} names no operator: {', '.join(unknown)}")
     made = {name: value if isinstance(value, Row) else Row(value) for name, value in rows.items()}
     problems = [(name, fn, takes, given) for name, row in made.items() for fn, takes, given in _misfits(name, row)]
     if problems:
-        raise RegistrationError(errors.not_callable_so(library.origin, backend.name, problems))
-    for name, row in made.items():
-        if name in STRUCTURED:
-            served, precomputed, *_ = STRUCTURED[name]
-            for variant, kind in served.items():
-                _register(library, backend, variant, row, _structured_binder(backend, row, kind, name, precomputed))
-        else:
-            _register(library, backend, name, row, _plain_binder(backend, row))
+        raise RegistrationError(errors.not_callable_so(library.origin, backend, problems))
+    return made
+
+
+def binders(name: str, row: Row) -> Iterator[tuple[str, StructuredBinder | PlainBinder]]:
+    """The operators that a row serves, each with what binds it."""
+    if name not in STRUCTURED:
+        yield name, PlainBinder(row)
+        return
+    served, precomputed, *_ = STRUCTURED[name]
+    for variant, kind in served.items():
+        yield variant, StructuredBinder(row, kind, name, precomputed)
 
 
 def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
@@ -71,22 +85,36 @@ def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]
         yield row.simple, misfit(row.simple, [required]), given[:required]
 
 
-def _register(library: Registrations, backend: TensorBackend, name: str, row: Row, binder: Any) -> None:
-    library.impl(name, backend.name, row.fn, form=ARRAY, binder=binder)
+class StructuredBinder:
+    """Binds a row to one variant of a structured operator."""
+
+    __slots__ = ("group", "kind", "precomputed", "row")
+
+    def __init__(self, row: Row, kind: str, group: str, precomputed: Mapping[str, Any]) -> None:
+        self.row, self.kind, self.group, self.precomputed = row, kind, group, precomputed
+
+    def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
+        facts = Structured(op, shape_function(self.group), self.precomputed)
+        return _VARIANTS[self.kind](facts, backend_at(op, key), self.row)
 
 
-def _structured_binder(backend: TensorBackend, row: Row, kind: str, group: str, precomputed: Mapping[str, Any]) -> Any:
-    def bind_structured(op: Operator, kernel: Kernel, key: str) -> Call:
-        return _VARIANTS[kind](Structured(op, shape_function(group), precomputed), backend, row)
+class PlainBinder:
+    """Binds a row to an operator without a shape function."""
 
-    return bind_structured
+    __slots__ = ("row",)
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+
+    def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
+        return wrappers.plain(op, backend_at(op, key), self.row.fn)
 
 
-def _plain_binder(backend: TensorBackend, row: Row) -> Any:
-    def bind_plain(op: Operator, kernel: Kernel, key: str) -> Call:
-        return wrappers.plain(op, backend, row.fn)
-
-    return bind_plain
+def backend_at(op: Operator, key: str) -> TensorBackend:
+    """The backend with this key, which has tables of rows only if it holds tensors."""
+    backend: Any = op.registry.backends[key]
+    found: TensorBackend = backend
+    return found
 
 
 def shape_function(group: str) -> Call:

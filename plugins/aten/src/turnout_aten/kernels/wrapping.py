@@ -657,10 +657,11 @@ def resize_output(
 # ---- other array kernels
 
 
-def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
+def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None) -> Call:
     """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
 
-    In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns.
+    In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns. Where it
+    returns NotImplemented, `below` is called.
     """
     schema = op.schema
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
@@ -676,6 +677,8 @@ def plain(op: Operator, backend: TensorBackend, fn: Call) -> Call:
         except Exception as error:
             retell(op, error, args)
             raise
+        if made is NotImplemented and below is not None:
+            return below(ks, *args)
         if mutated:
             if made is not None:
                 check_returned(op.qualified_name, backend, fn, made, [given[i] for i in mutated])

@@ -1,0 +1,116 @@
+"""Kernels of one package over those of a backend of another: they may leave any call to the kernel below.
+
+A row that returns NotImplemented, before it has written anything, does not serve this dtype, layout or size. The call goes on
+to what would serve it if the row were not there: the backend's own row or, where it has none, a composite kernel. So a package
+need not be complete, and uninstalling it changes speed only. Which kernel is below is decided when a call is first resolved,
+and again after any registration.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import NoKernelError
+from turnout.keys import IMPLICIT, TRACKED
+from turnout.operators.kernels import ARRAY, INTERNAL, bind
+from turnout.table import Entry, compute_entry
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels import wrapping as wrappers
+from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
+from turnout_aten.kernels.wrapping import Row
+from turnout_aten.tensor.levels import GRAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
+    from turnout.registry import Registrations
+
+    Call = Callable[..., Any]
+
+
+def register_over(library: Registrations, backend: str, table: Mapping[str, Any], *, namespace: str = "aten") -> None:
+    """Register rows for a backend of another package, by its name in dispatch keys. The backend may come later.
+
+    A row is that of `register_kernels`, and may return NotImplemented. If the operator is composed of others for its gradient
+    (CompositeImplicitAutograd), calls that record a gradient stay composed. Kernels that a program registers come before these.
+    """
+    for name, row in checked_rows(library, backend, table, namespace).items():
+        label = f"{getattr(row.fn, '__name__', 'kernel')}, or the kernel below"
+        for variant, binder in binders(name, row):
+            library.impl(variant, backend, row.fn, form=ARRAY, yields=True, binder=_Over(binder), label=label)
+        if name not in STRUCTURED and IMPLICIT in library.registry.find(name).kernels:
+            how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
+            library.impl(name, "Autograd", None, binder=_composed, **how)
+
+
+class _Over:
+    """Binds a row over whatever is below it."""
+
+    __slots__ = ("binder",)
+
+    def __init__(self, binder: StructuredBinder | PlainBinder) -> None:
+        self.binder = binder
+
+    def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
+        entry, row, backend = entry_below(op, kernel, key), self.binder.row, backend_at(op, key)
+        under = None if entry is None else entry.kernel.binder
+        if isinstance(self.binder, StructuredBinder) and isinstance(under, StructuredBinder):
+            return StructuredBinder(combined(row, under.row), self.binder.kind, self.binder.group, self.binder.precomputed)(
+                op, kernel, key
+            )
+        call = _missing(op, key) if entry is None else _bound(op, entry, key)
+        return call if isinstance(self.binder, StructuredBinder) else wrappers.plain(op, backend, row.fn, below=call)
+
+
+def _bound(op: Operator, entry: Entry, key: str) -> Call:
+    """What is below, as it would be called if it were there alone: an implicit composite counts its writes and records views."""
+    return bind(entry.kernel, op, key, below=None if entry.key == IMPLICIT else ~op.registry.keys.guards)
+
+
+def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
+    """What would serve a key if the library of `kernel` had no kernel there; None if nothing would."""
+    registry = op.registry
+    left = {
+        at: registry.winner(op, at, stack)
+        for at, whole in op.kernels.items()
+        if (stack := [k for k in whole if k.library is not kernel.library])
+    }
+    return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
+
+
+def combined(above: Row, below: Row) -> Row:
+    """One row of two. Arrays of up to the limit of the row above go to the `simple` of the row below at once."""
+    first, second = above.fn, below.fn
+
+    def kernel(*args: Any) -> Any:
+        made = first(*args)
+        return second(*args) if made is NotImplemented else made
+
+    kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
+    limits = [row.limit for row in (above, below) if row.limit]
+    return Row(
+        kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
+        simple=below.simple if above.limit else None, limit=min(limits, default=0), bools=below.bools, refuses=below.refuses, ranks=below.ranks, halves=below.halves,
+    )  # fmt: skip
+
+
+def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
+    """The operator's composite kernel, whose operators record their gradients. Where none is recorded, the call goes on below."""
+    composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+
+    def composed(ks: int, *args: Any) -> Any:
+        if GRAD.get()[0]:
+            return composite(ks, *args)
+        ks &= ~TRACKED
+        return op.lookup(ks)(ks, *args)
+
+    return composed
+
+
+def _missing(op: Operator, key: str) -> Call:
+    def call_missing(ks: int, *args: Any) -> Any:
+        raise NoKernelError(f"{op.qualified_name}: the kernel of {key} leaves this call to the one below, and there is none")
+
+    return call_missing

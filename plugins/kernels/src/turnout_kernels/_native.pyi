@@ -1,0 +1,10 @@
+from typing import Any
+
+KERNELS: tuple[str, ...]
+POINTWISE: tuple[str, ...]
+
+def run(
+    kernel: int, outputs: tuple[Any, ...], inputs: tuple[Any, ...], ints: tuple[int, ...], floats: tuple[float, ...],
+    parts: int, threads: int, /,
+) -> None: ...  # fmt: skip
+def instructions(name: str, /) -> str: ...

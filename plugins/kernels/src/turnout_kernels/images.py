@@ -1,0 +1,175 @@
+"""Rows of operators of images: depthwise convolution, pooling, interpolation. They serve contiguous float32 and float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from turnout_arrays.images import LINEAR, NEAREST, taps
+from turnout_kernels.native import buffer, code, parts_of, plain, run
+
+Ints = Sequence[int]
+
+
+def _pair(values: Ints) -> tuple[int, int]:
+    return (values[0], values[-1])
+
+
+def _depthwise(input: Any, weight: Any, transposed: bool, groups: int) -> bool:
+    """Whether each channel has a kernel of its own."""
+    return bool(
+        not transposed and input.ndim == 4 and input.size and weight.size and groups > 1
+        and groups == input.shape[1] == weight.shape[0] and weight.shape[1] == 1
+    )  # fmt: skip
+
+
+def _facts(input: Any, weight: Any, area: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[int, ...]:
+    pairs = (*_pair(stride), *_pair(padding), *_pair(dilation))
+    return (code(input), *input.shape[1:], *area, *weight.shape[2:], *pairs)
+
+
+def convolution(
+    input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
+    groups: int, out: Any,
+) -> Any:  # fmt: skip
+    if not _depthwise(input, weight, transposed, groups) or not out.size:
+        return NotImplemented
+    weight = np.ascontiguousarray(weight)
+    if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
+        return NotImplemented
+    facts = _facts(input, weight, out.shape[2:], stride, padding, dilation)
+    size = out.size * prod(weight.shape[2:]) // 4
+    run("depthwise", (out,), (input, weight, weight if bias is None else bias), (*facts, int(bias is not None)), size=size)
+    return out
+
+
+def convolution_backward(
+    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool,
+    output_padding: Ints, groups: int, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    if not _depthwise(input, weight, transposed, groups) or not grad_output.size or grad_output.ndim != 4:
+        return NotImplemented
+    if grad_output.shape[:2] != input.shape[:2] or not plain(input, weight, grad_output):
+        return NotImplemented
+    of_input = np.empty(input.shape if output_mask[0] else (1,), input.dtype)
+    of_weight = np.empty(weight.shape if output_mask[1] else (1,), input.dtype)
+    wants = (int(bool(output_mask[0])), int(bool(output_mask[1])))
+    if any(wants):
+        facts = _facts(input, weight, grad_output.shape[2:], stride, padding, dilation)
+        parts = min(parts_of(grad_output.size), input.shape[1])
+        run("depthwise_backward", (of_input, of_weight), (grad_output, input, weight), (*facts, *wants), parts=parts)
+    of_bias = grad_output.sum((0, 2, 3)) if output_mask[2] else None
+    return of_input if wants[0] else None, of_weight if wants[1] else None, of_bias
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, indices: Any
+) -> Any:
+    fits = self.ndim == 4 and self.size and grad_output.size and grad_output.shape == indices.shape
+    if not fits or grad_output.shape[:2] != self.shape[:2] or not plain(self, grad_output):
+        return NotImplemented
+    if indices.dtype != np.int64 or not indices.flags.c_contiguous:
+        return NotImplemented
+    made, parts = np.empty(self.shape, self.dtype), parts_of(self.size)
+    wrong = np.zeros(parts, np.uint8)
+    ints = (code(self), prod(self.shape[2:]), prod(grad_output.shape[2:]))
+    run("pool_backward", (made, wrong), (grad_output, indices), ints, parts=parts)
+    return NotImplemented if wrong.any() else made
+
+
+# ---- normalisation of batches
+
+
+def _channels(input: Any, *parameters: Any) -> bool:
+    """Whether the input is [N, C, ...] with elements, and each parameter None or [C], all plain."""
+    given = [p for p in parameters if p is not None]
+    return bool(input.ndim >= 2 and input.size and plain(input, *given) and all(p.shape == input.shape[1:2] for p in given))
+
+
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    given = running_mean is not None and running_var is not None
+    if not _channels(input, weight, bias, running_mean, running_var) or given == bool(training):
+        return NotImplemented  # running statistics are written by operators, which count the writes
+    if training and (running_mean is not None or running_var is not None):
+        return NotImplemented
+    count, dtype = input.shape[1], input.dtype
+    mean, variance = (running_mean, running_var) if given else (np.empty(count, dtype), np.empty(count, dtype))
+    scale = np.ones(count, dtype) if weight is None else weight
+    shift = np.zeros(count, dtype) if bias is None else bias
+    made = np.empty(input.shape, dtype)
+    ints = (code(input), count, prod(input.shape[2:]), int(given))
+    run("batch_norm", (made, mean, variance), (input, scale, shift), ints, (float(eps),), parts=min(parts_of(input.size), count))
+    if given:
+        return made, np.empty(0, dtype), np.empty(0, dtype)
+    return made, mean, (1 / np.sqrt(variance.astype(np.float64) + eps)).astype(dtype)
+
+
+def native_batch_norm_backward(
+    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
+    eps: float, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    mean = save_mean if train else running_mean
+    spread = save_invstd if train else running_var
+    if mean is None or spread is None or grad_out.shape != input.shape:
+        return NotImplemented
+    if not _channels(input, weight, mean, spread) or not plain(input, grad_out):
+        return NotImplemented
+    count, dtype = input.shape[1], input.dtype
+    factor = spread if train else (1 / np.sqrt(spread.astype(np.float64) + eps)).astype(dtype)
+    scale = np.ones(count, dtype) if weight is None else weight
+    wanted = bool(output_mask[0])
+    made = np.empty(input.shape if wanted else (1,), dtype)
+    of_scale, of_shift = np.empty(count, dtype), np.empty(count, dtype)
+    ints = (code(input), count, prod(input.shape[2:]), int(wanted), int(bool(train)))
+    parts = min(parts_of(input.size), count)
+    run("batch_norm_backward", (made, of_scale, of_shift), (grad_out, input, mean, factor, scale), ints, parts=parts)
+    return made if wanted else None, of_scale if output_mask[1] else None, of_shift if output_mask[2] else None
+
+
+# ---- interpolation
+
+
+def upsample_bilinear2d(self: Any, output_size: Ints, align_corners: bool, scales_h: Any, scales_w: Any, out: Any) -> Any:
+    if self.ndim != 4 or not out.size or not plain(self, out):
+        return NotImplemented
+    plans = []
+    for length, count, scale in zip(self.shape[2:], out.shape[2:], (scales_h, scales_w), strict=True):
+        indices, weights = taps(np, LINEAR, self.dtype.type, length, count, bool(align_corners), scale)
+        plans += [np.ascontiguousarray(indices.T.astype(np.int64)), np.ascontiguousarray(weights.T.astype(self.dtype))]
+    parts = parts_of(out.size)
+    lines = np.empty((parts, self.shape[3]), self.dtype)
+    run("bilinear", (out, lines), (self, *plans), (code(self), *self.shape[2:], *out.shape[2:]), parts=parts)
+    return out
+
+
+def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: Any, out: Any) -> Any:
+    if self.ndim != 4 or not out.size or self.dtype is not out.dtype or self.itemsize not in (1, 2, 4, 8):
+        return NotImplemented
+    if not self.flags.c_contiguous or not out.flags.c_contiguous:
+        return NotImplemented
+    plans = []
+    for length, count, scale in zip(self.shape[2:], out.shape[2:], (scales_h, scales_w), strict=True):
+        dtype = np.float64 if self.dtype.char == "d" else np.float32
+        indices, _ = taps(np, NEAREST, dtype, length, count, False, scale)
+        plans.append(np.ascontiguousarray(indices[:, 0].astype(np.int64)))
+    ints = (self.itemsize, *self.shape[2:], *out.shape[2:])
+    run("nearest", (buffer(out),), (buffer(self), *plans), ints, size=out.size)
+    return out
+
+
+# fmt: off
+KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "convolution.out":        convolution,
+    "convolution_backward":   convolution_backward,
+    "native_batch_norm":          native_batch_norm,
+    "native_batch_norm_backward": native_batch_norm_backward,
+    "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
+    "upsample_bilinear2d.out": upsample_bilinear2d,
+    "upsample_nearest2d.out":  upsample_nearest2d,
+}
+# fmt: on

@@ -1,0 +1,210 @@
+"""Rows of operators that move elements: indexing, gathering, scattering, masks, reversal, triangles, conversions.
+
+An index out of range is found while elements are moved. The call then goes to the kernel below, which raises the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from turnout_kernels.native import CODES, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads
+from turnout_kernels.pointwise import SMALL, apply
+
+# NumPy is as fast up to this many elements.
+_FEW = 1 << 12
+_SIZES = (1, 2, 4, 8)
+
+
+def _movable(*arrays: Any) -> bool:
+    """Whether all are contiguous, of one dtype, with elements of a size that C moves."""
+    dtype = arrays[0].dtype
+    return dtype.itemsize in _SIZES and all(a.dtype is dtype and a.flags.c_contiguous for a in arrays)
+
+
+def _indices(index: Any) -> bool:
+    return bool(index.dtype == np.int64 and index.flags.c_contiguous and index.size)
+
+
+def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
+    if not self.ndim or not self.size or index.size <= _FEW or not _movable(self, out) or not _indices(index):
+        return NotImplemented
+    dim %= self.ndim
+    if any(n != m for i, (n, m) in enumerate(zip(self.shape, index.shape, strict=True)) if i != dim):
+        return NotImplemented
+    parts = parts_of(index.size)
+    wrong = np.zeros(parts, np.uint8)
+    ints = (self.itemsize, self.shape[dim], prod(self.shape[dim + 1 :]), index.shape[dim])
+    run("gather", (buffer(out), wrong), (index, buffer(self)), ints, parts=parts)
+    return NotImplemented if wrong.any() else out
+
+
+def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
+    if not self.ndim or not self.size or index.size <= _FEW or not plain(self, src, out) or not _indices(index):
+        return NotImplemented
+    dim %= self.ndim
+    outside = [i for i in range(self.ndim) if i != dim]
+    if src.shape != index.shape or any(self.shape[i] != index.shape[i] for i in outside) or out is self:
+        return NotImplemented
+    parts = parts_of(index.size)
+    wrong = np.zeros(parts, np.uint8)
+    ints = (code(self), self.shape[dim], prod(self.shape[dim + 1 :]), index.shape[dim])
+    run("scatter", (out, wrong), (index, src, self), ints, parts=parts)
+    return NotImplemented if wrong.any() else out
+
+
+def _select(self: Any, index: Any, out: Any) -> Any:
+    """out[k] = self[index[k]]"""
+    parts = parts_of(out.size)
+    wrong = np.zeros(parts, np.uint8)
+    size = prod(self.shape[1:]) * self.itemsize
+    run("select_rows", (buffer(out), wrong), (index, buffer(self)), (size, self.shape[0]), parts=parts)
+    return NotImplemented if wrong.any() else out
+
+
+def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
+    if not self.ndim or dim % self.ndim or not self.size or out.size <= _FEW or not _movable(self, out) or not _indices(index):
+        return NotImplemented
+    return _select(self, index, out)
+
+
+def index(self: Any, indices: Any, out: Any) -> Any:
+    if len(indices) != 1 or indices[0] is None or indices[0].dtype != np.int64 or not self.size or out.size <= _FEW:
+        return NotImplemented
+    return _select(self, indices[0], out) if _movable(self, out) and _indices(indices[0]) else NotImplemented
+
+
+def _in_range(index: Any, length: int) -> bool:
+    return bool(_indices(index) and int(index.min()) >= 0 and int(index.max()) < length)
+
+
+def _add(out: Any, index: Any, source: Any, factor: float) -> Any:
+    """out[index[k]] += factor source[k], in the order of k."""
+    width = prod(out.shape[1:])
+    # A part has some of the columns, so the order of a sum does not depend on how many parts there are.
+    parts = max(1, min(-(-source.size // GRAIN), width // 64, threads()))
+    run("add_rows", (out,), (index, source), (code(out), out.shape[0], width), (factor,), parts=parts)
+    return out
+
+
+def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
+    if self.ndim < 2 or dim % self.ndim or source.size <= _FEW or not plain(self, source, out) or out is self:
+        return NotImplemented
+    if alpha.__class__ not in (int, float) or index.ndim != 1 or not _in_range(index, self.shape[0]):
+        return NotImplemented
+    np.copyto(out, self)
+    return _add(out, index, source, float(alpha))
+
+
+def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
+    if not accumulate or len(indices) != 1 or indices[0] is None or self.ndim < 2 or out is self:
+        return NotImplemented
+    index = indices[0]
+    if values.shape != (*index.shape, *self.shape[1:]) or values.size <= _FEW or not plain(self, values, out):
+        return NotImplemented
+    if index.dtype != np.int64 or not _in_range(index, self.shape[0]):
+        return NotImplemented
+    np.copyto(out, self)
+    return _add(out, index, values, 1.0)
+
+
+def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    if padding_idx >= 0 or scale_grad_by_freq or grad_output.size <= _FEW or not plain(grad_output):
+        return NotImplemented
+    if grad_output.shape[:-1] != indices.shape or not _in_range(indices, num_weights):
+        return NotImplemented
+    made = np.zeros((num_weights, grad_output.shape[-1]), grad_output.dtype)
+    return _add(made, indices, grad_output, 1.0)
+
+
+def masked_select(self: Any, mask: Any) -> Any:
+    if mask.dtype.char != "?" or self.shape != mask.shape or self.size <= _FEW or not _movable(self):
+        return NotImplemented
+    if not mask.flags.c_contiguous:
+        return NotImplemented
+    parts = parts_of(self.size)
+    counts = np.empty(parts, np.int64)
+    run("masked_count", (counts,), (mask,), parts=parts)
+    starts = np.cumsum(counts) - counts
+    made = np.empty(int(counts.sum()), self.dtype)
+    if made.size:
+        run("masked_take", (buffer(made),), (mask, buffer(self), starts), (self.itemsize,), parts=parts)
+    return made
+
+
+def nonzero(self: Any) -> Any:
+    if self.dtype.char != "?" or self.size <= _FEW or not self.flags.c_contiguous or self.ndim > MAX_DIMS:
+        return NotImplemented
+    parts = parts_of(self.size)
+    counts = np.empty(parts, np.int64)
+    run("masked_count", (counts,), (self,), parts=parts)
+    made = np.empty((int(counts.sum()), self.ndim), np.int64)
+    if made.size:
+        run("coordinates", (made,), (self, np.cumsum(counts) - counts), parts=parts)
+    return made
+
+
+def flip(self: Any, dims: Sequence[int], out: Any) -> Any:
+    if len(dims) != 1 or self.size <= _FEW or not _movable(self, out):
+        return NotImplemented
+    dim = dims[0] % self.ndim
+    run("flip", (buffer(out),), (buffer(self),), (self.itemsize, self.shape[dim], prod(self.shape[dim + 1 :])))
+    return out
+
+
+def triangle_of(*, upper: bool) -> Any:
+    """tril or triu."""
+
+    def kernel(self: Any, diagonal: int, out: Any) -> Any:
+        if self.ndim < 2 or self.size <= _FEW or not _movable(self, out) or abs(diagonal) >= 1 << 40:
+            return NotImplemented
+        run("triangle", (buffer(out),), (buffer(self),), (self.itemsize, *self.shape[-2:], diagonal, int(upper)))
+        return out
+
+    kernel.__name__ = kernel.__qualname__ = "triu" if upper else "tril"
+    return kernel
+
+
+# ---- conversions
+
+
+def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: Any, memory_format: Any) -> Any:
+    if dtype is None or device is not None or layout is not None or pin_memory or self.size <= SMALL:
+        return NotImplemented
+    if self.dtype.char not in FLOATS or not self.flags.c_contiguous or memory_format not in (None, "preserve_format"):
+        return NotImplemented
+    native = NATIVE.get(dtype.name)
+    if native is None or CODES[native.char] == CODES[self.dtype.char]:
+        return NotImplemented
+    return apply("copy", (self,), np.empty(self.shape, native))
+
+
+def _native() -> dict[str, Any]:
+    import ml_dtypes
+
+    names = {name: np.dtype(name) for name in ("float16", "float32", "float64")}
+    return names | {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+
+NATIVE = _native()
+
+# fmt: off
+KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "gather.out":        gather,
+    "scatter_add.out":   scatter_add,
+    "index_select.out":  index_select,
+    "index.Tensor_out":  index,
+    "index_add.out":     index_add,
+    "index_put.out":     index_put,
+    "embedding_dense_backward": embedding_dense_backward,
+    "masked_select":     masked_select,
+    "nonzero":           nonzero,
+    "flip.out":          flip,
+    "tril.out":          triangle_of(upper=False),
+    "triu.out":          triangle_of(upper=True),
+    "_to_copy":          to_copy,
+}
+# fmt: on

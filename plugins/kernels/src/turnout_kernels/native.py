@@ -1,0 +1,71 @@
+"""Calls of the extension module: dtypes by number, how work is cut into parts, and how many threads do them.
+
+The C code trusts its caller: whoever calls `run` has checked shapes, dtypes and layouts. How work is cut depends on its size
+only, so that results are the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from turnout import config
+from turnout_kernels import _native
+
+KERNELS = {name: number for number, name in enumerate(_native.KERNELS)}
+POINTWISE = {name: number for number, name in enumerate(_native.POINTWISE)}
+
+# Dtypes by NumPy's character; E is ml_dtypes' bfloat16.
+F32, F64 = 0, 1
+CODES = {"f": F32, "d": F64, "e": 2, "E": 3, "?": 4}
+FLOATS = frozenset("fdeE")
+
+# Elements of a part. Below two parts a second thread would cost more than it saves.
+GRAIN = 1 << 16
+MAX_DIMS = 16
+
+
+def choose_instructions(name: str) -> str:
+    """Use an instruction set, "" for the best. Raises ValueError where the processor does not have it."""
+    return _native.instructions(name)
+
+
+def parts_of(size: int) -> int:
+    """How many parts work on that many elements has."""
+    return max(1, min(-(-size // GRAIN), 256))
+
+
+def threads() -> int:
+    """How many threads work may have: the setting of the device cpu."""
+    wanted = int(config.get("plugin.cpu.threads"))
+    if wanted > 0:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(
+    name: str, outputs: tuple[Any, ...], inputs: tuple[Any, ...], ints: tuple[int, ...] = (), floats: tuple[float, ...] = (),
+    *, parts: int | None = None, size: int | None = None,
+) -> None:  # fmt: skip
+    """Call a kernel. `size` is how many elements it goes over, by default those of the first input."""
+    if parts is None:
+        parts = parts_of((inputs or outputs)[0].size if size is None else size)
+    _native.run(KERNELS[name], outputs, inputs, ints, floats, parts, threads() if parts > 1 else 1)
+
+
+def buffer(array: Any) -> Any:
+    """The array as the C code reads it: bfloat16 has no buffer of its own."""
+    return array.view(np.uint16) if array.dtype.kind == "V" else array
+
+
+def plain(*arrays: Any) -> bool:
+    """Whether all are contiguous arrays of one dtype, float32 or float64."""
+    char = arrays[0].dtype.char
+    return char in "fd" and all(a.dtype.char == char and a.flags.c_contiguous for a in arrays)
+
+
+def code(array: Any) -> int:
+    """The number of float32 or float64."""
+    return F64 if array.dtype.char == "d" else F32

@@ -1,0 +1,199 @@
+/* Images: planes [height, width] of T, row-major, as many as there are images and channels. i[0] is the type. */
+
+/* The outputs of a line whose input lies inside: input = output * stride + shift. */
+static void V(inside)(int64_t shift, int64_t stride, int64_t inputs, int64_t outputs, int64_t *first, int64_t *last)
+{
+    int64_t low = shift >= 0 ? 0 : (-shift + stride - 1) / stride, high = inputs - 1 - shift < 0 ? 0 : (inputs - 1 - shift) / stride + 1;
+    *last = LEAST(high, outputs);
+    *first = LEAST(low, *last);
+}
+
+/* i: type, channels, input height and width, output height and width, kernel, stride, padding, dilation (two each), has a bias.
+   a: output, input, weights [channels, kernel], bias. */
+static void V(depthwise)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], h = j->i[2], w = j->i[3], oh = j->i[4], ow = j->i[5], kh = j->i[6], kw = j->i[7];
+    int64_t sh = j->i[8], sw = j->i[9], ph = j->i[10], pw = j->i[11], dh = j->i[12], dw = j->i[13], first, last;
+    share(j->a[0].size / (oh * ow), 1, j, part, &first, &last);
+    for (int64_t plane = first; plane < last; plane++) {
+        const T *x = (const T *)j->a[1].p + plane * h * w, *weights = (const T *)j->a[2].p + plane % channels * kh * kw;
+        T *out = (T *)j->a[0].p + plane * oh * ow, start = j->i[14] ? ((const T *)j->a[3].p)[plane % channels] : 0;
+        for (int64_t y = 0; y < oh; y++) {
+            T *o = out + y * ow;
+            for (int64_t k = 0; k < ow; k++)
+                o[k] = start;
+            for (int64_t ky = 0; ky < kh; ky++) {
+                int64_t line = y * sh - ph + ky * dh;
+                if (line < 0 || line >= h)
+                    continue;
+                const T *in = x + line * w, *by = weights + ky * kw;
+                if (kw == 3 && sw == 1 && dw == 1 && pw == 1 && ow == w && w > 2) {
+                    T b0 = by[0], b1 = by[1], b2 = by[2];
+                    o[0] += b1 * in[0] + b2 * in[1];
+                    for (int64_t k = 1; k < w - 1; k++)
+                        o[k] += b0 * in[k - 1] + b1 * in[k] + b2 * in[k + 1];
+                    o[w - 1] += b0 * in[w - 2] + b1 * in[w - 1];
+                    continue;
+                }
+                for (int64_t kx = 0; kx < kw; kx++) {
+                    int64_t shift = kx * dw - pw, from, to;
+                    T b = by[kx];
+                    V(inside)(shift, sw, w, ow, &from, &to);
+                    if (sw == 1)
+                        for (int64_t k = from; k < to; k++)
+                            o[k] += b * in[k + shift];
+                    else
+                        for (int64_t k = from; k < to; k++)
+                            o[k] += b * in[k * sw + shift];
+                }
+            }
+        }
+    }
+}
+
+/* i: as above, but for the bias: wants the input's gradient, wants the weights'.
+   a: gradients of the input and of the weights, gradient, input, weights. A part does some of the channels. */
+static void V(depthwise_backward)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], h = j->i[2], w = j->i[3], oh = j->i[4], ow = j->i[5], kh = j->i[6], kw = j->i[7];
+    int64_t sh = j->i[8], sw = j->i[9], ph = j->i[10], pw = j->i[11], dh = j->i[12], dw = j->i[13], first, last;
+    int64_t images = channels ? j->a[2].size / (oh * ow * channels) : 0;
+    share(channels, 1, j, part, &first, &last);
+    for (int64_t channel = first; channel < last; channel++)
+        for (int64_t k = 0; k < kh * kw; k++) {
+            double sum = 0;
+            T weight = ((const T *)j->a[4].p)[channel * kh * kw + k];
+            int64_t from, to, shift = k % kw * dw - pw;
+            V(inside)(shift, sw, w, ow, &from, &to);
+            for (int64_t image = 0; image < images; image++) {
+                int64_t plane = image * channels + channel;
+                const T *g = (const T *)j->a[2].p + plane * oh * ow, *x = (const T *)j->a[3].p + plane * h * w;
+                T *o = (T *)j->a[0].p + plane * h * w;
+                if (!k && j->i[14])
+                    memset(o, 0, (size_t)(h * w) * sizeof(T));
+                T lanes[16] = {0};
+                for (int64_t y = 0; y < oh; y++) {
+                    int64_t line = y * sh - ph + k / kw * dh;
+                    if (line < 0 || line >= h)
+                        continue;
+                    const T *in = x + line * w + shift, *left = g + y * ow;
+                    T *made = o + line * w + shift;
+                    if (j->i[14] && sw == 1)
+                        for (int64_t m = from; m < to; m++)
+                            made[m] += weight * left[m];
+                    else if (j->i[14])
+                        for (int64_t m = from; m < to; m++)
+                            made[m * sw] += weight * left[m];
+                    if (!j->i[15])
+                        continue;
+                    int64_t m = from;
+                    if (sw == 1)
+                        for (; m + 16 <= to; m += 16)
+                            for (int q = 0; q < 16; q++)
+                                lanes[q] += in[m + q] * left[m + q];
+                    for (; m < to; m++)
+                        lanes[m & 15] += in[m * sw] * left[m];
+                }
+                for (int q = 0; q < 16; q++)
+                    sum += lanes[q];
+            }
+            if (j->i[15])
+                ((T *)j->a[1].p)[channel * kh * kw + k] = (T)sum;
+        }
+}
+
+/* i: type, input height and width, output height and width. a: output, [parts, input width] of T for a line, input, then for rows and for
+   columns: the indices [2, n] of two neighbours, their weights [2, n]. */
+static void V(bilinear)(const job *j, int64_t part)
+{
+    int64_t h = j->i[1], w = j->i[2], oh = j->i[3], ow = j->i[4], first, last;
+    const int64_t *of_row = (const int64_t *)j->a[3].p, *of_column = (const int64_t *)j->a[5].p;
+    const T *by_row = (const T *)j->a[4].p, *by_column = (const T *)j->a[6].p;
+    T *line = (T *)j->a[1].p + part * w;
+    share(j->a[0].size / ow, oh, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        int64_t y = r % oh;
+        const T *plane = (const T *)j->a[2].p + r / oh * h * w;
+        const T *up = plane + of_row[y] * w, *down = plane + of_row[oh + y] * w;
+        T a = by_row[y], b = by_row[oh + y], *o = (T *)j->a[0].p + r * ow;
+        for (int64_t k = 0; k < w; k++)
+            line[k] = a * up[k] + b * down[k];
+        for (int64_t k = 0; k < ow; k++)
+            o[k] = by_column[k] * line[of_column[k]] + by_column[ow + k] * line[of_column[ow + k]];
+    }
+}
+
+/* i: type, size of a plane, size of a plane of the output's gradient. a: output, [parts] of bytes: an index was out of range;
+   gradient, indices. Adds each gradient at its index. */
+static void V(pool_backward)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], count = j->i[2], first, last;
+    share(j->a[0].size / n, 1, j, part, &first, &last);
+    for (int64_t plane = first; plane < last; plane++) {
+        T *o = (T *)j->a[0].p + plane * n;
+        memset(o, 0, (size_t)n * sizeof(T));
+        const T *g = (const T *)j->a[2].p + plane * count;
+        const int64_t *index = (const int64_t *)j->a[3].p + plane * count;
+        for (int64_t k = 0; k < count; k++)
+            if ((uint64_t)index[k] >= (uint64_t)n)
+                j->a[1].p[part] = 1;
+            else
+                o[index[k]] += g[k];
+    }
+}
+
+/* i: type, channels, area, whether the statistics are given. f: eps. a: output, mean and variance (divided by n) [channels],
+   input [images, channels, area], scale, shift [channels]. A part does some of the channels. */
+static void V(batch_norm)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], area = j->i[2], images = j->a[3].size / (channels * area), first, last;
+    T *means = (T *)j->a[1].p, *variances = (T *)j->a[2].p;
+    share(channels, 1, j, part, &first, &last);
+    for (int64_t c = first; c < last; c++) {
+        double sum = 0, squares = 0;
+        for (int64_t m = 0; m < images && !j->i[3]; m++)
+            sum += V(total)((const T *)j->a[3].p + (m * channels + c) * area, area);
+        T mean = j->i[3] ? means[c] : (T)(sum / (double)(images * area));
+        for (int64_t m = 0; m < images && !j->i[3]; m++) {
+            const T *x = (const T *)j->a[3].p + (m * channels + c) * area;
+            squares += V(product)(x, mean, x, mean, area);
+        }
+        if (!j->i[3])
+            means[c] = mean, variances[c] = (T)(squares / (double)(images * area));
+        T scale = (T)(1 / sqrt(variances[c] + j->f[0])) * ((const T *)j->a[4].p)[c], shift = ((const T *)j->a[5].p)[c];
+        for (int64_t m = 0; m < images; m++) {
+            const T *x = (const T *)j->a[3].p + (m * channels + c) * area;
+            T *o = (T *)j->a[0].p + (m * channels + c) * area;
+            for (int64_t k = 0; k < area; k++)
+                o[k] = (x[k] - mean) * scale + shift;
+        }
+    }
+}
+
+/* i: type, channels, area, wants the input's gradient, whether the statistics depend on the input. a: gradients of the input, of
+   the scale and of the shift, gradient, input, means, reciprocal deviations, scale. A part does some of the channels. */
+static void V(batch_norm_backward)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], area = j->i[2], images = j->a[4].size / (channels * area), first, last;
+    share(channels, 1, j, part, &first, &last);
+    for (int64_t c = first; c < last; c++) {
+        double sum = 0, along = 0, count = (double)(images * area);
+        T mean = ((const T *)j->a[5].p)[c], factor = ((const T *)j->a[6].p)[c], scale = ((const T *)j->a[7].p)[c] * factor;
+        for (int64_t m = 0; m < images; m++) {
+            const T *g = (const T *)j->a[3].p + (m * channels + c) * area, *x = (const T *)j->a[4].p + (m * channels + c) * area;
+            sum += V(total)(g, area);
+            along += V(product)(g, 0, x, mean, area);
+        }
+        ((T *)j->a[1].p)[c] = (T)(along * factor);
+        ((T *)j->a[2].p)[c] = (T)sum;
+        if (!j->i[3])
+            continue;
+        T level = j->i[4] ? (T)(sum / count) : 0, slope = j->i[4] ? (T)(along / count * factor * factor) : 0;
+        for (int64_t m = 0; m < images; m++) {
+            const T *g = (const T *)j->a[3].p + (m * channels + c) * area, *x = (const T *)j->a[4].p + (m * channels + c) * area;
+            T *o = (T *)j->a[0].p + (m * channels + c) * area;
+            for (int64_t k = 0; k < area; k++)
+                o[k] = (g[k] - level - (x[k] - mean) * slope) * scale;
+        }
+    }
+}

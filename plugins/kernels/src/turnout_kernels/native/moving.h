@@ -1,0 +1,189 @@
+/* Kernels that move elements and do not look at them: i[0] is the size of one. Arrays are row-major. */
+
+/* i: size, length of the source, inner, length of the index. a: output, [parts] of bytes: an index was out of range; index,
+   source. */
+static void K(gather)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], inner = j->i[2], count = j->i[3], first, last;
+    const int64_t *index = (const int64_t *)j->a[2].p;
+    char wrong = 0;
+    share(j->a[0].size, 64, j, part, &first, &last);
+#define GATHER(type)                                                                                                              \
+    {                                                                                                                             \
+        const type *x = (const type *)j->a[3].p;                                                                                  \
+        type *o = (type *)j->a[0].p;                                                                                              \
+        if (inner == 1)                                                                                                           \
+            for (int64_t at = first; at < last;) {                                                                                \
+                int64_t r = at / count, stop = LEAST(last, (r + 1) * count);                                                      \
+                const type *row = x + r * n;                                                                                      \
+                for (; at < stop; at++) {                                                                                         \
+                    uint64_t k = (uint64_t)index[at], good = k < (uint64_t)n;                                                     \
+                    wrong |= (char)!good;                                                                                         \
+                    o[at] = row[good ? k : 0];                                                                                    \
+                }                                                                                                                 \
+            }                                                                                                                     \
+        else                                                                                                                      \
+            for (int64_t at = first; at < last; at++) {                                                                           \
+                uint64_t k = (uint64_t)index[at], good = k < (uint64_t)n;                                                         \
+                wrong |= (char)!good;                                                                                             \
+                o[at] = x[(at / (count * inner) * n + (int64_t)(good ? k : 0)) * inner + at % inner];                             \
+            }                                                                                                                     \
+    }
+    switch (j->i[0]) {
+    case 1: GATHER(uint8_t) break;
+    case 2: GATHER(uint16_t) break;
+    case 4: GATHER(uint32_t) break;
+    default: GATHER(uint64_t) break;
+    }
+#undef GATHER
+    j->a[1].p[part] = wrong;
+}
+
+/* i: size of a row in bytes, rows of the source. a: output, [parts] of bytes: an index was out of range; index, source. */
+static void K(select_rows)(const job *j, int64_t part)
+{
+    int64_t size = j->i[0], first, last;
+    share(j->a[2].size, 1, j, part, &first, &last);
+    for (int64_t k = first; k < last; k++) {
+        int64_t at = ((const int64_t *)j->a[2].p)[k];
+        if ((uint64_t)at >= (uint64_t)j->i[1])
+            j->a[1].p[part] = 1;
+        else
+            memcpy(j->a[0].p + k * size, j->a[3].p + at * size, (size_t)size);
+    }
+}
+
+/* i: size, length, inner. a: output, input: reversed along a dim. */
+static void K(flip)(const job *j, int64_t part)
+{
+    int64_t size = j->i[0], n = j->i[1], inner = j->i[2], bytes = size * inner, first, last;
+    share(j->a[0].size / (n * inner), 1, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        char *o = j->a[0].p + r * n * bytes;
+        const char *x = j->a[1].p + r * n * bytes;
+#define FLIP(type)                                                                                                                \
+    for (int64_t k = 0; k < n; k++)                                                                                               \
+        ((type *)o)[k] = ((const type *)x)[n - 1 - k];
+        if (inner > 1)
+            for (int64_t k = 0; k < n; k++)
+                memcpy(o + k * bytes, x + (n - 1 - k) * bytes, (size_t)bytes);
+        else if (size == 1)
+            FLIP(uint8_t)
+        else if (size == 2)
+            FLIP(uint16_t)
+        else if (size == 4)
+            FLIP(uint32_t)
+        else
+            FLIP(uint64_t)
+#undef FLIP
+    }
+}
+
+/* i: size, rows, columns, diagonal, whether it is the upper one. a: output, input [many, rows, columns]. */
+static void K(triangle)(const job *j, int64_t part)
+{
+    int64_t size = j->i[0], columns = j->i[2], first, last;
+    share(j->a[0].size / columns, 1, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        int64_t at = r % j->i[1] + j->i[3] + !j->i[4];
+        at = at < 0 ? 0 : at > columns ? columns : at;
+        char *o = j->a[0].p + r * columns * size;
+        const char *x = j->a[1].p + r * columns * size;
+        size_t left = (size_t)(at * size), right = (size_t)((columns - at) * size);
+        if (j->i[4]) {
+            memset(o, 0, left);
+            memcpy(o + left, x + left, right);
+        } else {
+            memcpy(o, x, left);
+            memset(o + left, 0, right);
+        }
+    }
+}
+
+/* a: [parts] of int64: how many bytes of the mask are set; mask. */
+static void K(masked_count)(const job *j, int64_t part)
+{
+    int64_t first, last, made = 0;
+    const uint8_t *mask = (const uint8_t *)j->a[1].p;
+    share(j->a[1].size, 64, j, part, &first, &last);
+    for (int64_t k = first; k < last; k++)
+        made += mask[k] != 0;
+    ((int64_t *)j->a[0].p)[part] = made;
+}
+
+/* i: size. a: output, mask, elements, [parts] of int64: where each part begins to write. */
+static void K(masked_take)(const job *j, int64_t part)
+{
+    int64_t first, last, at = ((const int64_t *)j->a[3].p)[part], end = part + 1 < j->parts ? ((const int64_t *)j->a[3].p)[part + 1] : j->a[0].size;
+    const uint8_t *mask = (const uint8_t *)j->a[1].p;
+    share(j->a[1].size, 64, j, part, &first, &last);
+    /* Each element is written, and the place moves on where it is wanted: no branch to mispredict. */
+#define TAKE(type)                                                                                                                \
+    {                                                                                                                             \
+        const type *x = (const type *)j->a[2].p;                                                                                  \
+        type *o = (type *)j->a[0].p;                                                                                              \
+        for (int64_t k = first; k < last && at < end; k++) {                                                                      \
+            o[at] = x[k];                                                                                                         \
+            at += mask[k] != 0;                                                                                                   \
+        }                                                                                                                         \
+    }
+    switch (j->i[0]) {
+    case 1: TAKE(uint8_t) break;
+    case 2: TAKE(uint16_t) break;
+    case 4: TAKE(uint32_t) break;
+    default: TAKE(uint64_t) break;
+    }
+#undef TAKE
+}
+
+/* i: size, input height and width, output height and width. a: output, input, indices of rows, of columns. */
+static void K(nearest)(const job *j, int64_t part)
+{
+    int64_t size = j->i[0], h = j->i[1], w = j->i[2], oh = j->i[3], ow = j->i[4], first, last;
+    const int64_t *of_row = (const int64_t *)j->a[2].p, *of_column = (const int64_t *)j->a[3].p;
+    share(j->a[0].size / ow, oh, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        int64_t y = r % oh;
+        char *o = j->a[0].p + r * ow * size;
+        if (y && r > first && of_row[y] == of_row[y - 1]) {
+            memcpy(o, o - ow * size, (size_t)(ow * size));
+            continue;
+        }
+        const char *x = j->a[1].p + (r / oh * h + of_row[y]) * w * size;
+#define NEAREST(type)                                                                                                             \
+    for (int64_t k = 0; k < ow; k++)                                                                                              \
+        ((type *)o)[k] = ((const type *)x)[of_column[k]];
+        if (size == 1)
+            NEAREST(uint8_t)
+        else if (size == 2)
+            NEAREST(uint16_t)
+        else if (size == 4)
+            NEAREST(uint32_t)
+        else
+            NEAREST(uint64_t)
+#undef NEAREST
+    }
+}
+
+/* a: output [how many, ndim] of int64: where the mask is set; mask, [parts] of int64: where each part begins to write. */
+static void K(coordinates)(const job *j, int64_t part)
+{
+    const array *mask = &j->a[1];
+    int64_t first, last, nd = mask->ndim, at[MAX_DIMS], n = mask->shape[nd - 1];
+    int64_t *o = (int64_t *)j->a[0].p + ((const int64_t *)j->a[2].p)[part] * nd;
+    share(mask->size, 64, j, part, &first, &last);
+    for (int64_t k = first; k < last;) {
+        int64_t rest = k / n, inner = k % n, stop = LEAST(n, inner + last - k);
+        const uint8_t *row = (const uint8_t *)mask->p + k - inner;
+        for (int64_t d = nd - 2; d >= 0; d--)
+            at[d] = rest % mask->shape[d], rest /= mask->shape[d];
+        k += stop - inner;
+        for (; inner < stop; inner++)
+            if (row[inner]) {
+                for (int64_t d = 0; d < nd - 1; d++)
+                    o[d] = at[d];
+                o[nd - 1] = inner;
+                o += nd;
+            }
+    }
+}

@@ -1,0 +1,34 @@
+"""Activation: the rows of `table`, over those of turnout-cpu."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from turnout.plugins import hookimpl
+from turnout_aten.kernels.overriding import register_over
+
+if TYPE_CHECKING:
+    from turnout.registry import Registrations
+
+
+@hookimpl
+def turnout_available() -> str | None:
+    """None, or that there is no extension module."""
+    try:
+        import_module("turnout_kernels._native")
+    except ImportError as error:
+        return f"its extension module cannot be loaded ({error}): install turnout-kernels where a C compiler is at hand"
+    return None
+
+
+@hookimpl
+def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
+    """Register the kernels for the backend CPU, which may be there or come later. Raises ValueError for instructions that the
+    processor does not have."""
+    from turnout_kernels import native
+    from turnout_kernels.table import kernels
+
+    native.choose_instructions(str(options["instructions"]))
+    register_over(library, "CPU", kernels())

@@ -1,0 +1,263 @@
+"""Rows of element-wise operators: once over memory, for floats of any kind, with any strides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from turnout_aten.kernels.wrapping import Row
+from turnout_kernels import _native, native
+from turnout_kernels.native import CODES, F32, F64, FLOATS, KERNELS, MAX_DIMS, POINTWISE
+
+Call = Callable[..., Any]
+
+# One NumPy function is as fast up to this many elements.
+LARGE = 1 << 16
+# Kernels of several steps are compiled for any number of elements above this.
+SMALL = 32
+
+_MAP = KERNELS["map"]
+# What C does in vectors for float32 only: float64 goes to NumPy.
+_SINGLE = frozenset(
+    POINTWISE[name] for name in ("exp", "log", "tanh", "erf", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "elu")
+)
+_NUMBERS = (float, int)
+_EXACT = 1 << 53
+
+
+def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
+    """`out`, or a new array, with an operator of inputs that broadcast; numbers may be among them. NotImplemented if C has no
+    such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
+    operator = POINTWISE[name]
+    arrays: list[Any] = []
+    double = out is not None and out.dtype.char == "d"
+    for value in inputs:
+        if isinstance(value, np.ndarray):
+            if value.dtype.char not in CODES:
+                return NotImplemented
+            double = double or value.dtype.char == "d"
+            arrays.append(value)
+        elif value.__class__ in _NUMBERS and -_EXACT <= value <= _EXACT:
+            arrays.append(value)
+        else:
+            return NotImplemented
+    if double and operator in _SINGLE:
+        return NotImplemented
+    if out is None:
+        first = next(a for a in arrays if a.__class__ is np.ndarray)
+        whole = (a for a in arrays if a.__class__ is np.ndarray)
+        if not all(a.shape == first.shape and a.dtype is first.dtype and a.flags.c_contiguous for a in whole):
+            return NotImplemented
+        out = np.empty(first.shape, first.dtype)
+    if out.dtype.char not in FLOATS or out.ndim > MAX_DIMS or not out.size:
+        return NotImplemented
+    dtypes = [CODES[out.dtype.char]]
+    for at, value in enumerate(arrays):
+        if value.__class__ is not np.ndarray:
+            arrays[at] = value = np.full((), value, "d" if double else "f")
+        dtypes.append(CODES[value.dtype.char])
+        if value.dtype.kind == "V":
+            value = value.view(np.uint16)
+        arrays[at] = value if value.shape == out.shape else np.broadcast_to(value, out.shape)
+    parts = native.parts_of(out.size)
+    ints = (F64 if double else F32, operator, *dtypes)
+    floats = (*numbers, 0.0, 0.0, 0.0)[:3]
+    _native.run(_MAP, (native.buffer(out),), tuple(arrays), ints, floats, parts, native.threads() if parts > 1 else 1)
+    return out
+
+
+def halves(*arrays: Any) -> bool:
+    """Whether an array has two-byte floats."""
+    return any(a.__class__ is np.ndarray and a.dtype.itemsize == 2 for a in arrays)
+
+
+# ---- one argument
+
+
+def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
+    """An operator of one array. If NumPy has a function of one step, only large arrays are taken; `single` says whether float32
+    is, or only two-byte floats."""
+
+    def kernel(self: Any, out: Any = None) -> Any:
+        if ufunc and not (self.size > LARGE and (single or halves(self))):
+            return NotImplemented
+        return apply(name, (self,), out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL)
+
+
+def with_numbers(name: str, count: int) -> Row:
+    """An operator of one array and `count` numbers."""
+
+    def taken(self: Any, numbers: tuple[Any, ...], out: Any) -> Any:
+        if any(n.__class__ not in _NUMBERS or n != n for n in numbers):
+            return NotImplemented
+        return apply(name, (self,), out, tuple(map(float, numbers)))
+
+    def one_number(self: Any, first: Any, out: Any) -> Any:
+        return taken(self, (first,), out)
+
+    def two_numbers(self: Any, first: Any, second: Any, out: Any) -> Any:
+        return taken(self, (first, second), out)
+
+    def three_numbers(self: Any, first: Any, second: Any, third: Any, out: Any) -> Any:
+        return taken(self, (first, second, third), out)
+
+    kernel = (one_number, two_numbers, three_numbers)[count - 1]
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True)
+
+
+def gelu(self: Any, approximate: str, out: Any) -> Any:
+    return apply("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
+
+
+def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
+    if self.size <= SMALL:
+        return NotImplemented
+    low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
+    if low.__class__ not in _NUMBERS or high.__class__ not in _NUMBERS or low != low or high != high:
+        return NotImplemented
+    return apply("clamp", (self,), out, (float(low), float(high)))
+
+
+_POWERS = {2: "square", 3: "cube", -1: "reciprocal", -0.5: "rsqrt"}
+
+
+def power(self: Any, exponent: Any, out: Any = None) -> Any:
+    name = _POWERS.get(exponent) if exponent.__class__ in _NUMBERS else None
+    return NotImplemented if name is None or self.size <= SMALL else apply(name, (self,), out)
+
+
+# ---- several arguments
+
+
+def many(name: str, *, ufunc: bool = False) -> Row:
+    """An operator of two arrays or numbers."""
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        if ufunc and self.size <= LARGE:
+            return NotImplemented
+        return apply(name, (self, other), out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL)
+
+
+def scaled(name: str, sign: float) -> Row:
+    """self + alpha other, or minus."""
+
+    def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if self.size <= LARGE or alpha.__class__ not in _NUMBERS:
+            return NotImplemented
+        return apply("add", (self, other), out, (sign * alpha,))
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True, limit=LARGE)
+
+
+def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
+    return apply("threshold_backward", (grad_output, self), out, (float(threshold),))
+
+
+def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
+    return apply("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
+
+
+def where(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
+    if condition.dtype.char != "?" or condition.size <= SMALL or out is None:
+        return NotImplemented
+    return apply("where", (condition, self, other), out)
+
+
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
+    return apply("addcmul", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
+
+
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
+    return apply("addcdiv", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
+
+
+# ---- gradients that are composed of operators otherwise
+
+
+def alike(*arrays: Any) -> bool:
+    """Whether arrays have one shape and one dtype."""
+    first = arrays[0]
+    return all(a.shape == first.shape and a.dtype is first.dtype for a in arrays)
+
+
+def silu_backward(grad_output: Any, self: Any) -> Any:
+    return apply("silu_backward", (grad_output, self), None) if alike(grad_output, self) else NotImplemented
+
+
+def hardswish_backward(grad_output: Any, self: Any) -> Any:
+    return apply("hardswish_backward", (grad_output, self), None) if alike(grad_output, self) else NotImplemented
+
+
+def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
+    if self_is_result or negative_slope.__class__ not in _NUMBERS or not alike(grad_output, self):
+        return NotImplemented
+    return apply("leaky_relu_backward", (grad_output, self), None, (float(negative_slope),))
+
+
+def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+    if not alike(grad_output, self) or min_val.__class__ not in _NUMBERS or max_val.__class__ not in _NUMBERS:
+        return NotImplemented
+    return apply("hardtanh_backward", (grad_output, self), None, (float(min_val), float(max_val)))
+
+
+def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, grad_input: Any) -> Any:
+    factor = 2.0 / max(self.size, 1) if reduction == 1 else 2.0
+    return apply("mse_backward", (grad_output, self, target), grad_input, (factor,))
+
+
+# fmt: off
+KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "neg.out":          one("neg", ufunc="negative"),
+    "square.out":       one("square", ufunc="square"),
+    "sqrt.out":         one("sqrt", ufunc="sqrt"),
+    "reciprocal.out":   one("reciprocal", ufunc="reciprocal"),
+    "exp.out":          one("exp", ufunc="exp", single=False),
+    "log.out":          one("log", ufunc="log", single=False),
+    "tanh.out":         one("tanh", ufunc="tanh", single=False),
+    "rsqrt.out":        one("rsqrt"),
+    "erf.out":          one("erf"),
+    "sigmoid.out":      one("sigmoid"),
+    "silu.out":         one("silu"),
+    "relu.out":         one("relu"),
+    "hardsigmoid.out":  one("hardsigmoid"),
+    "hardswish.out":    one("hardswish"),
+    "leaky_relu.out":   with_numbers("leaky_relu", 1),
+    "hardshrink.out":   with_numbers("hardshrink", 1),
+    "softshrink.out":   with_numbers("softshrink", 1),
+    "hardtanh.out":     with_numbers("clamp", 2),
+    "threshold.out":    with_numbers("threshold", 2),
+    "elu.out":          with_numbers("elu", 3),
+    "gelu.out":         Row(gelu, pointwise=True),
+    "clamp.out":        Row(clamp, pointwise=True),
+    "pow.Tensor_Scalar_out": Row(power, pointwise=True, limit=SMALL),
+    "add.out":          scaled("add", 1),
+    "sub.out":          scaled("sub", -1),
+    "mul.out":          many("mul", ufunc=True),
+    "div.out":          many("div", ufunc=True),
+    "maximum.out":      many("maximum", ufunc=True),
+    "minimum.out":      many("minimum", ufunc=True),
+    "where.self_out":   Row(where, pointwise=True, limit=SMALL),
+    "addcmul.out":      Row(addcmul, pointwise=True),
+    "addcdiv.out":      Row(addcdiv, pointwise=True),
+    "sigmoid_backward.grad_input":   many("sigmoid_backward"),
+    "tanh_backward.grad_input":      many("tanh_backward"),
+    "threshold_backward.grad_input": Row(threshold_backward, pointwise=True, limit=SMALL),
+    "gelu_backward.grad_input":      Row(gelu_backward, pointwise=True),
+    "mse_loss_backward.grad_input":  Row(mse_loss_backward, pointwise=True),
+    "silu_backward":       silu_backward,
+    "hardswish_backward":  hardswish_backward,
+    "leaky_relu_backward": leaky_relu_backward,
+    "hardtanh_backward":   hardtanh_backward,
+}
+# fmt: on

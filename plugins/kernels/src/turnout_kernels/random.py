@@ -1,0 +1,76 @@
+"""Rows of random operators. Uniform numbers and what is dropped are those of turnout-cpu; normal numbers agree to a few ulp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from turnout.dtypes import float32, get_default_dtype
+from turnout_arrays.random import mix_number
+from turnout_aten.tensor.random import default_generator
+from turnout_kernels.native import F32, parts_of, plain, run
+
+# Fewer numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
+_FEW = 1 << 14
+_WORD = (1 << 64) - 1
+_GAMMA = 0x9E3779B97F4A7C15
+
+
+def _signed(word: int) -> int:
+    """The int64 with the bits of a word."""
+    return word - (1 << 64) if word >> 63 else word
+
+
+def _source(generator: Any, device: Any, counts: int, draws: int) -> tuple[int, ...]:
+    """(key, offset of each draw), reserved from the generator."""
+    source = default_generator(device) if generator is None else generator
+    offsets = []
+    for _ in range(draws):
+        seed, offset = source.reserve(counts)
+        offsets.append(_signed(offset))
+    return (_signed(mix_number((seed + _GAMMA) & _WORD)), *offsets)
+
+
+def drawn(name: str, draws: int, *, with_generator: bool) -> Any:
+    """rand or randn."""
+
+    def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
+        count = prod(size) if all(n > 0 for n in size) else 0
+        if count <= _FEW or (dtype or get_default_dtype()) is not float32:
+            return NotImplemented
+        out = np.empty(tuple(size), np.float32)
+        run(name, (out,), (), (F32, *_source(generator, device or "cpu", count, draws)), (1.0, 0.0), parts=parts_of(count))
+        return out
+
+    def plain_call(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+        return made(size, None, dtype, device)
+
+    def generator_call(size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+        return made(size, generator, dtype, device)
+
+    kernel = generator_call if with_generator else plain_call
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+def native_dropout(input: Any, p: float, train: Any) -> Any:
+    if train is False or not 0 <= p < 1 or input.size <= _FEW or input.dtype.char != "f" or not plain(input):
+        return NotImplemented
+    made, kept = np.empty(input.shape, input.dtype), np.empty(input.shape, np.bool_)
+    ints = (F32, *_source(None, "cpu", input.size, 1))
+    run("dropout", (made, kept), (input,), ints, (1 - p, 1 / (1 - p)))
+    return made, kept
+
+
+# fmt: off
+KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "rand":            drawn("uniform", 1, with_generator=False),
+    "rand.generator":  drawn("uniform", 1, with_generator=True),
+    "randn":           drawn("normal", 2, with_generator=False),
+    "randn.generator": drawn("normal", 2, with_generator=True),
+    "native_dropout":  native_dropout,
+}
+# fmt: on

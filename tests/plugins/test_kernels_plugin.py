@@ -1,0 +1,309 @@
+"""Compiled kernels: accuracy of each function, layouts, threads, instructions, and what is left to the kernels below."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import turnout
+from turnout import config
+from turnout.explanation import explain
+from turnout.library import Library
+from turnout.nn import functional as F
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels.contract import misfit
+from turnout_cpu.kernels import kernels as rows_of_cpu
+from turnout_cpu.pool import Pool
+
+pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
+
+from turnout_kernels import native, pointwise  # noqa: E402
+from turnout_kernels.table import kernels  # noqa: E402
+
+RNG = np.random.default_rng(7)
+
+
+def sweep(low: float, high: float, count: int = 400_000) -> Any:
+    """float32 numbers of every size between two bounds, with special values."""
+    even = np.linspace(low, high, count)
+    small = np.concatenate([s * np.logspace(-38, 0, 20_000) for s in (-1, 1)])
+    special = np.array([0.0, -0.0, 1.0, -1.0, 1e-45, 3e38, -3e38, np.inf, -np.inf, np.nan])
+    made = np.concatenate([even, small[(small >= low) & (small <= high)], special])
+    return made.astype(np.float32)
+
+
+def ulps(found: Any, exact: Any) -> float:
+    """The largest distance in units in the last place of float32. nan and infinities have to agree."""
+    rounded = exact.astype(np.float32)
+    finite = np.isfinite(rounded)
+    assert np.array_equal(np.isnan(found), np.isnan(rounded))
+    assert np.array_equal(found[np.isinf(rounded)], rounded[np.isinf(rounded)])
+    step = np.spacing(np.abs(rounded[finite])).astype(np.float64)
+    return float(np.max(np.abs(found[finite].astype(np.float64) - exact[finite]) / step))
+
+
+def gelu(x: Any) -> Any:
+    return x * scipy.special.ndtr(x)
+
+
+# fmt: off
+ACCURACY = {  # function -> (exact in float64, lowest, highest, units in the last place)
+    "exp":       (np.exp, -100, 88.5, 1.0),
+    "log":       (np.log, 1e-38, 100, 1.0),
+    "tanh":      (np.tanh, -12, 12, 2.0),
+    "erf":       (scipy.special.erf, -6, 6, 2.0),
+    "sigmoid":   (scipy.special.expit, -80, 80, 3.0),
+    "silu":      (lambda x: x * scipy.special.expit(x), -80, 80, 3.5),
+    "rsqrt":     (lambda x: 1 / np.sqrt(x), 1e-38, 100, 1.5),
+}
+# fmt: on
+INSTRUCTIONS = ("generic", "avx2", "avx512")
+
+
+@pytest.fixture(params=INSTRUCTIONS)
+def instructions(request: pytest.FixtureRequest) -> Any:
+    """Each set of instructions that the processor has."""
+    try:
+        native.choose_instructions(request.param)
+    except ValueError:
+        pytest.skip(f"this processor has no {request.param}")
+    yield request.param
+    native.choose_instructions("")
+
+
+@pytest.mark.parametrize("name", ACCURACY)
+def test_a_function_is_within_its_units_in_the_last_place_with_all_instructions(name: str, instructions: str):
+    exact, low, high, most = ACCURACY[name]
+    x = sweep(low, high)
+    if low > 0:
+        x = x[(x > 0) | np.isnan(x)]
+    with np.errstate(all="ignore"):
+        assert ulps(pointwise.apply(name, (x,), np.empty_like(x)), exact(x.astype(np.float64))) <= most
+
+
+def test_gelu_is_within_two_units_of_the_last_place_of_its_argument(instructions: str):
+    x = sweep(-30, 30)[:-4]
+    found = pointwise.apply("gelu", (x,), np.empty_like(x))
+    assert np.max(np.abs(found - gelu(x.astype(np.float64))) / np.spacing(np.abs(x).astype(np.float32) + 1e-30)) <= 2
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("float16", 11), ("bfloat16", 8)])
+def test_two_byte_floats_are_rounded_to_nearest_even_from_any_float32(dtype: str, bits: int):
+    patterns = np.concatenate([np.arange(0, 1 << 32, 997, np.uint32), np.arange(1 << 16, dtype=np.uint32) << 16])
+    x = patterns.view(np.float32)
+    x = x[~np.isnan(x)]
+    made = turnout.from_numpy(x).to(getattr(turnout, dtype))
+    with np.errstate(over="ignore"):
+        expected = x.astype(np.float16) if dtype == "float16" else x.astype(made.numpy().dtype)
+    assert np.array_equal(made.numpy().view(np.uint16), expected.view(np.uint16))
+    back = made.to(turnout.float32).numpy()
+    assert np.array_equal(back, expected.astype(np.float32))
+
+
+# ---- layouts
+
+
+def layouts(shape: tuple[int, ...]) -> dict[str, Any]:
+    """Arrays of one shape that lie differently in memory."""
+    base = RNG.standard_normal((2 * shape[0], 2 * shape[1])).astype(np.float32)
+    misaligned = np.zeros(4 * shape[0] * shape[1] + 1, np.uint8)[1:].view(np.float32).reshape(shape)
+    misaligned[...] = base[: shape[0], : shape[1]]
+    return {
+        "contiguous": np.ascontiguousarray(base[: shape[0], : shape[1]]),
+        "every second": base[::2, ::2],
+        "transposed": np.ascontiguousarray(base[: shape[0], : shape[1]].T).T,
+        "repeated row": np.broadcast_to(base[0, : shape[1]], shape),
+        "repeated number": np.broadcast_to(base[0, 0], shape),
+        "misaligned": misaligned,
+    }
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 513), (600, 129)])
+def test_inputs_may_lie_anyhow_in_memory(shape: tuple[int, int], instructions: str):
+    made = layouts(shape)
+    for (_, a), (_, b), out_layout in itertools.product(made.items(), made.items(), ("contiguous", "every second", "transposed")):
+        out = layouts(shape)[out_layout]
+        pointwise.apply("add", (a, b), out, (1.0,))
+        np.testing.assert_array_equal(out, a + b)
+
+
+def test_arrays_that_do_not_begin_at_a_multiple_of_their_size_are_read():
+    memory = np.zeros(4 * 100_001, np.uint8)
+    x = memory[1:-3].view(np.float32)
+    x[...] = RNG.standard_normal(x.shape)
+    np.testing.assert_array_equal(pointwise.apply("relu", (x,), np.empty(x.shape, np.float32)), np.maximum(x, 0))
+
+
+def test_an_output_may_be_an_input():
+    x = turnout.randn(100_000)
+    expected = x.mul(2.0).add(x)
+    assert x.mul_(2.0).data_ptr() == x.data_ptr()
+    y = x.clone()
+    y.add_(y)
+    assert turnout.equal(y, x + x)
+    assert turnout.allclose(expected, x * 1.5)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_empty_tensors_are_left_to_the_kernel_below(shape: tuple[int, ...]):
+    x = turnout.ones(shape)
+    for found in (F.gelu(x), x * 2, F.softmax(x, -1), x.cumsum(-1)):
+        assert found.shape == x.shape
+
+
+# ---- threads
+
+
+def everything() -> list[Any]:
+    """Results of large calls of every family."""
+    turnout.manual_seed(11)
+    x, m = turnout.randn(300_001), turnout.randn(700, 513)
+    grid = turnout.randint(0, 513, (700, 513))
+    rows = turnout.randint(0, 700, (2000,))
+    image = turnout.randn(4, 32, 40, 41)
+    weight = turnout.randn(32, 1, 3, 3)
+    made = [x, F.gelu(x), x.sum(), x.mean(), x.norm(), m.sum(-1), m.amax(-1), F.softmax(m, -1), F.log_softmax(m, -1)]
+    made += [F.layer_norm(m, (513,)), F.rms_norm(m, (513,)), m.cumsum(-1), m.cumsum(0), m.gather(1, grid)]
+    made += [m.scatter_add(1, grid, m), m.index_add(0, rows, m[rows]), m[rows], m.masked_select(m > 0), (m > 0).nonzero()]
+    made += [F.conv2d(image, weight, padding=1, groups=32), F.interpolate(image, scale_factor=2, mode="bilinear")]
+    made += [F.dropout(x, 0.3), turnout.rand(70_000), turnout.randn(70_000), m.flip(-1), m.triu(), F.mse_loss(m, m.flip(0))]
+    for f in (lambda t: F.layer_norm(t, (513,), t[0]).sum(), lambda t: t[rows].square().sum(), lambda t: F.silu(t).sum()):
+        leaf = m.clone().requires_grad_()
+        made += turnout.autograd.grad(f(leaf), [leaf])
+    return [t.detach().numpy().tobytes() for t in made]
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    found = []
+    for threads in (1, 2, 3, 7):
+        with config.override({"plugin.cpu.threads": threads}):
+            found.append(everything())
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+def test_calls_from_several_threads_and_after_a_fork_finish():
+    program = """
+import os, threading, turnout
+turnout.config.set({"plugin.cpu.threads": 2})
+x = turnout.randn(500_000)
+expected = x.sum().item()
+def work():
+    for _ in range(20):
+        assert (x.sigmoid() > 0).all() and x.sum().item() == expected
+threads = [threading.Thread(target=work) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+child = os.fork()
+if not child:
+    work()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+    if not hasattr(__import__("os"), "fork"):
+        pytest.skip("this system has no fork")
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (run.stdout, run.returncode) == ("done\n", 0), run.stderr
+
+
+# ---- who serves a call
+
+
+def test_explain_names_the_package_and_that_there_is_a_kernel_below():
+    step = explain("gelu", turnout.ones(3)).chosen
+    assert (step.distribution, step.kernel) == ("turnout-kernels", "gelu, or the kernel below")
+
+
+def test_what_a_row_does_not_take_is_computed_by_the_kernel_below():
+    whole = turnout.arange(9).reshape(3, 3)
+    assert turnout.clamp(whole, 2, 5).tolist() == [[2, 2, 2], [3, 4, 5], [5, 5, 5]]
+    wide = turnout.linspace(-2, 2, 100, dtype=turnout.float64)
+    np.testing.assert_allclose(F.gelu(wide).numpy(), gelu(wide.numpy()), rtol=1e-14)
+    half = turnout.ones(5000, dtype=turnout.complex64)
+    assert half.sum().item() == 5000
+
+
+@pytest.mark.parametrize("index", [-1, 600])
+def test_an_index_out_of_range_is_the_error_of_the_kernel_below(index: int):
+    m = turnout.randn(600, 16)
+    wrong = turnout.zeros((600, 16), dtype=turnout.int64)
+    wrong[599, 15] = index
+    with pytest.raises(turnout.errors.DimError, match=f"^gather: index {index} is out of bounds for a dimension of size 600$"):
+        m.gather(0, wrong)
+    with pytest.raises(turnout.errors.DimError, match=f"index {index} is out of bounds for a dimension of size 600"):
+        m.index_select(0, wrong.reshape(-1))
+
+
+def test_a_kernel_that_a_program_registers_comes_before_the_compiled_one():
+    x = turnout.ones(3)
+    with Library("aten", "IMPL", "CPU") as library:
+        library.impl("gelu", lambda self, approximate="none": self * 7, allow_override=True)
+        assert F.gelu(x).tolist() == [7, 7, 7]
+        assert explain("gelu", x).chosen.distribution != "turnout-kernels"
+    assert explain("gelu", x).chosen.distribution == "turnout-kernels"
+
+
+def test_configuration_may_choose_the_kernel_of_cpu():
+    x = turnout.ones(3)
+    try:
+        config.set({'kernels.choose."aten::gelu@CPU"': "turnout-cpu"})
+        assert explain("gelu", x).chosen.distribution == "turnout-cpu"
+    finally:
+        config.unset('kernels.choose."aten::gelu@CPU"')
+    assert explain("gelu", x).chosen.distribution == "turnout-kernels"
+
+
+def test_without_the_plugin_everything_works():
+    program = """
+import turnout
+from turnout.explanation import explain
+turnout.config.set({"plugins.disable": ["kernels"]})
+x = turnout.linspace(-3, 3, 101).requires_grad_()
+y = turnout.nn.functional.silu(x).sum()
+y.backward()
+print(explain("silu", x.detach()).chosen.distribution, f"{y.item():.3f} {x.grad.sum().item():.3f}")
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    with_plugin = program.replace('turnout.config.set({"plugins.disable": ["kernels"]})\n', "")
+    other = subprocess.run([sys.executable, "-c", with_plugin], capture_output=True, text=True, timeout=120, check=True)
+    assert run.stdout.split()[0] == "turnout-cpu"
+    assert other.stdout.split()[0] == "turnout-kernels"
+    assert run.stdout.split()[1:] == other.stdout.split()[1:]
+
+
+def test_a_gradient_that_is_composed_otherwise_has_a_second_derivative():
+    x = turnout.linspace(-3, 3, 50, dtype=turnout.float64).requires_grad_()
+    assert turnout.autograd.gradgradcheck(F.silu, [x])
+
+
+def test_running_statistics_count_their_writes():
+    mean, variance = turnout.zeros(3), turnout.ones(3)
+    before = mean._version
+    F.batch_norm(turnout.randn(4, 3, 5), mean, variance, training=True)
+    assert mean._version > before
+
+
+def test_rows_over_those_that_allocate_may_be_called_without_an_output():
+    below = rows_of_cpu(Pool(lambda: 1))
+    for name, row in kernels().items():
+        if f"aten::{name}" in STRUCTURED and getattr(below[name], "allocates", ""):
+            given, outputs, _ = STRUCTURED[f"aten::{name}"][2]
+            assert not misfit(getattr(row, "fn", row), [len(given) - outputs]), name
+
+
+def test_wrong_calls_of_the_extension_module_are_errors():
+    x = np.ones(3, np.float32)
+    with pytest.raises(ValueError, match="^there is no kernel 1000, or nothing to do$"):
+        native._native.run(1000, (x,), (x,), (), (), 1, 1)
+    with pytest.raises(ValueError, match="^an array has 17 dims, at most 16 are supported$"):
+        native._native.run(0, (np.ones((1,) * 17),), (), (), (), 1, 1)
+    with pytest.raises(ValueError, match="^this processor or this build has no instructions 'mmx'$"):
+        native.choose_instructions("mmx")
+    assert math.isfinite(x.sum())
