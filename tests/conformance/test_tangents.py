@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import turnout
-from turnout import func
+from turnout import autograd, func
 from turnout.registry import REGISTRY
 from turnout_aten import trees
 from turnout_conformance.cases import OperatorCase
 from turnout_conformance.cases.differentiable import CONSTANTS, DIFFERENTIABLE, as_function, leaf, leaves, replaced
-from turnout_conformance.cases.model import calls
+from turnout_conformance.cases.model import S, T, calls, values
 
 PRECISE = ("float64", "complex128")
 
@@ -63,22 +63,81 @@ class Sample(NamedTuple):
         return replaced(self.args, found), replaced(self.kwargs, found)
 
 
+# Gradients of functions that are defined for real numbers only: they are not asked about complex ones.
+REAL_ONLY = {
+    "gelu_backward", "mse_loss_backward", "nll_loss_backward", "nll_loss_forward", "_softmax_backward_data",
+    "_log_softmax_backward_data", "upsample_linear1d_backward", "upsample_bilinear2d_backward", "upsample_trilinear3d_backward",
+    "_upsample_bilinear2d_aa_backward", "_upsample_bicubic2d_aa_backward", "_upsample_lanczos2d_aa_backward",
+    "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward",
+}  # fmt: skip
+
+
+def complex_leaf(data: Any, dtype: str) -> turnout.Tensor:
+    """A leaf of complex numbers where the sample has real ones."""
+    made = leaf(data, "float64" if dtype == "complex128" else dtype).detach()
+    if made.dtype is not turnout.float64:
+        return made
+    return turnout.complex(made, made.flip(tuple(range(made.ndim))) * 0.7 + 0.3).requires_grad_()
+
+
+def hermitian_leaf(data: Any, dtype: str) -> turnout.Tensor:
+    """The same as a positive definite matrix."""
+    made = complex_leaf(data, dtype).detach()
+    return (made @ made.mH + turnout.eye(made.shape[-1])).requires_grad_()
+
+
+def given_to(case: OperatorCase) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The calls of a case in float64, and in complex128 where the operator accepts it."""
+    if "float64" in case.dtypes:
+        yield from calls(case, "float64", leaf)
+    if "complex128" in case.dtypes:
+        yield from calls(case, "complex128", leaf)
+    elif case.op not in REAL_ONLY:
+        yield from calls(case, "complex128", hermitian_leaf if case.op in ONE_TRIANGLE else complex_leaf)
+
+
 def samples(case: OperatorCase) -> Iterator[Sample]:
-    """Every call of a case, in both precise dtypes, whose results have gradients."""
+    """Every call of a case whose results have gradients."""
     op = REGISTRY.find(f"aten::{case.op}")
-    if rule_of(op) is None:
-        return
     names = [a.name for a in op.schema.arguments]
-    constant = CONSTANTS.get(case.op)
-    for dtype in PRECISE:
-        for args, kwargs in calls(case, dtype, leaf) if dtype in case.dtypes else ():
-            given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
-            sample = Sample(case, op, given, kwargs)
-            if sample.inputs and leaves(flat(op(*given, **kwargs))):
-                yield sample
+    constant = (CONSTANTS | REFUSED).get(case.op)
+    for args, kwargs in given_to(case):
+        given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
+        sample = Sample(case, op, given, kwargs)
+        try:
+            has_gradients = bool(sample.inputs) and bool(leaves(flat(op(*given, **kwargs))))
+        except turnout.TurnoutError:
+            assert any(t.is_complex() for t in sample.inputs) and "complex128" not in case.dtypes
+            continue
+        if has_gradients:
+            yield sample
 
 
-CASES = [case for case in DIFFERENTIABLE if rule_of(REGISTRY.find(f"aten::{case.op}")) is not None]
+# Operators whose cases are not differentiable where differences are taken, and those that random calls stand for elsewhere.
+LOW, HIGH, SQUARE = values(3, low=0.2, high=0.8), values(3, low=1.1, high=3.0, seed=3), values(3, 3, seed=2)
+POSITIVE = (np.asarray(SQUARE) @ np.asarray(SQUARE).T + np.eye(3)).tolist()
+REFUSED = {"igamma": "self", "igammac": "self", "special_zeta": "self"}
+OWN = [
+    OperatorCase(op, samples, lambda np, *args, **kwargs: None, dtypes=("float64",))
+    for op, samples in {
+        "igamma": (S(T(LOW), T(HIGH)),),
+        "igammac": (S(T(LOW), T(HIGH)),),
+        "special_zeta": (S(T(HIGH), T(HIGH)),),
+        "xlogy.Scalar_Self": (S(2.0, T(HIGH)),),
+        "log_sigmoid_forward": (S(T(SQUARE)),),
+        "nan_to_num": (S(T(SQUARE), 0.0, 1.0, 2.0),),
+        "nextafter": (S(T(LOW), T(HIGH)),),
+        "mode": (S(T(SQUARE), 0), S(T(SQUARE), 1, True)),
+        "sort.stable": (S(T(SQUARE), stable=True), S(T(SQUARE), stable=False, dim=0, descending=True)),
+        "linalg_cholesky_ex": (S(T(POSITIVE)), S(T(POSITIVE), upper=True), S(T([POSITIVE, POSITIVE]))),
+        "_linalg_eigh": (S(T(POSITIVE)), S(T(POSITIVE), "U"), S(T(POSITIVE), "L", False)),
+        "scatter_reduce.two": (
+            S(T(LOW), 0, T([0, 2, 0], "int64"), T(values(3, seed=5)), "prod"),
+            S(T(values()), 0, T(0, "int64"), T(values(seed=5)), "prod"),
+        ),
+    }.items()
+]  # fmt: skip
+CASES = [case for case in (*DIFFERENTIABLE, *OWN) if rule_of(REGISTRY.find(f"aten::{case.op}")) is not None]
 
 
 def tangents_for(sample: Sample, tangents: list[turnout.Tensor | None]) -> tuple[Any, ...]:
@@ -136,12 +195,149 @@ def same(found: list[Any], expected: list[Any], tolerance: float = 1e-8) -> None
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance)
 
 
+def without_phases(sample: Sample, made: list[turnout.Tensor]) -> list[turnout.Tensor]:
+    """What is determined of complex singular vectors: U dS Vh + dU S Vh + U S dVh, and dS."""
+    if sample.case.op != "_linalg_svd" or not made[0].is_complex() or not made[0].numel():
+        return made
+    args, kwargs = sample.detached()
+    U, S_, Vh = sample.op(*args, **kwargs)
+    k = S_.shape[-1]
+    U, dU, Vh, dVh = U[..., :k], made[0][..., :k], Vh[..., :k, :], made[2][..., :k, :]
+    s, ds = S_.to(U.dtype).unsqueeze(-2), made[1].to(U.dtype).unsqueeze(-2)
+    return [(U * ds) @ Vh + (dU * s) @ Vh + (U * s) @ dVh, made[1]]
+
+
+def tangents_of(sample: Sample, seed: int = 5) -> list[turnout.Tensor]:
+    return random_like([t.detach() for t in sample.inputs], seed)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rule_is_the_pullback_of_the_pullback(case: OperatorCase) -> None:
     rule = rule_of(REGISTRY.find(f"aten::{case.op}"))
     for sample in samples(case):
-        tangents = random_like([t.detach() for t in sample.inputs], 5)
-        same(by_rule(rule, sample, tangents), by_pullbacks(sample, tangents))
-        for alone in range(len(tangents) if len(tangents) > 1 else 0):
-            only = [t if i == alone else None for i, t in enumerate(tangents)]
-            same(by_rule(rule, sample, only), by_pullbacks(sample, only))
+        tangents = tangents_of(sample)
+        given = [tangents]
+        if len(tangents) > 1:
+            given += [[t if i == alone else None for i, t in enumerate(tangents)] for alone in range(len(tangents))]
+        for each in given:
+            found, expected = by_rule(rule, sample, each), by_pullbacks(sample, each)
+            same(without_phases(sample, found), without_phases(sample, expected))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_rule_is_what_differences_of_the_values_say(case: OperatorCase) -> None:
+    rule = rule_of(REGISTRY.find(f"aten::{case.op}"))
+    for sample in samples(case):
+        if case.op in OPEN_VECTORS and any(t.is_complex() for t in (*sample.inputs, *flat(sample.op(*sample.args)))):
+            continue
+        tangents = tangents_of(sample)
+        if case.op in ONE_TRIANGLE:
+            tangents = [(t + t.mH) / 2 for t in tangents]
+        call, given = as_function(sample.op, sample.args, sample.kwargs)
+        places = differentiable_places(sample, flat(call(*given)))
+        step = 1e-6
+        with turnout.no_grad():
+            above, below = (
+                flat(call(*[x.detach() + sign * step * v for x, v in zip(given, tangents, strict=True)])) for sign in (1, -1)
+            )
+        same(by_rule(rule, sample, tangents), [(above[i] - below[i]) / (2 * step) for i in places], 2e-5)
+
+
+# Vectors whose phase is open: LAPACK may choose another one at each side of the difference.
+OPEN_VECTORS = {"_linalg_svd", "_linalg_eigh", "linalg_eig"}
+ONE_TRIANGLE = {"_linalg_eigh", "linalg_cholesky_ex"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_tangent_is_in_memory_of_its_own_unless_it_is_that_of_a_view(case: OperatorCase) -> None:
+    op = REGISTRY.find(f"aten::{case.op}")
+    if "Tensor(a" in str(op.schema) or "unsafe" in case.op:
+        return
+    for sample in samples(case):
+        tangents = tangents_of(sample)
+        before = [t.tolist() for t in tangents]
+        for made in by_rule(rule_of(op), sample, tangents):
+            made.fill_(7)
+        assert [t.tolist() for t in tangents] == before
+
+
+def laid_out_otherwise(t: turnout.Tensor) -> turnout.Tensor:
+    """The same values with other strides, and not from the start of the memory."""
+    wide = turnout.zeros((t.numel() * 2 + 1,), dtype=t.dtype)[1::2]
+    made = wide.reshape(t.shape[::-1]).permute(list(range(t.ndim - 1, -1, -1)))
+    return made.copy_(t)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_tangent_may_lie_in_memory_in_another_way_than_its_tensor(case: OperatorCase) -> None:
+    rule = rule_of(REGISTRY.find(f"aten::{case.op}"))
+    for sample in samples(case):
+        tangents = tangents_of(sample)
+        same(by_rule(rule, sample, [laid_out_otherwise(t) for t in tangents]), by_rule(rule, sample, tangents), 1e-12)
+
+
+# ---- rules are written in operators
+
+
+def smallest(case: OperatorCase, dtype: str = "float64") -> list[Sample]:
+    """The smallest sample of real numbers that has elements."""
+    found = [s for s in samples(case) if all(t.dtype.name == dtype and t.numel() for t in s.inputs)]
+    return sorted(found, key=lambda s: sum(t.numel() for t in s.inputs))[:1]
+
+
+def as_number(sample: Sample, rule: Any) -> tuple[Any, list[turnout.Tensor]]:
+    """The rule as a function of the inputs and the tangents."""
+    count = len(sample.inputs)
+
+    def function(*given: turnout.Tensor) -> list[turnout.Tensor]:
+        found = {id(old): new for old, new in zip(sample.inputs, given[:count], strict=True)}
+        args, kwargs = replaced(sample.args, found), replaced(sample.kwargs, found)
+        made = rule(args, kwargs, tangents_for(sample, list(given[count:])), sample.op(*args, **kwargs))
+        return [t for t in flat(made) if t is not None and t.requires_grad]
+
+    return function, [*(t.detach() for t in sample.inputs), *tangents_of(sample)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_tangent_has_the_gradients_that_differences_say(case: OperatorCase) -> None:
+    rule = rule_of(REGISTRY.find(f"aten::{case.op}"))
+    for sample in smallest(case):
+        function, given = as_number(sample, rule)
+        leaves_ = [t.clone().requires_grad_() for t in given]
+        if function(*leaves_):
+            assert autograd.gradcheck(symmetric_in(function, case), leaves_)
+
+
+def symmetric_in(function: Any, case: OperatorCase) -> Any:
+    if case.op not in ONE_TRIANGLE:
+        return function
+    return lambda *given: function(*[(t + t.mT) / 2 for t in given])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_tangents_of_examples_are_those_of_the_loop(case: OperatorCase) -> None:
+    rule = rule_of(REGISTRY.find(f"aten::{case.op}"))
+    for sample in smallest(case):
+        count = len(sample.inputs)
+
+        def pushed(*given: turnout.Tensor, sample: Sample = sample, count: int = count) -> tuple[turnout.Tensor, ...]:
+            found = {id(old): new for old, new in zip(sample.inputs, given[:count], strict=True)}
+            args, kwargs = replaced(sample.args, found), replaced(sample.kwargs, found)
+            result = sample.op(*args, **kwargs)
+            made = flat(rule(args, kwargs, tangents_for(sample, list(given[count:])), result))
+            return tuple(t for t in made if t is not None)
+
+        first = [*(t.detach() for t in sample.inputs), *tangents_of(sample)]
+        second = [*(t.detach() * 0.9 for t in sample.inputs), *tangents_of(sample, 6)]
+        with turnout.no_grad():
+            loop = [pushed(*each) for each in (first, second)]
+            columns = [turnout.stack([a, b]) for a, b in zip(first, second, strict=True)]
+            if case.op in UNMAPPED:
+                with pytest.raises(turnout.TurnoutError):
+                    func.vmap(pushed)(*columns)
+                continue
+            same(flat(func.vmap(pushed)(*columns)), [turnout.stack(list(c)) for c in zip(*loop, strict=True)])
+
+
+# vmap refuses the operator itself.
+UNMAPPED = {"bincount"}
