@@ -57,7 +57,7 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
 
 
 def may_hold_zero(x: Tensor) -> bool:
-    """Whether an element is 0. Inside vmap, where values cannot be asked, it may be; on a device without values it does not matter."""
+    """Whether an element is 0. Inside vmap nobody can ask, and it may be; without values it does not matter."""
     if not x.device.backend.has_values:
         return False
     return bool(peel(x)[1]) or bool((x == 0).any())
