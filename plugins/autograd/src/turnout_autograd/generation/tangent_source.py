@@ -42,6 +42,8 @@ class TangentWriter:
         for formula in self.entry.formulas:
             for name in formula.arguments if formula.missing is not None else ():
                 lines.append(f"    if {name}{TANGENT} is not None: refuse({self._qualified!r}, {name!r}, {formula.missing!r})")
+        if any(str(a.type).rstrip("?") == "ScalarType" for a in self.schema.arguments):
+            lines.append("    if result.dtype.category < FLOAT: return None")
         for tangent in self.entry.tangents:
             lines += ["    " + line for line in self._tangent(tangent)]
         lines.append(f"    return {', '.join(map(_made, self.outputs))}")
