@@ -6,6 +6,7 @@
 | `declarations` | a yaml file of gradients per family of operators, and their reader |
 | `generation` | from declarations to `generated`, the kernels and nodes of the standard operators; the build runs it |
 | `formulas` | functions that the yaml files call, a family a file |
+| `tangents` | the rules of forward mode by operator, and functions that the yaml files call for them, a family a file |
 | `engine` | nodes, what they save, the sweep, the end at a leaf, `detect_anomaly` |
 | `recording` | what stands at Autograd for each operator; in-place operators and views |
 | `transforms` | functional gradient levels, `turnout.func`, gradients of elements inside vmap |

@@ -11,7 +11,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.recorded_calls import is_recorded
-from turnout_autograd.formulas.reductions import count_of, dims_of, restored
+from turnout_autograd.formulas.reductions import count_of, dims_of, may_hold_zero, restored
 
 if TYPE_CHECKING:
     from turnout_autograd.formulas.broadcasting import Ints
@@ -37,6 +37,15 @@ def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
     return grad if not grad.shape else grad.flip((dim,)).cumsum(dim).flip((dim,))
 
 
+def products_without(self: Tensor, dim: int) -> Tensor:
+    """The product of all elements up to k but i, at [i, k] of the last two dims; 0 for k before i."""
+    n = self.shape[dim]
+    last = self.transpose(dim, -1)
+    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
+    made: Tensor = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
+    return made
+
+
 def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The sum from the other end of grad * result, divided by self.
 
@@ -44,12 +53,9 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
     """
     if not self.shape or not count(self.shape):
         return grad
-    if not self.device.backend.has_values or not bool((self == 0).any()):
+    if not may_hold_zero(self):
         return cumsum_grad(grad * result, dim) / self
-    n = self.shape[dim]
-    last = self.transpose(dim, -1)
-    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
-    without = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
+    without = products_without(self, dim)
     return (without * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
 
 
