@@ -332,7 +332,6 @@ RETAINED = (
 TRANSFORMS = {
     "grad": lambda function, x: func.grad(function)(x),
     "vjp": func.vjp,
-    "jvp": lambda function, x: func.jvp(function, (x,), (x,)),
     "jacrev": lambda function, x: func.jacrev(function)(x),
 }
 

@@ -12,6 +12,8 @@ from turnout.errors import AliasError
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
+from turnout_autograd.duals.carried import TANGENTS, Tangents
+from turnout_autograd.duals.levels import FORWARD
 from turnout_autograd.engine.nodes import Output, attach
 
 if TYPE_CHECKING:
@@ -70,6 +72,34 @@ class Kept:
         if self.gmask & GRAD.get()[0]:
             attach(made, node if self.index < 0 else Output(node, self.index), self.gmask)
         return made
+
+
+class DualKept(Kept):
+    """A saved output that carried tangents."""
+
+    __slots__ = ("tangents",)
+
+    def __init__(self, kept: Kept, tangents: Tangents) -> None:
+        for name in Kept.__slots__:
+            setattr(self, name, getattr(kept, name))
+        self.tangents = tangents
+
+    def tensor(self, node: Node, argument: str) -> Tensor:
+        made = super().tensor(node, argument)
+        made.extra = {TANGENTS: self.tangents}
+        made.keys |= FORWARD
+        return made
+
+
+def keep_tangents(tensor: Tensor, tangents: Tangents | None) -> None:
+    """Make a result's tangents part of what its node saved of it."""
+    edge = tensor.node
+    node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, -1)
+    node = getattr(node, "inner", None) or node  # of a write into a view
+    for name in type(node).__slots__:
+        kept = getattr(node, name, None)
+        if isinstance(kept, Kept) and kept.index == index and kept.storage is tensor.storage and tangents:
+            setattr(node, name, DualKept(kept, tangents))
 
 
 class _FreedOutput:

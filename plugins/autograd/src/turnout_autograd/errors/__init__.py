@@ -7,6 +7,7 @@
 | `hooks` | hooks on tensors, nodes and saved tensors: where they may be registered and what they must return |
 | `functions` | `turnout.autograd.Function`: what `forward`, `backward` and the context's methods must do |
 | `transforms` | `turnout.func` and `turnout.autograd.functional`: arguments, and what the transformed function must return |
+| `forward` | forward mode: dual tensors, levels, and operators that tangents cannot pass |
 | `drawing` | `turnout.autograd.graph.draw` |
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from turnout.errors import TurnoutError
 from turnout_autograd.errors import drawing as drawing
+from turnout_autograd.errors import forward as forward
 from turnout_autograd.errors import functions as functions
 from turnout_autograd.errors import hooks as hooks
 from turnout_autograd.errors import passes as passes

@@ -13,6 +13,8 @@ from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.duals.carried import carry, set_tangent, tangents_of
+from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active, in_columns
 from turnout_autograd.engine.nodes import InputNode, attach, start
 from turnout_autograd.engine.recorded_levels import EPOCHS, PULLED
 from turnout_autograd.engine.sweep import sweep
@@ -59,6 +61,7 @@ def enter(level: Level, tensor: Tensor) -> Tensor:
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
+    carry(low, made)
     if low.dtype.category < FLOAT:
         level.inputs.append((low, None))
         return raise_(made, level.vmaps)
@@ -71,16 +74,32 @@ def enter(level: Level, tensor: Tensor) -> Tensor:
     return raise_(made, level.vmaps)
 
 
-def leave(level: Level, tensor: Tensor) -> Tensor:
-    """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it."""
-    low = lower(tensor, level.vmaps)
+def leave(level: Level, tensor: Tensor, vmaps: tuple[Any, ...] | None = None) -> Tensor:
+    """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it.
+
+    vmaps  those that the tensor is inside of; the level's own, if they are not given
+    """
+    vmaps = level.vmaps if vmaps is None else vmaps
+    low = lower(tensor, vmaps)
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
     outer = low.gmask & GRAD.get()[0] & ~level.bit
     if outer:
         attach(made, low.node or low.history_owner(), outer)
-    return raise_(made, level.vmaps)
+    if low.keys & FORWARD:
+        for forward, tangent in (tangents_of(low) or {}).items():
+            if forward in active():
+                set_tangent(made, forward, in_columns(forward, _left_tangent, level, forward, tangent))
+    return raise_(made, vmaps)
+
+
+def _left_tangent(level: Level, forward: ForwardLevel, tangent: Tensor) -> Tensor:
+    """A tangent of a result that leaves a level: the level tracks it no more either."""
+    columns = () if forward.columns is None else (forward.columns,)
+    low = lower(tangent, columns)
+    made: Tensor = leave(level, low, ()) if low.gmask & level.bit else low
+    return raise_(made, columns)
 
 
 def pull(

@@ -81,14 +81,14 @@ class Linearized:
         return pull(self.level, self.inside, cotangents, retain)
 
 
-def check_returned(run: Linearized) -> None:
-    if not run.outputs:
-        raise errors.GradientError(errors.transforms.nothing_returned(run.name))
+def check_returned(name: str, outputs: Sequence[Tensor]) -> None:
+    if not outputs:
+        raise errors.GradientError(errors.transforms.nothing_returned(name))
 
 
 def check_outputs(run: Linearized) -> None:
     """That there is something to pull back from, and nothing that cotangents cannot belong to."""
-    check_returned(run)
+    check_returned(run.name, run.outputs)
     for output in run.outputs:
         check_floating(run.name, "a result", output)
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout_aten import trees
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
+from turnout_aten.tensor.levels import lower
 from turnout_autograd import errors
+from turnout_autograd.duals.levels import ForwardLevel
 from turnout_autograd.transforms.arguments import check_tensor, fitting
+from turnout_autograd.transforms.dual_runs import DualRun
 from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
 
 if TYPE_CHECKING:
@@ -53,7 +57,7 @@ def jvp(
 ) -> Any:
     """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
 
-    # differs from torch: for `turnout.func.jvp`, what is computed inside `no_grad` is a constant, as it is for gradients.
+    `func` runs once, and may write in place, into its arguments too. `no_grad` in it does not stop tangents, `detach` does.
 
     Arguments:
         func: the function
@@ -72,11 +76,13 @@ def jvp(
     if not leaves:
         raise errors.GradientError(errors.transforms.no_primals("jvp"))
     given = fitting("jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves])
-    run = Linearized("jvp", func, primals, has_aux)
-    check_returned(run)
-    if strict and not all(map(run.depends, range(len(run.outputs)))):
+    plugins.service("Autograd")  # raises where autograd is disabled
+    level = ForwardLevel()
+    run = DualRun("jvp", func, primals, level, [lower(t, level.vmaps) for t in given], has_aux)
+    check_returned("jvp", run.outputs)
+    if strict and any(t is None for t in run.tangents):
         raise errors.GradientError(errors.transforms.independent("jvp"))
-    made = trees.unflatten(run.structure, Pushed(run)(given))
+    made = trees.unflatten(run.structure, [run.tangent(i) for i in range(len(run.outputs))])
     return (run.result, made, run.aux) if has_aux else (run.result, made)
 
 

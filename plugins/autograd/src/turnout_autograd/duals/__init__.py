@@ -1,0 +1,1 @@
+"""Tangents that tensors carry for forward mode: `levels`, and `carried`, which reads and writes them."""

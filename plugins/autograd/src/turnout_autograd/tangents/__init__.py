@@ -1,0 +1,5 @@
+"""Tangent rules."""
+
+
+def rule(op):
+    return None
