@@ -14,7 +14,7 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parent
 # Of the generator: its own package, and what it imports.
 SOURCES = [HERE / "src", HERE.parent / "aten" / "src", HERE.parents[1] / "core" / "src"]
-PACKAGE = "turnout_autograd.generated"
+PACKAGES = ["turnout_autograd.generated", "turnout_autograd.generated.tangents"]
 INDEX = HERE / "src" / "turnout_autograd" / "generated" / "__init__.py"
 
 
@@ -47,8 +47,7 @@ class BuildPy(build_py):
         # At the first build in a checkout packages were listed without this one, and an sdist lists files without `run`.
         if not INDEX.exists():
             generate()
-        if PACKAGE not in self.distribution.packages:
-            self.distribution.packages.append(PACKAGE)
+        self.distribution.packages += [name for name in PACKAGES if name not in self.distribution.packages]
         super().finalize_options()
 
     def run(self) -> None:

@@ -382,11 +382,11 @@ def problems(text):
     from turnout_aten.declarations.reading import load
     from turnout_aten.errors.declarations import DeclarationError
     from turnout_autograd.declarations.entries import parse
-    from turnout_autograd.generation.files import FUNCTIONS, formula_functions, stubs
+    from turnout_autograd.generation.files import FUNCTIONS, callables
 
     functions = load(FUNCTIONS)
     with pytest.raises(DeclarationError) as caught:
-        parse({"d.yaml": text}, functions, stubs(functions) | formula_functions().keys())
+        parse({"d.yaml": text}, functions, callables(functions))
     return [str(p) for p in caught.value.problems]
 
 
@@ -412,8 +412,8 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
 def test_the_generated_kernels_are_those_of_the_declarations():
     from turnout_autograd.generation.files import GENERATED, files
 
-    stale = {path.name for path in GENERATED.glob("*.py")} ^ {path.name for path in files()}
-    stale |= {path.name for path, text in files().items() if path.exists() and path.read_text(encoding="utf-8") != text}
+    stale = set(GENERATED.rglob("*.py")) ^ files().keys()
+    stale |= {path for path, text in files().items() if path.exists() and path.read_text(encoding="utf-8") != text}
     assert not stale, "generate again: python -m turnout_autograd.generation"
 
 

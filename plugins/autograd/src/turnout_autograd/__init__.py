@@ -7,7 +7,7 @@
 | `generation` | from declarations to `generated`, the kernels and nodes of the standard operators; the build runs it |
 | `duals` | the tangents that tensors carry in forward mode, and the levels that they belong to |
 | `formulas` | functions that the yaml files call, a family a file |
-| `tangents` | the rules of forward mode |
+| `tangents` | the rules of forward mode by operator, and functions that the yaml files call for them, a family a file |
 | `engine` | nodes, what they save, the sweep, the end at a leaf, `detect_anomaly` |
 | `recording` | what stands at Autograd for each operator; in-place operators and views |
 | `transforms` | functional gradient levels, runs in forward mode, `turnout.func`, gradients of elements inside vmap |

@@ -11,6 +11,7 @@ from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.yaml_nodes import Node, read
 from turnout_aten.errors.declarations import DeclarationError, Problem
+from turnout_autograd.declarations.tangents import PRIMAL, TANGENT, Tangent, problems_of_claim, problems_of_terms
 
 NON_DIFFERENTIABLE = "non_differentiable"
 NOT_IMPLEMENTED = "not_implemented"
@@ -32,10 +33,15 @@ class Formula:
     @property
     def missing(self) -> str | None:
         """The reason of a `not_implemented("...")`, None for a real formula."""
-        tree = ast.parse(self.expression, mode="eval").body
-        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == NOT_IMPLEMENTED:
-            return str(ast.literal_eval(tree.args[0])) if tree.args else ""
-        return None
+        return reason_of(self.expression)
+
+
+def reason_of(expression: str) -> str | None:
+    """The reason of a `not_implemented("...")`, None for a real expression."""
+    tree = ast.parse(expression, mode="eval").body
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == NOT_IMPLEMENTED:
+        return str(ast.literal_eval(tree.args[0])) if tree.args else ""
+    return None
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Entry:
     outputs: tuple[bool, ...]
     exact: bool = False
     constant: frozenset[str] = field(default=frozenset())
+    tangents: tuple[Tangent, ...] = ()
 
     @property
     def is_differentiable(self) -> bool:
@@ -60,6 +67,11 @@ class Entry:
         named = {a for f in self.formulas for a in f.arguments}
         return tuple(a.name for a in self.function.schema.arguments if a.name in named)
 
+    @property
+    def is_implemented(self) -> bool:
+        """Whether there is a gradient with respect to any argument."""
+        return self.is_differentiable and any(f.missing is None for f in self.formulas)
+
 
 def tensor_returns(schema: FunctionSchema) -> tuple[str, ...]:
     """The names of the returns: as written, else `result`, or `result0, result1, ...` where there are several."""
@@ -69,8 +81,17 @@ def tensor_returns(schema: FunctionSchema) -> tuple[str, ...]:
     return tuple(r.name or f"result{i}" for i, r in enumerate(returns))
 
 
-def parse(texts: Mapping[str, str], functions: NativeFunctions, known: frozenset[str]) -> dict[str, Entry]:
-    """The entries by operator name, from texts by the names of their files. `known` are the functions a formula may call.
+@dataclass(frozen=True)
+class Callables:
+    """What expressions may call: operators' stubs, the functions of `formulas`, and for tangents those of `tangents` too."""
+
+    operators: frozenset[str]
+    formulas: frozenset[str]
+    tangents: frozenset[str]
+
+
+def parse(texts: Mapping[str, str], functions: NativeFunctions, known: Callables) -> dict[str, Entry]:
+    """The entries by operator name, from texts by the names of their files. `known` are the functions expressions may call.
 
     Raises DeclarationError with every problem, operators without an entry among them.
     """
@@ -129,9 +150,7 @@ def entry_for(function: NativeFunction, functions: NativeFunctions, entries: dic
 class _Reader:
     """Reads one entry."""
 
-    def __init__(
-        self, node: Node, source: str, functions: NativeFunctions, known: frozenset[str], problems: list[Problem]
-    ) -> None:
+    def __init__(self, node: Node, source: str, functions: NativeFunctions, known: Callables, problems: list[Problem]) -> None:
         self.node = node
         self.source = source
         self.functions = functions
@@ -165,14 +184,20 @@ class _Reader:
 
     def _read(self, function: NativeFunction) -> Entry:
         fields = self.node.value
+        problems = len(self.problems)
         arguments = {a.name: a for a in function.schema.arguments}
         formulas: list[Formula] = []
         constant: set[str] = set()
+        tangents: list[Tangent] = []
+        returns = tensor_returns(function.schema)
         for key, value in fields.items():
             if key in _FIELDS:
                 continue
             names = tuple(part.strip() for part in key.split(","))
             text = str(value.value)
+            if set(names) <= set(returns) - arguments.keys():
+                tangents.append(Tangent(names, text, value.line))
+                continue
             for name in names:
                 if name not in arguments:
                     self.problem(value.line, f"no argument '{name}'; there are {', '.join(arguments)}")
@@ -191,7 +216,43 @@ class _Reader:
         ]  # fmt: skip
         if any(outputs) and undecided:
             self.problem(self.node.line, f"nothing is said about {', '.join(undecided)}")
-        return Entry(function, self.source, self.node.line, tuple(formulas), outputs, exact, frozenset(constant))
+        entry = Entry(
+            function, self.source, self.node.line, tuple(formulas), outputs, exact, frozenset(constant), tuple(tangents)
+        )
+        if len(self.problems) == problems:  # what follows reads the gradients
+            self._check_tangents(entry)
+        return entry
+
+    def _check_tangents(self, entry: Entry) -> None:
+        """Every differentiable output must have a tangent, which may be `not_implemented`."""
+        returns = tensor_returns(entry.function.schema)
+        wanted = [name for name, yes in zip(returns, entry.outputs, strict=True) if yes] if entry.is_implemented else []
+        given = [name for tangent in entry.tangents for name in tangent.outputs]
+        for name in wanted:
+            if given.count(name) != 1:
+                self.problem(entry.line, f"'{name}' must say once what the tangent of that output is")
+        for tangent in entry.tangents:
+            for name in tangent.outputs:
+                if name not in wanted:
+                    self.problem(tangent.line, f"'{name}': this output has no tangent")
+            if tangent.is_claim:
+                problems = problems_of_claim(tangent, entry.function, entry.formulas)
+            elif self._is_expression(tangent) and reason_of(tangent.expression) is None:
+                kinds = dict.fromkeys(entry.arguments, "argument") | dict.fromkeys(returns, "output")
+                self._check_names(tangent, entry)
+                problems = problems_of_terms(tangent, entry.formulas, self.known.formulas | self.known.tangents, kinds)
+            else:
+                continue
+            for text in problems:
+                self.problem(tangent.line, text)
+
+    def _check_names(self, tangent: Tangent, entry: Entry) -> None:
+        marked = {name + mark for name in entry.arguments for mark in (TANGENT, PRIMAL)}
+        plain = {a.name for a in entry.function.schema.arguments}
+        known = self.known.operators | self.known.formulas | self.known.tangents
+        allowed = {*marked, *plain, *tensor_returns(entry.function.schema), *known}
+        for name in sorted(set(free_names(ast.parse(tangent.expression, mode="eval"))) - allowed):
+            self.problem(tangent.line, f"'{name}' is neither an argument, a tangent, a result, an operator, nor a known function")
 
     def _outputs(self, function: NativeFunction, has_formulas: bool) -> tuple[bool, ...]:
         field_ = self.node.value.get("output_differentiability")
@@ -206,16 +267,22 @@ class _Reader:
             self.problem(field_.line, "formulas, but no output is differentiable")
         return tuple(value)
 
+    def _is_expression(self, made: Formula | Tangent) -> bool:
+        try:
+            ast.parse(made.expression, mode="eval")
+        except SyntaxError as error:
+            self.problem(made.line, f"'{made.expression}' is not a Python expression: {error.msg}")
+            return False
+        return True
+
     def _check(self, formula: Formula, function: NativeFunction) -> None:
         """The expression must be Python, and use only what there is."""
-        try:
-            tree = ast.parse(formula.expression, mode="eval")
-        except SyntaxError as error:
-            self.problem(formula.line, f"'{formula.expression}' is not a Python expression: {error.msg}")
+        if not self._is_expression(formula):
             return
+        tree = ast.parse(formula.expression, mode="eval")
         arguments = {a.name: str(a.type) for a in function.schema.arguments}
         allowed = {*arguments, *tensor_returns(function.schema), "grad", "grads", MASK, NOT_IMPLEMENTED}
-        for name in sorted(set(free_names(tree)) - allowed - self.known):
+        for name in sorted(set(free_names(tree)) - allowed - self.known.operators - self.known.formulas):
             self.problem(formula.line, f"'{name}' is neither an argument, a result, an operator, nor a function of formulas")
         for inner in ast.walk(tree):
             if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.attr in ("geometry", "shapes"):

@@ -91,9 +91,8 @@ class DualKept(Kept):
         return made
 
 
-def keep_tangents(tensor: Tensor, tangents: Tangents | None) -> None:
-    """Make a result's tangents part of what its node saved of it."""
-    edge = tensor.node
+def keep_tangents(edge: Any, tensor: Tensor, tangents: Tangents | None) -> None:
+    """Make a result's tangents part of what the node that made it saved of it."""
     node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, -1)
     node = getattr(node, "inner", None) or node  # of a write into a view
     for name in type(node).__slots__:

@@ -6,6 +6,7 @@
 | `recording` | recording: writes and views that gradients cannot follow, operators without a gradient |
 | `hooks` | hooks on tensors, nodes and saved tensors: where they may be registered and what they must return |
 | `functions` | `turnout.autograd.Function`: what `forward`, `backward` and the context's methods must do |
+| `tangents` | derivatives along a tangent that nobody wrote a rule for |
 | `transforms` | `turnout.func` and `turnout.autograd.functional`: arguments, and what the transformed function must return |
 | `forward` | forward mode: dual tensors, levels, and operators that tangents cannot pass |
 | `drawing` | `turnout.autograd.graph.draw` |
@@ -20,6 +21,7 @@ from turnout_autograd.errors import functions as functions
 from turnout_autograd.errors import hooks as hooks
 from turnout_autograd.errors import passes as passes
 from turnout_autograd.errors import recording as recording
+from turnout_autograd.errors import tangents as tangents
 from turnout_autograd.errors import transforms as transforms
 from turnout_autograd.errors.described import tensor_text as tensor_text
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 def no_rule(op: str) -> str:
     return (
-        f"{op}: forward mode is not implemented for this operator\n"
-        "  to fix  use reverse mode (turnout.func.grad, vjp or jacrev)"
+        f"{op}: forward mode is not implemented for this operator\n  to fix  use reverse mode (turnout.func.grad, vjp or jacrev)"
     )
 
 

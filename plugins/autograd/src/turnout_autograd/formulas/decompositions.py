@@ -186,16 +186,21 @@ def _check_phases(name: str, along: Tensor) -> None:
     )
 
 
+def check_qr_mode(mode: str, m: int, n: int) -> None:
+    """Raise GradientError for factors of an m x n matrix that have no derivative."""
+    if mode == "r":
+        raise GradientError("linalg.qr: mode 'r' keeps no Q, which the gradient needs; use mode 'reduced'")
+    if mode == "complete" and m > n:
+        raise GradientError("linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'")
+
+
 def qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:
     """(gQ + Q T) R^-H, where T is Hermitian with the lower triangle of R gR^H - gQ^H Q.
 
     Of a wide matrix this is the gradient of the square in front; the rest of R is Q^H times the rest of A.
     """
     m, n = shape[-2:]
-    if mode == "r":
-        raise GradientError("linalg.qr: mode 'r' keeps no Q, which the gradient needs; use mode 'reduced'")
-    if mode == "complete" and m > n:
-        raise GradientError("linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'")
+    check_qr_mode(mode, m, n)
     gQ, gR = grads
     extra = None
     if m < n:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from turnout_autograd.formulas.broadcasting import Ints
 
 
-def _statistics(rows: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def statistics(rows: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """The mean and the reciprocal deviation of each row, as functions of the rows."""
     mean = rows.mean(-1, True)
     centred = rows - mean
@@ -27,7 +27,7 @@ def layer_norm_grad(
     """By native_layer_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
     if is_recorded(input):
         rows = input.to(mean.dtype).reshape((*mean.shape, prod(normalized_shape)))
-        mean, rstd = (s.reshape(mean.shape) for s in _statistics(rows, eps))
+        mean, rstd = (s.reshape(mean.shape) for s in statistics(rows, eps))
     return aten.native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, mask)
 
 
@@ -38,7 +38,7 @@ def group_norm_grad(
     """The same for groups of channels, whose statistics have gradients too."""
     rows = input.to(mean.dtype).reshape((n, group, c // group * area))
     if is_recorded(input):
-        mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
+        mean, rstd = (s.reshape((n, group)) for s in statistics(rows, eps))
     made: Any = (None, None, None)
     if grads[0] is not None:
         made = aten.native_group_norm_backward(grads[0], input, mean, rstd, weight, n, c, area, group, mask)

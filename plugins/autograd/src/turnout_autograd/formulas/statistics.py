@@ -37,6 +37,15 @@ def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
     return grad if not grad.shape else grad.flip((dim,)).cumsum(dim).flip((dim,))
 
 
+def products_without(self: Tensor, dim: int) -> Tensor:
+    """The product of all elements up to k but i, at [i, k] of the last two dims; 0 for k before i."""
+    n = self.shape[dim]
+    last = self.transpose(dim, -1)
+    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
+    made: Tensor = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
+    return made
+
+
 def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The sum from the other end of grad * result, divided by self.
 
@@ -46,10 +55,7 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
         return grad
     if not self.device.backend.has_values or not bool((self == 0).any()):
         return cumsum_grad(grad * result, dim) / self
-    n = self.shape[dim]
-    last = self.transpose(dim, -1)
-    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
-    without = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
+    without = products_without(self, dim)
     return (without * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
 
 

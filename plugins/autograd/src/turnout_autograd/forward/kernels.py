@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import COMPLEX, FLOAT
+from turnout.dtypes import FLOAT
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
@@ -24,14 +24,14 @@ from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.engine.saved_tensors import keep_tangents
 from turnout_autograd.forward.transposed import transposed
 from turnout_autograd.recording.standard_kernels import standard
+from turnout_autograd.tangents import rule as rule_of
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
 
-    Rule = Callable[..., Any]
+    Compute = Callable[..., Any]  # (tangents, result, *args) -> the tangent of each differentiable output
 
 BELOW = ~FORWARD
-_expand = find_operator("aten::expand").stub
 _clone = find_operator("aten::clone").stub
 INPLACE_VIEW = "inplace_view"
 
@@ -61,28 +61,22 @@ def decide(op: Operator) -> Any:
         return _turning(op)
     if IMPLICIT in op.kernels:
         return _through_parts(op, IMPLICIT)
-    rule = _constant if constant else _rule_of(op)
-    if rule is None:
-        if standard(op) is None and _is_written_in_operators(op):
-            return _through_parts(op, EXPLICIT)
-        rule = transposed(op if not writes else functional_of(op) or op)
-    if writes:
-        return _writing(op, rule)
-    return _differentiating(op, rule)
+    if constant:
+        return _writing(op, _zero, frozenset())
+    found = rule_of(op)
+    if found is not None:
+        return _writing(op, found.compute, found.reads) if writes else _differentiating(op, found.compute)
+    if standard(op) is None and _is_written_in_operators(op):
+        return _through_parts(op, EXPLICIT)
+    compute = transposed(functional_of(op) or op if writes else op)
+    return _writing(op, compute, None) if writes else _differentiating(op, compute)
 
 
 _RESIZES = ("aten::resize_", "aten::resize_as_")
 
 
-def _constant(args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...], result: Any) -> None:
+def _zero(tangents: Any, result: Any, *args: Any) -> None:
     """The tangent of what does not depend on values that can be differentiated."""
-
-
-def _rule_of(op: Operator) -> Rule | None:
-    """The operator's rule from the table."""
-    from turnout_autograd.tangents import rule
-
-    return rule(op)
 
 
 def functional_of(op: Operator) -> Operator | None:
@@ -105,15 +99,13 @@ def _is_written_in_operators(op: Operator) -> bool:
 
 
 class Slots:
-    """Where the tensors are among an operator's arguments, and how a rule is called with them."""
+    """Where the tensors are among an operator's arguments."""
 
-    __slots__ = ("keywords", "split", "tensors")
+    __slots__ = ("tensors",)
 
     def __init__(self, op: Operator) -> None:
         arguments = op.schema.arguments
         self.tensors = tuple([(i, a.type.is_tensor_list) for i, a in enumerate(arguments) if a.type.is_tensor_like])
-        self.keywords = [a.name for a in arguments if a.kwarg_only]
-        self.split = len(arguments) - len(self.keywords)
 
     def carried(self, args: tuple[Any, ...]) -> list[Any]:
         """What each tensor-like argument carries: `Tangents` or None, in a list for a list."""
@@ -173,10 +165,9 @@ def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
 # ---- operators without writes
 
 
-def _differentiating(op: Operator, rule: Rule) -> Callable[..., Any]:
+def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
     slots = Slots(op)
     carried_by = slots.carried
-    split, keywords = slots.split, slots.keywords
     one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor
     lookup = op.lookup
     state, levels, vmaps = DISPATCH, ACTIVE, LEVELS
@@ -199,14 +190,12 @@ def _differentiating(op: Operator, rule: Rule) -> Callable[..., Any]:
                 ks &= BELOW
             result = lookup(ks)(ks, *args)
             given = at_level(carried, level)
-            kwargs = dict(zip(keywords, args[split:], strict=True)) if keywords else {}
             if level.is_deferred:
-                found = level.defer(rule, args[:split], kwargs, given, result, one)
+                found = level.defer(compute, given, result, args, one)
             else:
                 if level.columns is not None:
                     vmaps.set((*around, level.columns))
-                found = rule(args[:split], kwargs, tuple(given), result)
-                found = fitted(found, result) if one else fitted_list(found, result)
+                found = compute(given, result, *args)
         finally:
             vmaps.set(around)
             state.set(before)
@@ -214,10 +203,11 @@ def _differentiating(op: Operator, rule: Rule) -> Callable[..., Any]:
         if one:
             if found is not None:
                 attach(result, level, found)
-        else:
-            for tensor, tangent in zip(outputs_of(result), found, strict=True):
-                if tangent is not None:
-                    attach(tensor, level, tangent)
+            return result
+        outputs = outputs_of(result)
+        for tensor, tangent in zip(outputs, for_each(found, outputs), strict=True):
+            if tangent is not None:
+                attach(tensor, level, tangent)
         return result
 
     return push_tangents
@@ -234,52 +224,34 @@ def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
     found[level] = tangent
     tensor.keys |= FORWARD
     if tensor.gmask:
-        keep_tangents(tensor, found)
+        keep_tangents(tensor.node, tensor, found)
 
 
 def outputs_of(result: Any) -> list[Tensor]:
     return list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
 
 
-def fitted(tangent: Any, tensor: Tensor) -> Any:
-    """A rule's tangent with the shape, dtype and device of the result that it belongs to."""
-    if tangent.__class__ is tuple:
-        (tangent,) = tangent
-    if tangent is None:
-        return None
-    if tangent.array.shape != tensor.array.shape:
-        tangent = _expand(tangent, tensor.shape)
-    dtype = tensor.dtype
-    if tangent.dtype is not dtype:
-        if tangent.dtype.category == COMPLEX and dtype.category != COMPLEX:
-            tangent = tangent.real
-        tangent = tangent.to(dtype=dtype)
-    if tangent.device is not tensor.device:
-        tangent = tangent.to(device=tensor.device)
-    return tangent
-
-
-def fitted_list(found: Any, result: Any) -> list[Any]:
-    """A tangent for each tensor of a result, from those of the differentiable ones."""
-    outputs = outputs_of(result)
+def for_each(found: Any, outputs: Sequence[Tensor]) -> Sequence[Any]:
+    """A tangent for each output, from those of the differentiable ones."""
     if found is None:
         return [None] * len(outputs)
     if isinstance(found, Tensor):
         found = (found,)
-    if len(found) == 1 and isinstance(found[0], (tuple, list)):
-        (found,) = found
-    if len(found) != len(outputs):
-        rest = iter(found)
-        found = [next(rest, None) if t.dtype.category >= FLOAT else None for t in outputs]
-    return [fitted(t, tensor) for t, tensor in zip(found, outputs, strict=True)]
+    if len(found) == len(outputs):
+        return found  # type: ignore[no-any-return]
+    rest = iter(found)
+    return [next(rest, None) if t.dtype.category >= FLOAT else None for t in outputs]
 
 
 # ---- writes
 
 
-def _writing(op: Operator, rule: Rule) -> Callable[..., Any]:
+def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Callable[..., Any]:
+    """`reads` are the arguments whose values the rule needs; None for all."""
     slots = Slots(op)
-    at = tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
+    arguments = op.schema.arguments
+    at = tuple(i for i, a in enumerate(arguments) if a.is_write)
+    kept = [i for i, a in enumerate(arguments) if a.type.is_tensor_like and (reads is None or a.name in reads)]
     lookup = op.lookup
 
     def push_into_written(ks: int, *args: Any) -> Any:
@@ -300,34 +272,34 @@ def _writing(op: Operator, rule: Rule) -> Callable[..., Any]:
                 DISPATCH.set((before[0], before[1] & BELOW))
                 ks &= BELOW
             given = at_level(carried, level)
-            original = _originals(args, targets) if rule is not _constant else args
+            original = _originals(args, targets, kept) if kept else args
             if level.is_deferred:
                 level.protect(targets)
             result = lookup(ks)(ks, *args)
-            kwargs = dict(zip(slots.keywords, original[slots.split :], strict=True)) if slots.keywords else {}
             results = targets[0] if len(targets) == 1 else targets
+            nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
             if level.is_deferred:
-                found = level.defer(rule, original[: slots.split], kwargs, given, results, False)
+                found = level.defer(compute, given, results, original, len(targets) == 1)
             else:
                 if level.columns is not None:
                     LEVELS.set((*around, level.columns))
-                found = fitted_list(rule(original[: slots.split], kwargs, tuple(given), results), results)
+                found = compute(given, results, *original)
         finally:
             LEVELS.set(around)
             DISPATCH.set(before)
             ACTIVE.set(active)
-        for tensor, tangent in zip(targets, found, strict=True):
+        for tensor, node, tangent in zip(targets, nodes, for_each(found, targets), strict=True):
             if tensor.dtype.category >= FLOAT:
                 written(tensor, level, tangent)
                 if tensor.gmask:
-                    keep_tangents(tensor, tangents_of(tensor))
+                    keep_tangents(node, tensor, tangents_of(tensor))
         return result
 
     return push_into_written
 
 
-def _originals(args: tuple[Any, ...], targets: Sequence[Tensor]) -> tuple[Any, ...]:
-    """The arguments with copies of those whose memory will be written."""
+def _originals(args: tuple[Any, ...], targets: Sequence[Tensor], kept: Sequence[int]) -> list[Any]:
+    """The arguments, those at `kept` with copies of what will be written."""
     copies: dict[int, Tensor] = {}
 
     def original(value: Any) -> Any:
@@ -339,7 +311,10 @@ def _originals(args: tuple[Any, ...], targets: Sequence[Tensor]) -> tuple[Any, .
             copies[id(value)] = _clone(value)
         return copies[id(value)]
 
-    return tuple([original(value) for value in args])
+    given = list(args)
+    for i in kept:
+        given[i] = original(given[i])
+    return given
 
 
 def _turning(op: Operator) -> Callable[..., Any]:

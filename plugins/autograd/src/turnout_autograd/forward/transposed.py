@@ -22,14 +22,12 @@ _RANDOM = "nondeterministic_seeded"
 
 
 def transposed(op: Operator) -> Callable[..., Any]:
-    """A rule for an operator, made of its gradient."""
-    names = [a.name for a in op.schema.arguments if a.kwarg_only]
+    """The rule of an operator, made of its gradient."""
     slots = [(i, a.type.is_tensor_list) for i, a in enumerate(op.schema.arguments) if a.type.is_tensor_like]
 
-    def push(args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...], result: Any) -> Any:
+    def push(tangents: Any, result: Any, *values: Any) -> Any:
         if _RANDOM in op.tags:
             raise errors.GradientError(errors.forward.no_rule(op.qualified_name))
-        values = [*args, *[kwargs[name] for name in names]]
         places: list[tuple[int, int | None]] = []
         primals, given = [], []
         for (i, is_list), tangent in zip(slots, tangents, strict=True):

@@ -1,0 +1,38 @@
+"""What every rule ends with: the tangent as the result is, in memory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from turnout_aten import operators as aten
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+
+
+def fitted(made: Tensor | None, result: Tensor, tangents: tuple[Any, ...]) -> Tensor | None:
+    """A tangent with the shape, dtype and device of its result; a copy where it is an argument's tangent itself.
+
+    What is written into the result later is written into its tangent too, and must not reach any other.
+    """
+    if made is None:
+        return None
+    if made.shape != result.shape:
+        return fitted(made.expand(result.shape).clone(), result, ())
+    dtype = result.dtype
+    if made.dtype is not dtype:
+        made = aten.real(made) if made.is_complex() and dtype.category < made.dtype.category else made
+        made = made.to(dtype=dtype)
+    if made.device is not result.device:
+        made = made.to(device=result.device)
+    return made.clone() if any(made is t for t in tangents) else made
+
+
+def zeros_where_absent(tangents: Sequence[Tensor | None], primals: Sequence[Tensor]) -> list[Tensor]:
+    """The tangents of a list, zeros for those that are None."""
+    return [aten.zeros_like(p) if t is None else t for t, p in zip(tangents, primals, strict=True)]
+
+
+def refuse(name: str, argument: str, reason: str) -> NoReturn:
+    """What `not_implemented` in an entry does when a tangent comes with that argument."""
+    raise errors.GradientError(errors.tangents.not_implemented(name, argument, reason))

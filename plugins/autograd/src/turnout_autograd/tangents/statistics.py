@@ -1,0 +1,39 @@
+"""Tangents of cumulative operators."""
+
+from __future__ import annotations
+
+from math import inf
+
+from turnout.dtypes import COMPLEX
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.formulas.broadcasting import count
+from turnout_autograd.formulas.recorded_calls import is_recorded
+from turnout_autograd.formulas.statistics import products_without
+
+
+def cumprod_tangent(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """result * cumsum(dx / x); where an element is 0, from the products without each one."""
+    if not self.shape or not count(self.shape):
+        return self_t
+    if not self.device.backend.has_values or not bool((self == 0).any()):
+        return result * (self_t / self).cumsum(dim)
+    without = products_without(self, dim)
+    return (without * self_t.transpose(dim, -1).unsqueeze(-1)).sum(-2).transpose(dim, -1)
+
+
+def logcumsumexp_tangent(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """The sum of exp(self - result[k]) * dx up to each element k.
+
+    Positive and negative tangents apart, as logarithms, so that nothing overflows. From an n x n table where numbers are complex,
+    or where this is recorded: logarithms have no derivative with respect to a tangent of 0.
+    """
+    if not self.shape:
+        return self_t
+    if self.dtype.category == COMPLEX or is_recorded(self_t, self):
+        taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
+        return (taken * self_t.transpose(dim, -1).unsqueeze(-1)).sum(-2).transpose(dim, -1)
+    zero = self_t == 0
+    size = self_t.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) + self
+    parts = [size.masked_fill(self_t <= 0, -inf), size.masked_fill(self_t >= 0, -inf)]
+    over, under = [(p.logcumsumexp(dim) - result).exp() for p in parts]
+    return over - under
