@@ -7,6 +7,7 @@ again, through the operators that made the view.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.registry import find_operator
@@ -98,7 +99,7 @@ def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:
     for level in active():
         tangent = of_base.get(level)
         if tangent is not None:
-            made[level] = level.compute(lambda t: part_of(record, t), 1, tangent)
+            made[level] = level.compute(partial(part_of, record), tangent)
     if view.extra is None:
         view.extra = {}
     view.extra[TANGENTS] = made
@@ -117,7 +118,7 @@ def written(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
         whole = tangent_of(root, level)
         if whole is None and tangent is None:
             return
-        made = level.compute(lambda t, part: _with_part(root, level, record, t, part), 1, whole, tangent)
+        made = level.compute(partial(_with_part, root, level, record), whole, tangent)
         set_tangent(root, level, made)
         tensor.keys |= FORWARD
     else:

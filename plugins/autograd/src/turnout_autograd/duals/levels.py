@@ -21,8 +21,9 @@ ACTIVE: ContextVar[tuple[ForwardLevel, ...]] = ContextVar("turnout_autograd.forw
 class ForwardLevel:
     """One derivative along tangents.
 
-    vmaps    the vmaps that were active when it was made: inputs are lowered to them, as for gradients
-    columns  None, or a vmap that only tangents are inside of: many directions at once, for one run of the function
+    vmaps        the vmaps that were active when it was made: inputs are lowered to them, as for gradients
+    columns      None, or a vmap that only tangents are inside of: many directions at once, for one run of the function
+    is_deferred  whether tangents are numbers, and what is computed of them is noted: see `transforms.deferred`
     """
 
     __slots__ = ("columns", "vmaps")
@@ -41,8 +42,8 @@ class ForwardLevel:
         levels = active()
         return levels[: levels.index(self)] if self in levels else levels
 
-    def compute(self, function: Callable[..., Any], count: int, *tangents: Any) -> Any:
-        """`function(*tangents)`, one tangent or a list of `count`, where this level and those inside of it are inactive."""
+    def compute(self, function: Callable[..., Any], *tangents: Any) -> Any:
+        """`function(*tangents)`, a tangent, where this level and those inside of it are inactive."""
         return at_levels(self.outside(), in_columns, self, function, *tangents)
 
 

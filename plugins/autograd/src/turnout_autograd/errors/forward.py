@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from turnout_autograd.errors.described import tensor_text
+
+if TYPE_CHECKING:
+    from turnout import Tensor
+
+
+def changed(tensor: Tensor) -> str:
+    return (
+        f"linearize: a tensor that the linear function needs, {tensor_text(tensor)}, was changed in place later\n"
+        "  to fix  write into a clone(), or linearize again"
+    )
+
 
 def no_rule(op: str) -> str:
     return (

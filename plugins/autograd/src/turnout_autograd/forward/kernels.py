@@ -21,6 +21,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import TANGENTS, Tangents, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
+from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
 from turnout_autograd.forward.transposed import transposed
 from turnout_autograd.recording.standard_kernels import standard
@@ -227,22 +228,6 @@ def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
         keep_tangents(tensor.node, tensor, found)
 
 
-def outputs_of(result: Any) -> list[Tensor]:
-    return list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
-
-
-def for_each(found: Any, outputs: Sequence[Tensor]) -> Sequence[Any]:
-    """A tangent for each output, from those of the differentiable ones."""
-    if found is None:
-        return [None] * len(outputs)
-    if isinstance(found, Tensor):
-        found = (found,)
-    if len(found) == len(outputs):
-        return found  # type: ignore[no-any-return]
-    rest = iter(found)
-    return [next(rest, None) if t.dtype.category >= FLOAT else None for t in outputs]
-
-
 # ---- writes
 
 
@@ -279,7 +264,7 @@ def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Ca
             results = targets[0] if len(targets) == 1 else targets
             nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
             if level.is_deferred:
-                found = level.defer(compute, given, results, original, len(targets) == 1)
+                found = level.defer(compute, given, results, original, False)
             else:
                 if level.columns is not None:
                     LEVELS.set((*around, level.columns))
@@ -327,7 +312,7 @@ def _turning(op: Operator) -> Callable[..., Any]:
         ks &= BELOW
         result = op.lookup(ks)(ks, self, *args)
         turned = {
-            level: level.compute(lambda t: functional.call_boxed((t, *args)), 1, found[level])
+            level: level.compute(lambda t: functional.call_boxed((t, *args)), found[level])
             for level in ACTIVE.get() if found and level in found
         }  # fmt: skip
         for level, tangent in turned.items():

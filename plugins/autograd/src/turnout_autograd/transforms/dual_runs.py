@@ -104,10 +104,9 @@ class DualRun:
         """What the function returned."""
         return trees.unflatten(self.structure, self.outputs)
 
-    def tangent(self, index: int) -> Tensor:
-        """The tangent of a result; zeros where it does not depend on the inputs."""
-        found = self.tangents[index]
-        made: Tensor = raise_(_zeros_like(self.low[index]) if found is None else found, self.level.vmaps)
+    def raised(self, index: int, tangent: Tensor | None) -> Tensor:
+        """A result's tangent as the outside sees it; zeros where the result does not depend on the inputs."""
+        made: Tensor = raise_(_zeros_like(self.low[index]) if tangent is None else tangent, self.level.vmaps)
         return made
 
 

@@ -7,6 +7,7 @@ outer levels pass through. Inside vmap levels the inputs are lowered first, so t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from turnout.config.lock import new_lock
@@ -14,9 +15,9 @@ from turnout.dtypes import FLOAT
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.duals.carried import carry, set_tangent, tangents_of
-from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active, in_columns
+from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
 from turnout_autograd.engine.nodes import InputNode, attach, start
-from turnout_autograd.engine.recorded_levels import EPOCHS, PULLED
+from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED
 from turnout_autograd.engine.sweep import sweep
 from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
@@ -39,6 +40,7 @@ class Level:
                 bit <<= 1
             EPOCHS[bit] = CLOCK.advance()
         self.bit = bit
+        LIVE[bit] = self
         self.vmaps = LEVELS.get()
         self.inputs: list[tuple[Tensor, InputNode | None]] = []
 
@@ -90,7 +92,7 @@ def leave(level: Level, tensor: Tensor, vmaps: tuple[Any, ...] | None = None) ->
     if low.keys & FORWARD:
         for forward, tangent in (tangents_of(low) or {}).items():
             if forward in active():
-                set_tangent(made, forward, in_columns(forward, _left_tangent, level, forward, tangent))
+                set_tangent(made, forward, forward.compute(partial(_left_tangent, level, forward), tangent))
     return raise_(made, vmaps)
 
 
