@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnout.dtypes import FLOAT
 from turnout.operators.values import tensors_in
 from turnout_aten.tensor.tensor import Tensor
 
@@ -14,13 +13,15 @@ def outputs_of(result: Any) -> list[Tensor]:
     return list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
 
 
-def for_each(found: Any, outputs: Sequence[Tensor]) -> Sequence[Any]:
-    """A tangent for each output, from those of the differentiable ones."""
+def for_each(compute: Any, found: Any, outputs: Sequence[Tensor]) -> Sequence[Any]:
+    """A tangent for each output, from those that a rule gave of the differentiable ones."""
     if found is None:
         return [None] * len(outputs)
     if isinstance(found, Tensor):
         found = (found,)
     if len(found) == len(outputs):
         return found  # type: ignore[no-any-return]
-    rest = iter(found)
-    return [next(rest, None) if t.dtype.category >= FLOAT else None for t in outputs]
+    made: list[Any] = [None] * len(outputs)
+    for place, tangent in zip(compute.outputs, found, strict=True):
+        made[place] = tangent
+    return made

@@ -29,3 +29,26 @@ def out_given(op: str) -> str:
 
 def resized(op: str) -> str:
     return f"{op}: a tensor with a tangent cannot change its shape"
+
+
+def nested() -> str:
+    return (
+        "dual_level: there is a dual level already, and dual levels do not nest\n"
+        "  to fix  use turnout.func.jvp for tangents of tangents"
+    )
+
+
+def no_level(name: str) -> str:
+    return f"{name}: there is no dual level here\n  to fix  call it inside `with turnout.autograd.forward_ad.dual_level():`"
+
+
+def other_level(name: str, number: object) -> str:
+    return f"{name}: the dual level has the number 0, got level={number!r}"
+
+
+def tangent_shape(tangent: Tensor, tensor: Tensor) -> str:
+    return f"make_dual: the tangent has shape {list(tangent.shape)}; it belongs to a tensor {tensor_text(tensor)}"
+
+
+def dual_already() -> str:
+    return "make_dual: the tensor has a tangent already\n  to fix  take the primal of unpack_dual(tensor)"

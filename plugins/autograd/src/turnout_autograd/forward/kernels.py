@@ -206,7 +206,7 @@ def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
                 attach(result, level, found)
             return result
         outputs = outputs_of(result)
-        for tensor, tangent in zip(outputs, for_each(found, outputs), strict=True):
+        for tensor, tangent in zip(outputs, for_each(compute, found, outputs), strict=True):
             if tangent is not None:
                 attach(tensor, level, tangent)
         return result
@@ -273,7 +273,7 @@ def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Ca
             LEVELS.set(around)
             DISPATCH.set(before)
             ACTIVE.set(active)
-        for tensor, node, tangent in zip(targets, nodes, for_each(found, targets), strict=True):
+        for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
             if tensor.dtype.category >= FLOAT:
                 written(tensor, level, tangent)
                 if tensor.gmask:

@@ -65,7 +65,8 @@ class Step:
             for tensor, version in self.versions:
                 if tensor.version() != version:
                     raise AliasError(errors.forward.changed(tensor))
-            found = for_each(self.compute(given, self.result, *self.args), outputs_of(self.result))
+            found = self.compute(given, self.result, *self.args)
+            found = for_each(self.compute, found, outputs_of(self.result))
         for number, tangent in zip(self.made, found, strict=True):
             if number is not None:
                 tangents[number] = tangent

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 _zeros_like = find_operator("aten::zeros_like").stub
 
 
-def dual(level: ForwardLevel, primal: Tensor, tangent: Any) -> Tensor:
-    """An input of the level: an alias that carries a tangent, given under the vmaps of the level and with its columns."""
-    low = lower(primal, level.vmaps)
+def dual(level: ForwardLevel, primal: Tensor, tangent: Any, vmaps: tuple[Any, ...]) -> Tensor:
+    """An alias that carries a tangent at the level; `tangent` is lowered to the vmaps, and has the level's columns."""
+    low = lower(primal, vmaps)
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
@@ -42,11 +42,13 @@ def dual(level: ForwardLevel, primal: Tensor, tangent: Any) -> Tensor:
     carry(low, made)
     made.extra = {**(made.extra or {}), SOURCE: (low, level)}
     set_tangent(made, level, tangent)
-    return raise_(made, level.vmaps)
+    return raise_(made, vmaps)
 
 
-def primal_of(level: ForwardLevel, low: Tensor) -> Tensor:
-    """A result as the outside of the level sees it: an alias without its tangent."""
+def primal_of(low: Tensor) -> Tensor:
+    """A result as the outside of a level sees it: an alias that carries only the tangents of the levels that are active."""
+    if low.view_of is not None:
+        refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
     outer = low.gmask & GRAD.get()[0]
     if outer:
@@ -71,7 +73,7 @@ class DualRun:
         leaves, self.inputs = trees.flatten(tuple(primals))
         for leaf in leaves:
             check_floating(name, "an argument", leaf)
-        entered = [dual(level, leaf, tangent) for leaf, tangent in zip(leaves, tangents, strict=True)]
+        entered = [dual(level, leaf, tangent, level.vmaps) for leaf, tangent in zip(leaves, tangents, strict=True)]
 
         def run() -> Any:
             result = function(*trees.unflatten(self.inputs, entered))
@@ -82,22 +84,18 @@ class DualRun:
                 result, aux = result
             outputs, self.structure = trees.flatten(result)
             low = [lower(check_tensor(name, "a result", t), level.vmaps) for t in outputs]
-            if any(t.view_of is not None for t in low):
-                for t in low:
-                    if t.view_of is not None:
-                        refresh(t)
             self.tangents = [tangent_of(t, level) for t in low]
             return low, aux
 
         low, aux = level.run(run)
         self.low = low
-        self.outputs = [raise_(primal_of(level, t), level.vmaps) for t in low]
+        self.outputs = [raise_(primal_of(t), level.vmaps) for t in low]
         self.aux = trees.map_leaves(self._left, aux) if has_aux else None
 
     def _left(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        return raise_(primal_of(self.level, lower(value, self.level.vmaps)), self.level.vmaps)
+        return raise_(primal_of(lower(value, self.level.vmaps)), self.level.vmaps)
 
     @property
     def result(self) -> Any:
