@@ -69,6 +69,18 @@ def set_tangent(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
         tensor.keys |= FORWARD
 
 
+def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
+    """The tangent of a result that was just computed."""
+    extra = tensor.extra
+    if extra is None:
+        extra = tensor.extra = {}
+    found = extra.get(TANGENTS)
+    if found is None:
+        found = extra[TANGENTS] = Tangents(0 if tensor.view_of is None else tensor.version())
+    found[level] = tangent
+    tensor.keys |= FORWARD
+
+
 def carry(tensor: Tensor, made: Tensor) -> None:
     """Give `made`, an alias of `tensor`, the same tangents at the levels that are active."""
     if tensor.keys & FORWARD:

@@ -42,6 +42,14 @@ class ForwardLevel:
         levels = active()
         return levels[: levels.index(self)] if self in levels else levels
 
+    def defer(self, compute: Callable[..., Any], given: Any, result: Any, args: Any, one: bool) -> Any:
+        """At a deferred level: note a rule, and return the numbers of its tangents."""
+        raise NotImplementedError("only a deferred level notes rules")
+
+    def protect(self, targets: Any) -> None:
+        """At a deferred level: keep what is needed of memory that will be written."""
+        raise NotImplementedError("only a deferred level notes rules")
+
     def compute(self, function: Callable[..., Any], *tangents: Any) -> Any:
         """`function(*tangents)`, a tangent, where this level and those inside of it are inactive."""
         return at_levels(self.outside(), in_columns, self, function, *tangents)

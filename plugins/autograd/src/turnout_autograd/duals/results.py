@@ -20,7 +20,7 @@ def for_each(compute: Any, found: Any, outputs: Sequence[Tensor]) -> Sequence[An
     if isinstance(found, Tensor):
         found = (found,)
     if len(found) == len(outputs):
-        return found  # type: ignore[no-any-return]
+        return found
     made: list[Any] = [None] * len(outputs)
     for place, tangent in zip(compute.outputs, found, strict=True):
         made[place] = tangent

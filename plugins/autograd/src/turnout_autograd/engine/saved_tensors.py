@@ -93,12 +93,21 @@ class DualKept(Kept):
 
 def keep_tangents(edge: Any, tensor: Tensor, tangents: Tangents | None) -> None:
     """Make a result's tangents part of what the node that made it saved of it."""
-    node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, -1)
-    node = getattr(node, "inner", None) or node  # of a write into a view
-    for name in type(node).__slots__:
+    node: Any = edge.node if edge.__class__ is Output else edge
+    if "inner" in type(node).__slots__:  # a write into a view
+        node = node.inner
+    for name in type(node).__slots__ if tangents else ():
         kept = getattr(node, name, None)
-        if isinstance(kept, Kept) and kept.index == index and kept.storage is tensor.storage and tangents:
-            setattr(node, name, DualKept(kept, tangents))
+        if isinstance(kept, Kept):
+            setattr(node, name, with_tangents(kept, edge, tensor, tangents))
+
+
+def with_tangents(kept: Any, edge: Any, tensor: Tensor, tangents: Tangents | None) -> Any:
+    """A saved value with the tangents of the tensor, where it is that output."""
+    index = edge.index if edge.__class__ is Output else -1
+    if tangents and isinstance(kept, Kept) and kept.index == index and kept.storage is tensor.storage:
+        return DualKept(kept, tangents)
+    return kept
 
 
 class _FreedOutput:

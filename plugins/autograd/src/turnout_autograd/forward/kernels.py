@@ -19,7 +19,7 @@ from turnout_aten.declarations.signatures import signature as signature_of
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.carried import TANGENTS, Tangents, set_tangent, tangents_of, written
+from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
@@ -110,7 +110,7 @@ class Slots:
 
     def carried(self, args: tuple[Any, ...]) -> list[Any]:
         """What each tensor-like argument carries: `Tangents` or None, in a list for a list."""
-        found = []
+        found: list[Any] = []
         for i, is_list in self.tensors:
             value = args[i]
             if is_list:
@@ -204,28 +204,18 @@ def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
         if one:
             if found is not None:
                 attach(result, level, found)
+                if result.gmask:
+                    keep_tangents(result.node, result, tangents_of(result))
             return result
         outputs = outputs_of(result)
         for tensor, tangent in zip(outputs, for_each(compute, found, outputs), strict=True):
             if tangent is not None:
                 attach(tensor, level, tangent)
+                if tensor.gmask:
+                    keep_tangents(tensor.node, tensor, tangents_of(tensor))
         return result
 
     return push_tangents
-
-
-def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
-    """The tangent of a result that was just computed."""
-    extra = tensor.extra
-    if extra is None:
-        extra = tensor.extra = {}
-    found = extra.get(TANGENTS)
-    if found is None:
-        found = extra[TANGENTS] = Tangents(0 if tensor.view_of is None else tensor.version())
-    found[level] = tangent
-    tensor.keys |= FORWARD
-    if tensor.gmask:
-        keep_tangents(tensor.node, tensor, found)
 
 
 # ---- writes

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
 from turnout.operators.values import tensors_in
-from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.linearized import Linearized, Pushed
@@ -47,14 +46,8 @@ def transposed(op: Operator) -> Callable[..., Any]:
             made = op.call_boxed(tuple(changed))
             return tuple(tensors_in(made if isinstance(made, (tuple, list)) else (made,)))
 
-        around = LEVELS.get()
-        try:
-            LEVELS.set(())  # these are tensors under all vmaps
-            run = Linearized(op.qualified_name, function, primals, False)
-            pushed = Pushed(run)
-        finally:
-            LEVELS.set(around)
-        found = pushed(given)
+        run = Linearized(op.qualified_name, function, primals, False, ())
+        found = Pushed(run)(given)
         floating = [o.dtype.category >= FLOAT for o in run.outputs]
         return tuple([t if floating[i] and run.depends(i) else None for i, t in enumerate(found)])
 

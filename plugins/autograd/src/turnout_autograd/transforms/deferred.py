@@ -60,7 +60,7 @@ class Step:
         if all(g is None or (g.__class__ is tuple and all(t is None for t in g)) for g in given):
             return
         if self.args is None:
-            found = [self.compute(*given)]
+            found: Sequence[Any] = [self.compute(*given)]
         else:
             for tensor, version in self.versions:
                 if tensor.version() != version:

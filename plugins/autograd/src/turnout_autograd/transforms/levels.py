@@ -33,7 +33,8 @@ class Level:
 
     __slots__ = ("__weakref__", "bit", "inputs", "vmaps")
 
-    def __init__(self) -> None:
+    def __init__(self, vmaps: tuple[Any, ...] | None = None) -> None:
+        """`vmaps` are those that the inputs are lowered to; by default those that are active."""
         with _LOCK:
             bit = 2
             while bit in EPOCHS:
@@ -41,7 +42,7 @@ class Level:
             EPOCHS[bit] = CLOCK.advance()
         self.bit = bit
         LIVE[bit] = self
-        self.vmaps = LEVELS.get()
+        self.vmaps = LEVELS.get() if vmaps is None else vmaps
         self.inputs: list[tuple[Tensor, InputNode | None]] = []
 
     def __del__(self) -> None:
