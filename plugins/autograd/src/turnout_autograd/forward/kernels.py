@@ -19,7 +19,7 @@ from turnout_aten.declarations.signatures import signature as signature_of
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
+from turnout_autograd.duals.carried import Tangents, attach, follow_sources, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
@@ -268,6 +268,7 @@ def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Ca
                 written(tensor, level, tangent)
                 if tensor.gmask:
                     keep_tangents(node, tensor, tangents_of(tensor))
+            follow_sources(tensor)
         return result
 
     return push_into_written

@@ -13,11 +13,12 @@ from turnout.dtypes import FLOAT
 from turnout.errors import AliasError
 from turnout.operators.values import tensors_in
 from turnout.registry import find_operator
+from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.levels import ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
-from turnout_autograd.engine.recorded_levels import LIVE
+from turnout_autograd.engine.recorded_levels import LIVE, recording
 
 _clone = find_operator("aten::clone").stub
 
@@ -25,10 +26,10 @@ _clone = find_operator("aten::clone").stub
 class Step:
     """One computation: the numbers of tangents in and out, and a rule with the values it was called with.
 
-    `result` and `args` are None for a function of tangents alone.
+    `result` and `args` are None for a function of tangents alone. `off` are the gradient levels that did not record there.
     """
 
-    __slots__ = ("args", "compute", "given", "made", "result", "versions")
+    __slots__ = ("args", "compute", "given", "made", "off", "result", "versions")
 
     def __init__(
         self, compute: Callable[..., Any], given: Sequence[Any], made: Sequence[int | None], result: Any, args: Any
@@ -38,6 +39,8 @@ class Step:
         self.made = made
         self.result = result
         self.args = args
+        enabled, allowed = GRAD.get()
+        self.off = allowed & ~enabled
         self.versions = [(t, t.version()) for t in self.tensors()]
 
     def tensors(self) -> list[Tensor]:
@@ -56,9 +59,12 @@ class Step:
         self.versions = [(t, t.version()) for t in self.tensors()]
 
     def run(self, tangents: dict[int, Any]) -> None:
+        enabled = GRAD.get()[0]
+        if enabled & self.off:
+            return recording(enabled & ~self.off, self.run, tangents)
         given = [_looked_up(g, tangents) for g in self.given]
         if all(g is None or (g.__class__ is tuple and all(t is None for t in g)) for g in given):
-            return
+            return None
         if self.args is None:
             found: Sequence[Any] = [self.compute(*given)]
         else:
@@ -70,6 +76,7 @@ class Step:
         for number, tangent in zip(self.made, found, strict=True):
             if number is not None:
                 tangents[number] = tangent
+        return None
 
 
 def _looked_up(given: Any, tangents: dict[int, Any]) -> Any:

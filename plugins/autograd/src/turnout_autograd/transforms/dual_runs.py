@@ -35,14 +35,21 @@ def dual(level: ForwardLevel, primal: Tensor, tangent: Any, vmaps: tuple[Any, ..
     made = low.new_alias(low.array, low.storage_offset())
     outer = low.gmask & GRAD.get()[0]
     if outer:
-        node = InputNode()
-        start(node, (low.node or low.history_owner(),))
-        node.bit = outer  # so that writes are refused, which outer levels would not see
-        attach(made, node, outer)
+        attach(made, _history(low, outer), outer)
     carry(low, made)
     made.extra = {**(made.extra or {}), SOURCE: (low, level)}
     set_tangent(made, level, tangent)
     return raise_(made, vmaps)
+
+
+def _history(low: Tensor, outer: int) -> Any:
+    """The history of an input at outer levels. Where a write into the input could not become that of `low` too, it is refused."""
+    if low.node is not None and low.view_of is None:
+        return low.node
+    node = InputNode()
+    start(node, (low.node or low.history_owner(),))
+    node.bit = outer
+    return node
 
 
 def primal_of(low: Tensor) -> Tensor:
