@@ -33,15 +33,10 @@ class Formula:
     @property
     def missing(self) -> str | None:
         """The reason of a `not_implemented("...")`, None for a real formula."""
-        return reason_of(self.expression)
-
-
-def reason_of(expression: str) -> str | None:
-    """The reason of a `not_implemented("...")`, None for a real expression."""
-    tree = ast.parse(expression, mode="eval").body
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == NOT_IMPLEMENTED:
-        return str(ast.literal_eval(tree.args[0])) if tree.args else ""
-    return None
+        tree = ast.parse(self.expression, mode="eval").body
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == NOT_IMPLEMENTED:
+            return str(ast.literal_eval(tree.args[0])) if tree.args else ""
+        return None
 
 
 @dataclass(frozen=True)
@@ -224,7 +219,7 @@ class _Reader:
         return entry
 
     def _check_tangents(self, entry: Entry) -> None:
-        """Every differentiable output must have a tangent, which may be `not_implemented`."""
+        """Every differentiable output must have a tangent where any argument has a gradient."""
         returns = tensor_returns(entry.function.schema)
         wanted = [name for name, yes in zip(returns, entry.outputs, strict=True) if yes] if entry.is_implemented else []
         given = [name for tangent in entry.tangents for name in tangent.outputs]
@@ -237,7 +232,7 @@ class _Reader:
                     self.problem(tangent.line, f"'{name}': this output has no tangent")
             if tangent.is_claim:
                 problems = problems_of_claim(tangent, entry.function, entry.formulas)
-            elif self._is_expression(tangent) and reason_of(tangent.expression) is None:
+            elif self._is_expression(tangent):
                 kinds = dict.fromkeys(entry.arguments, "argument") | dict.fromkeys(returns, "output")
                 self._check_names(tangent, entry)
                 problems = problems_of_terms(tangent, entry.formulas, self.known.formulas | self.known.tangents, kinds)

@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from turnout_aten import operators as aten
+from turnout_aten.tensor.levels import peel
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.complex import conj
 
@@ -55,6 +56,13 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
     return grad.new_zeros(shape).scatter(dim, indices, grad)
 
 
+def may_hold_zero(x: Tensor) -> bool:
+    """Whether an element is 0. Inside vmap nobody can ask, and it may be; without values it does not matter."""
+    if not x.device.backend.has_values:
+        return False
+    return bool(peel(x)[1]) or bool((x == 0).any())
+
+
 def products_of_others(x: Tensor) -> Tensor:
     """For each element the product of all others in its row, by an n x n table: exact, and differentiable again."""
     one = aten.eye(x.shape[-1], dtype=x.dtype, device=x.device) == 1
@@ -78,7 +86,7 @@ def prod_grad_dim(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim:
     if not shape:
         return grad
     share = restored(grad, shape, dim, keepdim)
-    if not self.device.backend.has_values or not bool((self == 0).any()):
+    if not may_hold_zero(self):
         return share * restored(result, shape, dim, keepdim) / self
     return share * products_of_others(self.transpose(dim, -1)).transpose(dim, -1)
 

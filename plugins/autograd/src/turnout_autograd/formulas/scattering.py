@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.masking import where
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def scatter_reduce_grad(
         share = grad / counts.masked_fill(counts == 0, 1)
         of_self, of_used = share, share.gather(dim, index)
     elif reduce == "prod":
-        of_self, of_used = _scattered_prod_grad(grad, self, dim, index, used, include_self, result)
+        of_self, of_used = _scattered_prod_grad(grad, conj(self), dim, index, conj(used), include_self, conj(result))
     else:
         of_self, of_used = _scattered_extremum_grad(grad, self, dim, index, used, include_self, result)
     if not include_self:

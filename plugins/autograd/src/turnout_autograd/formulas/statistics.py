@@ -11,7 +11,7 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.recorded_calls import is_recorded
-from turnout_autograd.formulas.reductions import count_of, dims_of, restored
+from turnout_autograd.formulas.reductions import count_of, dims_of, may_hold_zero, restored
 
 if TYPE_CHECKING:
     from turnout_autograd.formulas.broadcasting import Ints
@@ -53,7 +53,7 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
     """
     if not self.shape or not count(self.shape):
         return grad
-    if not self.device.backend.has_values or not bool((self == 0).any()):
+    if not may_hold_zero(self):
         return cumsum_grad(grad * result, dim) / self
     without = products_without(self, dim)
     return (without * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)

@@ -77,7 +77,7 @@ RULES = {
 {rules}
 }
 
-# Operator that has gradients -> why it has no rule.
+# Operators that have no derivative with respect to any argument -> why.
 MISSING = {
 {missing}
 }
@@ -211,11 +211,10 @@ def render_tangents(functions: NativeFunctions, entries: dict[str, Entry]) -> di
             continue
         entry = _for_inplace(function, entry)
         if not entry.is_implemented:
+            if entry.is_differentiable:
+                missing.append(f"    {function.qualified_name!r}: {entry.formulas[0].missing!r},")
             continue
         writer = TangentWriter(entry, operators)
-        if writer.missing is not None:
-            missing.append(f"    {function.qualified_name!r}: {writer.missing!r},")
-            continue
         family = Path(entry.source).stem
         sources.setdefault(family, {})[writer.name] = writer.source()
         used.setdefault(family, set()).update(writer.functions)

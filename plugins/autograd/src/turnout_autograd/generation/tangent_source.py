@@ -7,8 +7,9 @@ there: a term whose tangent is None is left out, and with no tangent at all the 
 from __future__ import annotations
 
 import ast
+import copy
 
-from turnout_autograd.declarations.entries import Entry, reason_of, tensor_returns
+from turnout_autograd.declarations.entries import Entry, tensor_returns
 from turnout_autograd.declarations.tangents import LINEAR, PRIMAL, TANGENT, Tangent, Term, terms
 from turnout_autograd.generation.kernel_source import LIST, OTHER, kind_of, local
 
@@ -29,11 +30,6 @@ class TangentWriter:
         self.read: set[str] = set()
         schema_name = self.schema.name
         self.name = f"tangent_of_{schema_name.name}" + (f"_{schema_name.overload}" if schema_name.overload else "")
-
-    @property
-    def missing(self) -> str | None:
-        """Why there is no rule."""
-        return next((r for r in (reason_of(t.expression) for t in self.entry.tangents if not t.is_claim) if r is not None), None)
 
     def source(self) -> str:
         """The function, and which values it reads."""
@@ -100,17 +96,13 @@ class TangentWriter:
         ]  # fmt: skip
 
     def _element_wise(self, name: str) -> Term:
-        """conj(gradient of conj(tangent)): the factor that the gradient is conjugated of."""
-        tree = ast.parse(self.formulas[name].expression, mode="eval").body
+        """conj(gradient of conj(tangent)): the gradient is the tangent's factor, conjugated."""
         tangent = name + TANGENT
-        if isinstance(tree, ast.Name):
-            return Term(False, ast.Name(tangent, ast.Load()), (name,))
-        zero = f"zeros_like({tangent})"
+        tree = ast.parse(self.formulas[name].expression, mode="eval").body
         if ast.unparse(tree) == "zeros_like(grad)":
-            return Term(False, ast.parse(zero, mode="eval").body, (name,))
-        inner = _Replaced({"grad": f"conj({tangent})"} | {a: a + PRIMAL for a in self.arguments}).visit(tree)
-        outer = ast.Call(ast.Name("conj", ast.Load()), [inner], [])
-        return Term(False, ast.fix_missing_locations(outer), (name,))
+            return Term(False, ast.parse(f"zeros_like({tangent})", mode="eval").body, (name,))
+        made = ast.fix_missing_locations(_conjugated(tree, tangent))
+        return Term(False, _Replaced({a: a + PRIMAL for a in self.arguments}).visit(made), (name,))
 
     def _sum(self, output: str, each: list[Term]) -> list[str]:
         made = _made(output)
@@ -144,7 +136,29 @@ class TangentWriter:
         self.functions |= called - self.operators
         self.read |= {values.get(n, n) for n in _read_values(tree)}
         change = {name: f"aten.{name}" for name in called & self.operators} | {p: local(a) for p, a in values.items()}
-        return _grouped(_Replaced(change).visit(tree))
+        return _grouped(_Replaced(change).visit(copy.deepcopy(tree)))
+
+
+def _conjugated(tree: ast.expr, tangent: str) -> ast.expr:
+    """conj(tree) with conj(tangent) for grad, where products and sums are conjugated by their parts: conj(conj(x)) is x."""
+    if isinstance(tree, ast.Name) and tree.id == "grad":
+        return ast.Name(tangent, ast.Load())
+    if isinstance(tree, ast.Constant) or (isinstance(tree, ast.Name) and tree.id.isupper()):
+        return tree  # the constants of `formulas` are real
+    if isinstance(tree, ast.UnaryOp):
+        return ast.UnaryOp(tree.op, _conjugated(tree.operand, tangent))
+    if isinstance(tree, ast.BinOp):
+        return ast.BinOp(_conjugated(tree.left, tangent), tree.op, _conjugated(tree.right, tangent))
+    if isinstance(tree, ast.IfExp):
+        return ast.IfExp(tree.test, _conjugated(tree.body, tangent), _conjugated(tree.orelse, tangent))
+    called = ast.unparse(tree.func) if isinstance(tree, ast.Call) else ""
+    if isinstance(tree, ast.Call) and called == "conj":
+        return tree.args[0]
+    if isinstance(tree, ast.Call) and called in ("where", "zeros_like"):
+        condition = tree.args[: called == "where"]
+        return ast.Call(tree.func, [*condition, *(_conjugated(a, tangent) for a in tree.args[len(condition) :])], [])
+    inner = _Replaced({"grad": f"conj({tangent})"}).visit(tree)
+    return ast.Call(ast.Name("conj", ast.Load()), [inner], [])
 
 
 def _made(output: str) -> str:
@@ -169,7 +183,7 @@ def _read_values(tree: ast.AST) -> set[str]:
 
 
 class _Replaced(ast.NodeTransformer):
-    """Names replaced by expressions, in a copy."""
+    """Names replaced by expressions, in place."""
 
     def __init__(self, change: dict[str, str]) -> None:
         self.change = change

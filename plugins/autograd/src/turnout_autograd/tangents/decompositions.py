@@ -29,7 +29,6 @@ def cholesky_tangent(self_t: Tensor, L: Tensor, upper: bool) -> Tensor:
     """L T, where T is half of the lower triangle of Y = L^-1 dA L^-H and of that of Y^H below the diagonal."""
     if upper:
         L = adjoint(L)
-        self_t = adjoint(self_t)
     Y = adjoint(_left_solved(L, adjoint(_left_solved(L, self_t))))
     made = L.matmul((Y.tril() + adjoint(Y).tril(-1)) * 0.5)
     return adjoint(made) if upper else made

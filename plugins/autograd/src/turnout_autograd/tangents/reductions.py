@@ -31,8 +31,3 @@ def taken(self_t: Tensor, indices: Tensor, ndim: int) -> Tensor:
     lead = len(shape) - ndim
     flat = self_t.reshape((*self_t.shape[:lead], prod(self_t.shape[lead:])))
     return flat.gather(-1, indices.reshape((*shape[:lead], prod(shape[lead:])))).reshape(shape)
-
-
-def summed(each: Tensor, reduction: int) -> Tensor:
-    """What a loss makes of its elements; those of a mean are divided already."""
-    return each.sum() if reduction else each

@@ -58,5 +58,5 @@ def rule(op: Operator) -> Rule | None:
 
 
 def missing(op: Operator) -> str | None:
-    """Why a standard operator that has gradients has no rule; None where it has one."""
+    """Why a standard operator has no derivatives at all; None where it has a rule, or where its results are constants."""
     return MISSING.get(op.qualified_name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.formulas.complex import conj
 from turnout_autograd.formulas.scattering import part_of, scatter_reduce_grad
 
 
@@ -17,10 +18,10 @@ def scatter_reduce_tangent(
         src_t = aten.zeros_like(src) if src_t is None else src_t
         return aten.scatter_reduce__two(self_t, dim, index, src_t, reduce, include_self=include_self)
     of_self, of_src = scatter_reduce_grad(aten.ones_like(result), self, dim, index, src, reduce, include_self, result)
-    made = result.new_zeros(result.shape) if self_t is None else of_self * self_t
+    made = result.new_zeros(result.shape) if self_t is None else conj(of_self) * self_t
     if src_t is None:
         return made
-    weighted = of_src * src_t
+    weighted = conj(of_src) * src_t
     if index.ndim:  # of src, only as much is read as index is long
         weighted = part_of(weighted, index.shape)
     return made.scatter_add(dim, index, weighted)

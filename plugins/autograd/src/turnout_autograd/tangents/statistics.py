@@ -9,6 +9,7 @@ from turnout_aten.operators import zeros_like
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 from turnout_autograd.formulas.recorded_calls import is_recorded
+from turnout_autograd.formulas.reductions import may_hold_zero
 from turnout_autograd.formulas.statistics import products_without
 
 
@@ -16,7 +17,7 @@ def cumprod_tangent(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> T
     """result * cumsum(dx / x); where an element is 0, from the products without each one."""
     if not self.shape or not count(self.shape):
         return self_t
-    if not self.device.backend.has_values or not bool((self == 0).any()):
+    if not may_hold_zero(self):
         return result * (self_t / self).cumsum(dim)
     without = products_without(self, dim)
     return (without * self_t.transpose(dim, -1).unsqueeze(-1)).sum(-2).transpose(dim, -1)
