@@ -49,6 +49,7 @@ def transposed(op: Operator) -> Callable[..., Any]:
         run = Linearized(op.qualified_name, function, primals, False, ())
         found = Pushed(run)(given)
         floating = [o.dtype.category >= FLOAT for o in run.outputs]
-        return tuple([t if floating[i] and run.depends(i) else None for i, t in enumerate(found)])
+        made = tuple([t if floating[i] and run.depends(i) else None for i, t in enumerate(found)])
+        return made[0] if len(made) == 1 else made
 
     return push
