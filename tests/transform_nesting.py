@@ -17,13 +17,17 @@ Expression = Callable[[Any, Vectors], Any]
 class Nesting:
     """The program of a seed, up to `depth` transforms deep.
 
-    names  what it is made of, for people
+    names    what it is made of, for people
+    forward  whether it has what only forward mode can do: writes into inputs and into what a gradient needs, and no_grad that
+             does not stop tangents. The plain loops cannot, as their tangents are those of gradients
     """
 
-    def __init__(self, seed: int, depth: int = 3) -> None:
+    def __init__(self, seed: int, depth: int = 3, forward: bool = False) -> None:
         self.draw = random.Random(seed)
         self.names: list[str] = []
+        self.forward = forward
         self._forward = 0
+        self._input: int | None = None  # the vector that is the input of the innermost transform, if that is in forward mode
         self.body = self._expression(2, depth)
         self.backward = self.draw.random() < 0.4
         self.is_traced = self.draw.random() < 0.3
@@ -50,6 +54,8 @@ class Nesting:
     def _expression(self, size: int, depth: int) -> Expression:
         """With `size` vectors in scope, and at most `depth` transforms inside of one another."""
         kinds = PLAIN + TRANSFORMS * 2 if depth else PLAIN
+        if self.forward:
+            kinds += FORWARD + SECOND if depth else FORWARD
         kind = self.draw.choice(kinds)
         self.names.append(kind)
         made: Expression = getattr(self, f"_{kind}")(size, depth)
@@ -110,8 +116,8 @@ class Nesting:
 
     def _constant(self, size: int, depth: int) -> Expression:
         a, b = self._vector(size), self._vector(size)
-        # Tangents do not stop at PyTorch's no_grad, but at its detach.
-        detached = self._forward > 0 or self.draw.random() < 0.5
+        # Tangents do not stop at no_grad, but at detach.
+        detached = (self._forward > 0 and not self.forward) or self.draw.random() < 0.5
 
         def keep(t: Any, scope: Vectors) -> Any:
             y = a(t, scope)
@@ -122,6 +128,22 @@ class Nesting:
             return b(t, scope) * fixed
 
         return keep
+
+    def _overwrites(self, size: int, depth: int) -> Expression:
+        """Writes into the input of a transform in forward mode, or into something new, after it was used or before."""
+        a, b, at = self._part(size, depth), self._vector(size), self._input
+        on_input, view, late = at is not None and self.draw.random() < 0.6, self.draw.random() < 0.5, self.draw.random() < 0.4
+
+        def overwrite(t: Any, scope: Vectors) -> Any:
+            y, z = a(t, scope), b(t, scope) * 0.5
+            target = scope[at] if on_input and at is not None else y * z
+            before = target * target if late else y
+            part = target[:2] if view else target
+            part.mul_(z[:2] if view else z)
+            target[0].sin_()
+            return before * target + y
+
+        return overwrite
 
     def _cast(self, size: int, depth: int) -> Expression:
         a, on = self._part(size, depth), self.draw.random() < 0.7
@@ -134,12 +156,22 @@ class Nesting:
 
     # ---- transforms
 
+    def _inner(self, size: int, depth: int, input: int | None = None) -> Expression:
+        """The function that a transform is of; `input` is the input's place if the transform is in forward mode."""
+        around = self._input
+        self._input = input
+        self._forward += input is not None
+        made = self._expression(size, depth - 1)
+        self._forward -= input is not None
+        self._input = around
+        return made
+
     def _grad(self, size: int, depth: int) -> Expression:
-        inner, a = self._expression(size + 1, depth - 1), self._part(size, depth - 1)
+        inner, a = self._inner(size + 1, depth), self._part(size, depth - 1)
         return lambda t, scope: t.grad(lambda y: inner(t, (*scope, y)).sin().sum())(a(t, scope))
 
     def _vmap(self, size: int, depth: int) -> Expression:
-        inner = self._expression(size + 2, depth - 1)
+        inner = self._inner(size + 2, depth)
         a, b, shared = self._part(size, depth - 1), self._vector(size), self._vector(size)
         first, out, both = self.draw.choice([0, 1]), self.draw.choice([0, 1]), self.draw.random() < 0.5
 
@@ -153,7 +185,7 @@ class Nesting:
         return mapped
 
     def _vjp(self, size: int, depth: int) -> Expression:
-        inner, a, v = self._expression(size + 1, depth - 1), self._vector(size), self._part(size, depth - 1)
+        inner, a, v = self._inner(size + 1, depth), self._vector(size), self._part(size, depth - 1)
         rows = self.draw.random() < 0.5
 
         def pulled(t: Any, scope: Vectors) -> Any:
@@ -166,9 +198,7 @@ class Nesting:
         return pulled
 
     def _jvp(self, size: int, depth: int) -> Expression:
-        self._forward += 1
-        inner = self._expression(size + 1, depth - 1)
-        self._forward -= 1
+        inner = self._inner(size + 1, depth, size)
         a, v = self._vector(size), self._vector(size)
 
         def pushed(t: Any, scope: Vectors) -> Any:
@@ -179,17 +209,36 @@ class Nesting:
 
     def _jacobian(self, size: int, depth: int) -> Expression:
         kind = self.draw.choice(["jacrev", "jacfwd"])
-        self._forward += kind == "jacfwd"
-        inner = self._expression(size + 1, depth - 1)
-        self._forward -= kind == "jacfwd"
+        inner = self._inner(size + 1, depth, size if kind == "jacfwd" else None)
         a, v = self._vector(size), self._vector(size)
 
         def multiplied(t: Any, scope: Vectors) -> Any:
-            matrix = getattr(t, kind)(lambda y: inner(t, (*scope, y)).sin())(a(t, scope))
+            matrix = getattr(t, kind)(lambda y: inner(t, (*scope, y)).sin())(a(t, scope) * 1)
             return matrix.cos() @ v(t, scope)
 
         return multiplied
 
+    def _hessian(self, size: int, depth: int) -> Expression:
+        inner = self._inner(size + 1, depth)
+        a, v = self._vector(size), self._vector(size)
+
+        def multiplied(t: Any, scope: Vectors) -> Any:
+            return t.hessian(lambda y: (inner(t, (*scope, y)) * 0.5).sin().sum())(a(t, scope)).sin() @ v(t, scope)
+
+        return multiplied
+
+    def _linearize(self, size: int, depth: int) -> Expression:
+        inner = self._inner(size + 1, depth, size)
+        a, v = self._vector(size), self._vector(size)
+
+        def pushed(t: Any, scope: Vectors) -> Any:
+            y, push = t.linearize(lambda y: inner(t, (*scope, y)), a(t, scope) * 1)
+            return y * push(v(t, scope) * 1)
+
+        return pushed
+
 
 PLAIN = ("product", "sum", "total", "choice", "running", "softmax", "writes", "constant", "cast")
 TRANSFORMS = ("grad", "vmap", "vjp", "jvp", "jacobian")
+FORWARD = ("overwrites",) * 3
+SECOND = ("hessian", "linearize")

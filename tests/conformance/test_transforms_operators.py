@@ -319,14 +319,12 @@ def test_the_tables_name_operators_that_have_cases() -> None:
     assert IRREGULAR.keys() | SYMMETRIC <= {case.op for case in CASES}
 
 
-def test_a_formula_that_is_not_linear_in_the_gradient_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gradient_that_is_not_the_adjoint_of_the_tangent_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     from turnout_autograd.generated import pointwise
 
     case = next(case for case in DIFFERENTIABLE if case.op == "sinh")
     right = pointwise.SinhBackward0.backward
-    monkeypatch.setattr(
-        pointwise.SinhBackward0, "backward", lambda node, grad, edges: right(node, grad.abs() * grad.sgn(), edges)
-    )
+    monkeypatch.setattr(pointwise.SinhBackward0, "backward", lambda node, grad, edges: right(node, grad * 1.001, edges))
     CHECKS["vjp_is_what_autograd_says"](runs_of(case)[0])
     with pytest.raises(AssertionError):
         CHECKS["jvp_is_what_differences_say_and_the_adjoint_of_vjp"](runs_of(case)[0])

@@ -13,8 +13,8 @@ PACKAGE = Path(turnout_autograd.__file__).parent
 NAME = PACKAGE.name
 # Each imports only those before it. Importing a family of `generated` is what `recording` does when an operator is first used.
 ORDER = (
-    "errors", "declarations", "generation", "formulas", "tangents", "engine", "recording", "transforms", "hooks", "function",
-    "passes", "functional", "checkpointing", "modules", "checking", "drawing", "public", "service", "plugin",
+    "errors", "declarations", "generation", "duals", "formulas", "tangents", "engine", "recording", "transforms", "forward",
+    "hooks", "function", "passes", "functional", "checkpointing", "modules", "checking", "drawing", "public", "service", "plugin",
 )  # fmt: skip
 FILES = {
     ".".join([NAME, *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__"): path

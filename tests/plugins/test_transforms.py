@@ -36,6 +36,7 @@ DEFAULT = (*state.DISPATCH.get(),)
 # Here a gradient of an unbatched tensor inside no_grad is not a constant of the loop, or the loop cannot be imperative.
 NO_LOOP = {
     "30 no_grad outside", "31 enable_grad inside a transform inside no_grad", "33 a gradient inside no_grad inside a gradient",
+    "no_grad inside a tangent",
 }  # fmt: skip
 
 
@@ -332,7 +333,6 @@ RETAINED = (
 TRANSFORMS = {
     "grad": lambda function, x: func.grad(function)(x),
     "vjp": func.vjp,
-    "jvp": lambda function, x: func.jvp(function, (x,), (x,)),
     "jacrev": lambda function, x: func.jacrev(function)(x),
 }
 

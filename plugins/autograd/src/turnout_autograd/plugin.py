@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.operators.kernels import INTERNAL
 from turnout.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
 
 
 @hookimpl
@@ -29,3 +32,11 @@ def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     library.fallback("Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd")
     library.service("Autograd", service)
     library.fallback("SavedTensors", None, form=INTERNAL, specialize=packing, label="pack saved tensors")
+    library.fallback("Forward", None, form=INTERNAL, specialize=_forward, label="forward mode")
+
+
+def _forward(op: Operator) -> Any:
+    """The kernel of an operator at Forward. Its module is loaded when the first tensor with a tangent is used."""
+    from turnout_autograd.forward.kernels import specialize
+
+    return specialize(op)

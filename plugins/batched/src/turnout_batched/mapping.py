@@ -47,8 +47,7 @@ def vmap(
     plugins.require_functionality("Batched")
     if not callable(func):
         raise errors.VmapArgumentError(transform_texts.not_callable("vmap", func))
-    if randomness not in ("error", "same", "different"):
-        raise errors.VmapArgumentError(errors.bad_randomness(randomness))
+    check_randomness(randomness)
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise errors.VmapArgumentError(transform_texts.chunk_size("vmap", chunk_size))
 
@@ -70,6 +69,12 @@ def vmap(
         return _joined(results, out_dims)
 
     return mapped
+
+
+def check_randomness(randomness: str) -> None:
+    """Raise VmapArgumentError for anything but "error", "same" and "different"."""
+    if randomness not in ("error", "same", "different"):
+        raise errors.VmapArgumentError(errors.bad_randomness(randomness))
 
 
 # ---- what goes in

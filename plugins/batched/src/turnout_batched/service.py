@@ -5,7 +5,8 @@ from __future__ import annotations
 from turnout_batched.custom import by_function, custom_rule
 from turnout_batched.errors import LoopWarning, VmapArgumentError, VmapError
 from turnout_batched.kernels import LOOPS
-from turnout_batched.mapping import vmap
+from turnout_batched.levels import Level
+from turnout_batched.mapping import check_randomness, vmap
 
 
 def loop_counts() -> dict[str, int]:
@@ -18,4 +19,10 @@ def loop_counts() -> dict[str, int]:
     return dict(LOOPS)
 
 
-__all__ = ["LoopWarning", "VmapArgumentError", "VmapError", "by_function", "custom_rule", "loop_counts", "vmap"]
+def columns(count: int, randomness: str) -> Level:
+    """A vmap for tangents of `count` directions: the function that is differentiated is never inside of it."""
+    check_randomness(randomness)
+    return Level(count, randomness)
+
+
+__all__ = ["LoopWarning", "VmapArgumentError", "VmapError", "by_function", "columns", "custom_rule", "loop_counts", "vmap"]

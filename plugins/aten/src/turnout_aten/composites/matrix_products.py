@@ -57,10 +57,20 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
     if a[-1] != b[-2]:
         raise ShapeError(f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}")
     count = numel(batch)
-    x = aten.reshape(aten.expand(left, (*batch, *a[-2:])), (count, *a[-2:]))
-    y = aten.reshape(aten.expand(right, (*batch, *b[-2:])), (count, *b[-2:]))
+    made: Tensor = aten.bmm(_one_batch(left, batch, count), _one_batch(right, batch, count))
     rows, columns = a[-2:-1] if self.ndim > 1 else (), b[-1:] if other.ndim > 1 else ()
-    made: Tensor = aten._unsafe_view(aten.bmm(x, y), (*batch, *rows, *columns))
+    shape = (*batch, *rows, *columns)
+    return made if made.shape == shape else aten._unsafe_view(made, shape)
+
+
+def _one_batch(matrices: Tensor, batch: Sequence[int], count: int) -> Tensor:
+    """Matrices with their batch dims broadcast and made one; each view that is left out saves two, as it has a gradient."""
+    shape = matrices.shape
+    if len(shape) == 3 and shape[0] == count:
+        return matrices
+    if shape[:-2] != batch:
+        matrices = aten.expand(matrices, (*batch, *shape[-2:]))
+    made: Tensor = matrices if len(batch) == 1 else aten.reshape(matrices, (count, *shape[-2:]))
     return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from turnout_aten.tensor.levels import GRAD
 
@@ -29,6 +30,8 @@ class LevelEpochs(dict[int, int]):
 
 
 EPOCHS = LevelEpochs()
+# Live bit of a functional level -> the level.
+LIVE: WeakValueDictionary[int, Any] = WeakValueDictionary()
 # When the level whose pullback runs was entered; 0 where none does.
 PULLED: ContextVar[int] = ContextVar("the gradient level that is pulled", default=0)
 

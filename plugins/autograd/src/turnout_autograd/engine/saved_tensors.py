@@ -12,6 +12,8 @@ from turnout.errors import AliasError
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
+from turnout_autograd.duals.carried import TANGENTS, Tangents
+from turnout_autograd.duals.levels import FORWARD
 from turnout_autograd.engine.nodes import Output, attach
 
 if TYPE_CHECKING:
@@ -70,6 +72,42 @@ class Kept:
         if self.gmask & GRAD.get()[0]:
             attach(made, node if self.index < 0 else Output(node, self.index), self.gmask)
         return made
+
+
+class DualKept(Kept):
+    """A saved output that carried tangents."""
+
+    __slots__ = ("tangents",)
+
+    def __init__(self, kept: Kept, tangents: Tangents) -> None:
+        for name in Kept.__slots__:
+            setattr(self, name, getattr(kept, name))
+        self.tangents = tangents
+
+    def tensor(self, node: Node, argument: str) -> Tensor:
+        made = super().tensor(node, argument)
+        made.extra = {TANGENTS: self.tangents}
+        made.keys |= FORWARD
+        return made
+
+
+def keep_tangents(edge: Any, tensor: Tensor, tangents: Tangents | None) -> None:
+    """Make a result's tangents part of what the node that made it saved of it."""
+    node: Any = edge.node if edge.__class__ is Output else edge
+    if "inner" in type(node).__slots__:  # a write into a view
+        node = node.inner
+    for name in type(node).__slots__ if tangents else ():
+        kept = getattr(node, name, None)
+        if isinstance(kept, Kept):
+            setattr(node, name, with_tangents(kept, edge, tensor, tangents))
+
+
+def with_tangents(kept: Any, edge: Any, tensor: Tensor, tangents: Tangents | None) -> Any:
+    """A saved value with the tangents of the tensor, where it is that output."""
+    index = edge.index if edge.__class__ is Output else -1
+    if tangents and isinstance(kept, Kept) and kept.index == index and kept.storage is tensor.storage:
+        return DualKept(kept, tangents)
+    return kept
 
 
 class _FreedOutput:

@@ -10,6 +10,7 @@
 | `transforms` | `turnout.func` and `turnout.autograd.functional`: arguments, and what the transformed function must return |
 | `checkpointing` | `turnout.utils.checkpoint` |
 | `modules` | `turnout.func.functional_call` and what it calls modules |
+| `forward` | forward mode: dual tensors, levels, and operators that tangents cannot pass |
 | `drawing` | `turnout.autograd.graph.draw` |
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from turnout.errors import TurnoutError
 from turnout_autograd.errors import checkpointing as checkpointing
 from turnout_autograd.errors import drawing as drawing
+from turnout_autograd.errors import forward as forward
 from turnout_autograd.errors import functions as functions
 from turnout_autograd.errors import hooks as hooks
 from turnout_autograd.errors import modules as modules

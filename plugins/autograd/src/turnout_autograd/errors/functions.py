@@ -73,3 +73,15 @@ def function_wrote_view(name: str) -> str:
 
 def function_dirty_inside_vmap(name: str) -> str:
     return f"{name}: mark_dirty is not possible inside vmap; return a new tensor from forward"
+
+
+def function_tangent_count(name: str, given: int, wanted: int) -> str:
+    return f"{name}.jvp returned {given} tangents; forward returned {wanted} tensors"
+
+
+def function_tangent_kind(name: str, index: int, given: object) -> str:
+    return f"{name}.jvp: the tangent of output {index} must be a tensor or None, got {type(given).__name__}"
+
+
+def function_tangent_shape(name: str, index: int, given: Sequence[int], wanted: Sequence[int]) -> str:
+    return f"{name}.jvp: the tangent of output {index} has shape {list(given)}; the output has shape {list(wanted)}"

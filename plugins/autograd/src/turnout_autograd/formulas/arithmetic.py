@@ -28,7 +28,9 @@ def over_square(part: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """For a number as exponent; 0 for exponent 0, also where self is 0."""
-    return aten.zeros_like(grad) if exponent == 0 else grad * conj(self.pow(exponent - 1) * exponent)
+    if exponent == 0:
+        return aten.zeros_like(grad)
+    return grad * conj((self if exponent == 2 else self.pow(exponent - 1)) * exponent)
 
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:

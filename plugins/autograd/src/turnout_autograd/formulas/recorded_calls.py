@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.keys import TRACKED
 from turnout.state import BELOW_ADINPLACEORVIEW, FRESH, current
-from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.levels import GRAD, peel
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.duals.levels import FORWARD, active
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -29,5 +30,7 @@ def unrecorded_view(op: Operator, grad: Tensor, *args: Any) -> Tensor:
 
 
 def is_recorded(*tensors: Tensor) -> bool:
-    """Whether calls on one of these are recorded now, so that the gradient can be differentiated with respect to it."""
-    return bool(GRAD.get()[0]) and any(t.requires_grad for t in tensors)
+    """Whether calls on one of these are differentiated now, so that the gradient can be differentiated with respect to it."""
+    if GRAD.get()[0] and any(t.requires_grad for t in tensors):
+        return True
+    return bool(active()) and any(peel(t)[0].keys & FORWARD for t in tensors)

@@ -51,9 +51,9 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
         ctx.mark_non_differentiable(*constant)
         # Saved as the tape's own tensors: an element that was kept would hold the node that holds it.
         known = {id(v): low for v, low in zip((*inputs, *outputs), (*lowered, *made), strict=True)}
-        saved = [None if t is None else known[id(t)] if id(t) in known else lower(t, levels) for t in inner._to_save]
-        ctx.save_for_backward(*saved)
-        inner._to_save = inner._constant = ()
+        for keep, tensors in ((ctx.save_for_backward, inner._to_save), (ctx.save_for_forward, inner._for_forward)):
+            keep(*[None if t is None else known[id(t)] if id(t) in known else lower(t, levels) for t in tensors])
+        inner._to_save = inner._for_forward = inner._constant = ()
         return tuple(made)
 
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -71,7 +71,23 @@ def apply_to_elements(base: Any, cls: type[Function], args: tuple[Any, ...], kwa
 
         return run_in(levels, of_elements)
 
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        def of_elements() -> tuple[Any, ...]:
+            ctx.inner._in_jvp = True
+            ctx.inner._for_forward = tuple([None if t is None else raise_(t, levels) for t in ctx.saved_tensors])
+            try:
+                found = cls.jvp(ctx.inner, *[None if t is None else raise_(t, levels) for t in tangents])
+            finally:
+                ctx.inner._for_forward = ()
+                ctx.inner._in_jvp = False
+            results = list(found) if isinstance(found, (tuple, list)) else [found]
+            return tuple([lower(t, levels) if isinstance(t, Tensor) else t for t in results])
+
+        return run_in(levels, of_elements)
+
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    if cls.has_jvp():
+        members["jvp"] = staticmethod(jvp)
     function: Any = type(cls.__name__, (base,), members)
     made = function.apply(*[lower(a, levels) if isinstance(a, Tensor) else a for a in args])
     outputs = [raise_(v, levels) if isinstance(v, Tensor) else v for v in made]

@@ -25,6 +25,8 @@ class FunctionCtx:
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
         self._to_save: tuple[Tensor | None, ...] = ()
+        self._for_forward: tuple[Tensor | None, ...] = ()
+        self._in_jvp = False
         self._saved: list[Any] = []
         self._dirty: tuple[Tensor, ...] = ()
         self._constant: tuple[Tensor, ...] = ()
@@ -37,15 +39,19 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted for programs that also define a forward-mode rule, which Turnout does not have."""
+        """Save tensors for `jvp`, which reads them as `ctx.saved_tensors`."""
+        _check_tensors("save_for_forward", [t for t in tensors if t is not None])
+        self._for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was saved.
+        """What was saved for the method that reads it.
 
         Raises AliasError for a tensor that was changed in place, GradientError when backward freed it, and for an output of
         forward whose graph no longer exists.
         """
+        if self._in_jvp:
+            return self._for_forward or self._to_save
         if self._node is None:
             return self._to_save
         node = self._node() or _GONE

@@ -15,6 +15,7 @@ from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.duals.levels import ACTIVE
 from turnout_autograd.engine.anomaly import ANOMALY, note
 from turnout_autograd.engine.nodes import start
 from turnout_autograd.engine.recorded_levels import recording
@@ -67,6 +68,19 @@ class Function:
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The tangent of each result of forward, for the tangents of its arguments: None for those that are not tensors.
+
+        `ctx.saved_tensors` are those of `save_for_forward`. Without this method tangents are what `backward` implies.
+        """
+        raise NotImplementedError("a Function may define jvp as a static method")
+
+    @classmethod
+    def has_jvp(cls) -> bool:
+        """Whether `jvp` is written."""
+        return cls.jvp is not Function.jvp
+
     @classmethod
     def backward_rule(cls) -> Callable[..., Any]:
         """`backward`, or `vjp`, which is another name for it. Raises GradientError where both are written."""
@@ -93,48 +107,64 @@ class Function:
         `setup_context` omitted ones count with their defaults. Raises CallError for a tracked tensor that forward takes by
         keyword only, TypeError where the arguments do not fit.
         """
-        enabled, allowed = GRAD.get()
         if kwargs or cls.setup_context is not Function.setup_context:
             args, kwargs = _positional(cls, args, kwargs)
         if LEVELS.get() and _has_batched(args if cls.vmap is Function.vmap else trees.flatten(args)[0]):
             return apply_to_elements(Function, cls, args, kwargs)
-        tracked = 0
-        allowed |= 1
-        needed: list[bool] = []
-        edges: list[Any] = []
-        metas: list[Any] = []
-        for value in args:
-            if not isinstance(value, Tensor):
-                needed.append(False)
-                edges.append(None)
-                metas.append(None)
-                continue
-            if value.view_of is not None:
-                refresh(value)
-            mask = value.gmask
-            tracked |= mask & enabled
-            needed.append(mask & allowed != 0)
-            edges.append((value.node or value) if mask & enabled else None)
-            metas.append((value.shape, value.dtype, value.device))
-        ctx = FunctionCtx()
-        ctx.needs_input_grad = tuple(needed)
-        output = recording(0, _run_forward, cls, ctx, args, kwargs)
-        outputs = output if isinstance(output, (tuple, list)) else (output,)
-        for tensor in ctx._dirty:
-            if not any(tensor is each for each in outputs):
-                raise errors.GradientError(errors.functions.function_not_input(cls.__name__))
-        if not tracked:
-            return as_returned(output, [unrecorded(cls, value, args, ctx._dirty) for value in outputs])
-        node = FunctionNode()
-        start(node, tuple(edges))
-        node.function = cls
-        node.ctx = ctx
-        node.inputs = metas
-        if ANOMALY.enabled:
-            note(node)
-        made = attach_outputs(cls, node, ctx, args, outputs, tracked)
-        save(ctx, node, outputs, made, tracked)
-        return as_returned(output, made)
+        return _applied(cls, args, kwargs)[0]
+
+
+def _applied(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, FunctionCtx]:
+    """What a call returns, and its ctx."""
+    if not ACTIVE.get():
+        return _recorded(cls, args, kwargs)
+    from turnout_autograd.function.tangents import apply_to_duals, innermost_level
+
+    level = innermost_level(args)
+    if level is None:
+        return _recorded(cls, args, kwargs)
+    return apply_to_duals(cls, level, lambda args: _applied(cls, args, kwargs), args)
+
+
+def _recorded(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, FunctionCtx]:
+    enabled, allowed = GRAD.get()
+    tracked = 0
+    allowed |= 1
+    needed: list[bool] = []
+    edges: list[Any] = []
+    metas: list[Any] = []
+    for value in args:
+        if not isinstance(value, Tensor):
+            needed.append(False)
+            edges.append(None)
+            metas.append(None)
+            continue
+        if value.view_of is not None:
+            refresh(value)
+        mask = value.gmask
+        tracked |= mask & enabled
+        needed.append(mask & allowed != 0)
+        edges.append((value.node or value) if mask & enabled else None)
+        metas.append((value.shape, value.dtype, value.device))
+    ctx = FunctionCtx()
+    ctx.needs_input_grad = tuple(needed)
+    output = recording(0, _run_forward, cls, ctx, args, kwargs)
+    outputs = output if isinstance(output, (tuple, list)) else (output,)
+    for tensor in ctx._dirty:
+        if not any(tensor is each for each in outputs):
+            raise errors.GradientError(errors.functions.function_not_input(cls.__name__))
+    if not tracked:
+        return as_returned(output, [unrecorded(cls, value, args, ctx._dirty) for value in outputs]), ctx
+    node = FunctionNode()
+    start(node, tuple(edges))
+    node.function = cls
+    node.ctx = ctx
+    node.inputs = metas
+    if ANOMALY.enabled:
+        note(node)
+    made = attach_outputs(cls, node, ctx, args, outputs, tracked)
+    save(ctx, node, outputs, made, tracked)
+    return as_returned(output, made), ctx
 
 
 def _has_batched(values: Sequence[Any]) -> bool:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout import plugins
+from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.engine.recorded_levels import recording
 from turnout_autograd.functional.arguments import FORWARD, REVERSE, as_tuple, check_strategy, like_given
-from turnout_autograd.functional.runs import Run, computed, gradient_of, zeros_like
-from turnout_autograd.transforms.jacobians import basis, check_real, mapped
-from turnout_autograd.transforms.linearized import Pushed
+from turnout_autograd.functional.runs import Run, computed, gradient_of
+from turnout_autograd.transforms.jacobians import basis, check_real, columns_of, mapped
 
 if TYPE_CHECKING:
     from turnout_autograd.functional.arguments import Function
@@ -39,11 +39,13 @@ def jacobian(
     """
     check_strategy("jacobian", strategy, create_graph, strict, vectorize)
     several, given = as_tuple("jacobian", "inputs", inputs)
-    rows = _columns if strategy == FORWARD else _rows
+    if strategy == FORWARD:
+        single, rows = _columns("jacobian", func, given)
+        return like_given(single, [like_given(several, row) for row in rows])
 
     def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
         run = Run("jacobian", func, xs, create_graph, strict)
-        made = [like_given(several, row) for row in run.in_mode(rows, run, vectorize)]
+        made = [like_given(several, row) for row in run.in_mode(_rows, run, vectorize)]
         return like_given(run.several, made), ()
 
     return computed("jacobian", derivative, given, create_graph and strict)[0]
@@ -56,11 +58,13 @@ def hessian(
     """The second derivatives of a function that returns one number: for each input, with respect to each input."""
     check_strategy("hessian", outer_jacobian_strategy, create_graph, strict, vectorize)
     several, given = as_tuple("hessian", "inputs", inputs)
-    rows = _columns if outer_jacobian_strategy == FORWARD else _rows
+    if outer_jacobian_strategy == FORWARD:
+        _, rows = _columns("hessian", gradient_of("hessian", func, strict), given)
+        return like_given(several, [like_given(several, row) for row in rows])
 
     def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
         run = Run("hessian", gradient_of("hessian", func, strict), xs, create_graph, strict, errors.transforms.strict_gradient)
-        made = [like_given(several, row) for row in run.in_mode(rows, run, vectorize)]
+        made = [like_given(several, row) for row in run.in_mode(_rows, run, vectorize)]
         return like_given(several, made), ()
 
     return computed("hessian", derivative, given, create_graph and strict)[0]
@@ -80,18 +84,17 @@ def _rows(run: Run, vectorize: bool) -> list[list[Tensor]]:
     return made
 
 
-def _columns(run: Run, vectorize: bool) -> list[list[Tensor]]:
-    """The same, column by column; `check_strategy` has seen to `vectorize`."""
-    check_real(run)
-    pushed = Pushed(run)
-    others = [zeros_like(x) for x in run.primals]
-    made: list[list[Tensor]] = [[] for _ in run.outputs]
-    for i, x in enumerate(run.primals):
+def _columns(name: str, func: Function, inputs: tuple[Tensor, ...]) -> tuple[bool, list[list[Tensor]]]:
+    """The same in forward mode, all columns at once, and whether the function returned a tuple.
 
-        def push(tangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
-            return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
+    `check_strategy` has refused what it cannot do.
+    """
+    several: list[bool] = []
 
-        columns = plugins.service("Batched").vmap(push, out_dims=-1)(basis(x))
-        for row, output, column in zip(made, run.outputs, columns, strict=True):
-            row.append(column.reshape((*output.shape, *x.shape)))
-    return made
+    def called(*xs: Tensor) -> tuple[Tensor, ...]:
+        of_many, results = as_tuple(name, "the results of the function", func(*xs))
+        several.append(of_many)
+        return results
+
+    rows = recording(GRAD.get()[0] & ~1, columns_of, name, called, inputs, False)[1]
+    return several[0], rows

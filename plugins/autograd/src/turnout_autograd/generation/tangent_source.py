@@ -48,7 +48,8 @@ class TangentWriter:
             lines += ["    " + line for line in self._tangent(tangent)]
         lines.append(f"    return {', '.join(map(_made, self.outputs))}")
         reads = sorted(self.read & {*tensors, *self.returns})
-        return "\n".join([*lines, "", f"{self.name}.reads = frozenset({reads!r})", ""])
+        places = tuple(self.returns.index(name) for name in self.outputs)
+        return "\n".join([*lines, "", f"{self.name}.reads = frozenset({reads!r})", f"{self.name}.outputs = {places!r}", ""])
 
     @property
     def _qualified(self) -> str:

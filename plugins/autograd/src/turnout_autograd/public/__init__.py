@@ -1,6 +1,7 @@
 """`turnout.autograd`: gradients of recorded calls, functions with gradients of their own, modes, checks.
 
-`turnout.autograd.function`, `functional` and `graph` are modules of their own; `turnout.func` has the functional transforms.
+`turnout.autograd.forward_ad`, `function`, `functional` and `graph` are modules of their own; `turnout.func` has the functional
+transforms.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from turnout_autograd.public import function, functional, graph
+    from turnout_autograd.public import forward_ad, function, functional, graph
 
 __all__ = [
     "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward",
-    "detect_anomaly", "enable_grad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
-    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference", "is_inference_mode_enabled",
-    "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
+    "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "graph",
+    "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference",
+    "is_inference_mode_enabled", "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> ModuleType:
     """The modules, imported when they are first used."""
-    if name in ("function", "functional", "graph"):
+    if name in ("forward_ad", "function", "functional", "graph"):
         from importlib import import_module
 
         return import_module(f"turnout_autograd.public.{name}")

@@ -14,10 +14,11 @@ from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor, wrap
 from turnout_autograd import errors
+from turnout_autograd.duals.carried import carry_all, from_zero, replay
 from turnout_autograd.engine.nodes import InputNode, Node, attach, next_seq
 from turnout_autograd.engine.recorded_levels import EPOCHS
 from turnout_autograd.engine.saved_tensors import Kept
-from turnout_autograd.recording.views import TRACER, maker_of, move_retained, refresh, replay, replayed, retained_at
+from turnout_autograd.recording.views import TRACER, maker_of, move_retained, refresh, replayed, retained_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +69,7 @@ def original(tensor: Tensor) -> Tensor:
     if tensor.gmask:
         copy.set_gmask(tensor.gmask)
         copy.node = tensor.node
+    carry_all(tensor, copy)
     return copy
 
 
@@ -87,7 +89,7 @@ def rebase(tensor: Tensor, node: Node, mask: int) -> None:
     slices.extra = None
     slices.edges = ((base.node or base) if base.gmask & mask else None, *node.edges[1:])
     slices.inner = node
-    slices.chain = _from_zero(view.chain, base.storage_offset())
+    slices.chain = from_zero(view.chain, base.storage_offset())
     slices.strides = base.stride()
     base.set_gmask(base.gmask | mask)
     base.node = slices
@@ -99,14 +101,6 @@ def rebase(tensor: Tensor, node: Node, mask: int) -> None:
     if retained_at(old, tensor) is not None:
         refresh(tensor)
         move_retained(old, tensor.node, tensor)
-
-
-def _from_zero(chain: tuple[Any, ...], offset: int) -> tuple[Any, ...]:
-    """The chain for a tensor laid out as its base, at the start of a storage; the base is at `offset` of its own."""
-    op, args, index = chain[0]
-    if not offset or op.qualified_name != "aten::as_strided" or args[2] is None:
-        return chain
-    return ((op, (*args[:2], args[2] - offset), index), *chain[1:])
 
 
 def turn(tensor: Tensor, node: Node, mask: int) -> None:
@@ -171,15 +165,14 @@ class CopySlices(Node):
 class KeptOfView(Kept):
     """A saved output of a write into a view: it leads back past the write to the base, as the view itself does."""
 
-    __slots__ = ("edge",)
+    __slots__ = ("edge", "kept")
 
     def __init__(self, kept: Kept, edge: Any) -> None:
-        for name in Kept.__slots__:
-            setattr(self, name, getattr(kept, name))
+        self.kept = kept
         self.edge = edge
 
     def tensor(self, node: Node, argument: str) -> Tensor:
-        return super().tensor(self.edge, argument)
+        return self.kept.tensor(self.edge, argument)
 
 
 def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:

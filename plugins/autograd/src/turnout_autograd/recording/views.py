@@ -16,6 +16,7 @@ from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.storage import View
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.duals.carried import replay
 from turnout_autograd.engine.nodes import InputNode, Node, Output, hooks_of, start
 
 if TYPE_CHECKING:
@@ -51,15 +52,6 @@ class CutNode(Node):
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> None:
         return None
-
-
-def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
-    """The view of `tensor` that a chain of view operators gives."""
-    for op, args, index in chain:
-        tensor = op.call_boxed((tensor, *args))
-        if index is not None:
-            tensor = tensor[index]
-    return tensor
 
 
 def refresh(tensor: Tensor) -> None:

@@ -17,6 +17,7 @@ class Rule:
 
     compute   `compute(tangents, result, *args)`, with one tangent per tensor argument and all arguments in schema order
     reads     the arguments whose values it needs, and the outputs: an in-place operator must keep those of self
+    outputs   which of the outputs that are tensors the tangents belong to; an attribute of `compute`
 
     The tangent of a view is a view of self's tangent, or a copy where its layout does not allow that one. Any other tangent is
     in memory of its own, and has the shape, dtype and device of its result.

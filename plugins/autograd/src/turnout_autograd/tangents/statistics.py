@@ -1,10 +1,11 @@
-"""Tangents of deviations and of cumulative operators."""
+"""Tangents of deviations, of cumulative operators and of sums by bins."""
 
 from __future__ import annotations
 
 from math import inf
 
 from turnout.dtypes import COMPLEX
+from turnout_aten.operators import zeros_like
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.broadcasting import count
 from turnout_autograd.formulas.recorded_calls import is_recorded
@@ -44,3 +45,8 @@ def logcumsumexp_tangent(self_t: Tensor, self: Tensor, result: Tensor, dim: int)
     parts = [size.masked_fill(self_t <= 0, -inf), size.masked_fill(self_t >= 0, -inf)]
     over, under = [(p.logcumsumexp(dim) - result).exp() for p in parts]
     return over - under
+
+
+def summed_by(bins: Tensor, weights_t: Tensor, result: Tensor) -> Tensor:
+    """The tangents of weights summed for each bin. `bincount` of them would have a shape that depends on values."""
+    return zeros_like(result).index_add(0, bins, weights_t.to(dtype=result.dtype))

@@ -15,7 +15,8 @@ from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import picked, select_arguments
-from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
+from turnout_autograd.transforms.dual_runs import DualRun, by_columns, columns
+from turnout_autograd.transforms.linearized import Linearized, check_outputs, check_returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
+_ones_like = find_operator("aten::ones_like").stub
 _stack = find_operator("aten::stack").stub
-_zeros_like = find_operator("aten::zeros_like").stub
 
 
 def jacrev(
@@ -99,8 +100,12 @@ def _by_rows(name: str, func: Function, argnums: Argnums, has_aux: bool, chunk_s
         check_real(run)
         rows = []
         for i, output in enumerate(run.outputs):
-            found = mapped(_pull_of(run, i), basis(output), chunk_size)
-            shaped = [g.reshape(output.shape + g.shape[1:]) for g in found]
+            if output.numel() == 1:  # the Jacobian is a gradient: half the time of a vmap over one row
+                found: Sequence[Tensor] = _pull_of(run, i)(_ones_like(output.detach()))
+                shaped = [g.reshape(output.shape + g.shape) if output.shape else g for g in found]
+            else:
+                found = mapped(_pull_of(run, i), basis(output), chunk_size)
+                shaped = [g.reshape(output.shape + g.shape[1:]) for g in found]
             rows.append(picked(argnums, trees.unflatten(run.inputs, shaped)))
         made = trees.unflatten(run.structure, rows)
         return (made, run.aux) if has_aux else made
@@ -117,10 +122,15 @@ def mapped(pull: Function, seeds: Tensor, chunk_size: int | None) -> Sequence[Te
 
 def check_real(run: Linearized, arguments: bool = True) -> None:
     """The gradients of complex results are the conjugates of their derivatives, so the Jacobian is not unique."""
-    for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
-        for tensor in tensors if arguments or tensors is run.outputs else ():
-            if tensor.dtype.category == COMPLEX:
-                raise errors.GradientError(errors.transforms.complex_jacobian(run.name, what, tensor))
+    if arguments:
+        refuse_complex(run.name, "an argument", run.primals)
+    refuse_complex(run.name, "a result", run.outputs)
+
+
+def refuse_complex(name: str, what: str, tensors: Sequence[Tensor]) -> None:
+    for tensor in tensors:
+        if tensor.dtype.category == COMPLEX:
+            raise errors.GradientError(errors.transforms.complex_jacobian(name, what, tensor))
 
 
 def _pull_of(run: Linearized, i: int) -> Function:
@@ -145,24 +155,31 @@ def _by_columns(name: str, func: Function, argnums: Argnums, has_aux: bool, rand
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = select_arguments(name, func, argnums, args, kwargs)
-        run = Linearized(name, function, chosen, has_aux)
-        check_returned(run)
-        check_real(run)
-        pushed = Pushed(run)
-        columns = []
-        for i, primal in enumerate(run.primals):
-            found = plugins.service("Batched").vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(basis(primal))
-            columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
-        rows = [picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns])) for j in range(len(run.outputs))]
-        made = trees.unflatten(run.structure, rows)
+        run, rows = columns_of(name, function, chosen, has_aux, randomness)
+        check_returned(name, run.outputs)
+        made = trees.unflatten(run.structure, [picked(argnums, trees.unflatten(run.inputs, row)) for row in rows])
         return (made, run.aux) if has_aux else made
 
     return jacobian
 
 
-def _push_of(run: Linearized, pushed: Pushed, i: int) -> Function:
-    def push_one(tangent: Tensor) -> tuple[Tensor, ...]:
-        others = [_zeros_like(t) for t in run.primals]
-        return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
-
-    return push_one
+def columns_of(
+    name: str, function: Function, chosen: Sequence[Any], has_aux: bool, randomness: str = "error"
+) -> tuple[DualRun, list[list[Tensor]]]:
+    """A run of a function, and for each result its Jacobians with respect to the arguments, all columns at once."""
+    primals = trees.flatten(tuple(chosen))[0]
+    level, tangents = columns(name, primals, randomness)
+    refuse_complex(name, "an argument", primals)
+    run = DualRun(name, function, chosen, level, tangents, has_aux)
+    refuse_complex(name, "a result", run.outputs)
+    rows = []
+    for i, output in enumerate(run.outputs):
+        found = by_columns(run, i)
+        row, start = [], 0
+        for primal in primals:
+            count = primal.numel()
+            part = found if len(primals) == 1 else found.narrow(-1, start, count)
+            row.append(part.reshape((*output.shape, *primal.shape)))
+            start += count
+        rows.append(row)
+    return run, rows

@@ -7,14 +7,17 @@ outer levels pass through. Inside vmap levels the inputs are lowered first, so t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd.duals.carried import carry, set_tangent, tangents_of
+from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
 from turnout_autograd.engine.nodes import InputNode, attach, start
-from turnout_autograd.engine.recorded_levels import EPOCHS, PULLED
+from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED
 from turnout_autograd.engine.sweep import sweep
 from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
@@ -30,14 +33,16 @@ class Level:
 
     __slots__ = ("__weakref__", "bit", "inputs", "vmaps")
 
-    def __init__(self) -> None:
+    def __init__(self, vmaps: tuple[Any, ...] | None = None) -> None:
+        """`vmaps` are those that the inputs are lowered to; by default those that are active."""
         with _LOCK:
             bit = 2
             while bit in EPOCHS:
                 bit <<= 1
             EPOCHS[bit] = CLOCK.advance()
         self.bit = bit
-        self.vmaps = LEVELS.get()
+        LIVE[bit] = self
+        self.vmaps = LEVELS.get() if vmaps is None else vmaps
         self.inputs: list[tuple[Tensor, InputNode | None]] = []
 
     def __del__(self) -> None:
@@ -59,6 +64,7 @@ def enter(level: Level, tensor: Tensor) -> Tensor:
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
+    carry(low, made)
     if low.dtype.category < FLOAT:
         level.inputs.append((low, None))
         return raise_(made, level.vmaps)
@@ -71,16 +77,32 @@ def enter(level: Level, tensor: Tensor) -> Tensor:
     return raise_(made, level.vmaps)
 
 
-def leave(level: Level, tensor: Tensor) -> Tensor:
-    """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it."""
-    low = lower(tensor, level.vmaps)
+def leave(level: Level, tensor: Tensor, vmaps: tuple[Any, ...] | None = None) -> Tensor:
+    """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it.
+
+    vmaps  those that the tensor is inside of; the level's own, if they are not given
+    """
+    vmaps = level.vmaps if vmaps is None else vmaps
+    low = lower(tensor, vmaps)
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
     outer = low.gmask & GRAD.get()[0] & ~level.bit
     if outer:
         attach(made, low.node or low.history_owner(), outer)
-    return raise_(made, level.vmaps)
+    if low.keys & FORWARD:
+        for forward, tangent in (tangents_of(low) or {}).items():
+            if forward in active():
+                set_tangent(made, forward, forward.compute(partial(_left_tangent, level, forward), tangent))
+    return raise_(made, vmaps)
+
+
+def _left_tangent(level: Level, forward: ForwardLevel, tangent: Tensor) -> Tensor:
+    """A tangent of a result that leaves a level: the level tracks it no more either."""
+    columns = () if forward.columns is None else (forward.columns,)
+    low = lower(tangent, columns)
+    made: Tensor = leave(level, low, ()) if low.gmask & level.bit else low
+    return raise_(made, columns)
 
 
 def pull(

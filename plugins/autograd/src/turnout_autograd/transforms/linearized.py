@@ -33,11 +33,14 @@ class Linearized:
     outputs   the results as the outside sees them
     """
 
-    def __init__(self, name: str, function: Function, primals: Sequence[Any], has_aux: bool) -> None:
+    def __init__(
+        self, name: str, function: Function, primals: Sequence[Any], has_aux: bool, vmaps: tuple[Any, ...] | None = None
+    ) -> None:
+        """`vmaps`: see `Level`."""
         plugins.service("Autograd")  # the function may be older than a change of the configuration
         self.name = name
         leaves, self.inputs = trees.flatten(tuple(primals))
-        self.level = Level()
+        self.level = Level(vmaps)
         entered = [enter(self.level, check_floating(name, "an argument", leaf)) for leaf in leaves]
         self.primals = leaves
 
@@ -81,14 +84,14 @@ class Linearized:
         return pull(self.level, self.inside, cotangents, retain)
 
 
-def check_returned(run: Linearized) -> None:
-    if not run.outputs:
-        raise errors.GradientError(errors.transforms.nothing_returned(run.name))
+def check_returned(name: str, outputs: Sequence[Tensor]) -> None:
+    if not outputs:
+        raise errors.GradientError(errors.transforms.nothing_returned(name))
 
 
 def check_outputs(run: Linearized) -> None:
     """That there is something to pull back from, and nothing that cotangents cannot belong to."""
-    check_returned(run)
+    check_returned(run.name, run.outputs)
     for output in run.outputs:
         check_floating(run.name, "a result", output)
 
@@ -105,7 +108,7 @@ class Pushed:
             given = iter(cotangents)
             return tuple(run.pull([next(given) if i in self._at else None for i in range(len(run.outputs))]))
 
-        self._pulled = Linearized(run.name, pullback, seeds, False) if seeds else None
+        self._pulled = Linearized(run.name, pullback, seeds, False, run.level.vmaps) if seeds else None
 
     def __call__(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """A tangent for each result; zeros for those that are not floating-point."""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnout import plugins
 from turnout_aten import trees
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
+from turnout_aten.tensor.levels import LEVELS, lower
 from turnout_autograd import errors
+from turnout_autograd.duals.levels import ForwardLevel
 from turnout_autograd.transforms.arguments import check_tensor, fitting
-from turnout_autograd.transforms.linearized import Linearized, Pushed, check_outputs, check_returned
+from turnout_autograd.transforms.deferred import DeferredLevel
+from turnout_autograd.transforms.dual_runs import DualRun
+from turnout_autograd.transforms.linearized import Linearized, check_outputs, check_returned
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
@@ -53,7 +58,7 @@ def jvp(
 ) -> Any:
     """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
 
-    # differs from torch: for `turnout.func.jvp`, what is computed inside `no_grad` is a constant, as it is for gradients.
+    `func` runs once, and may write in place, into its arguments too. `no_grad` in it does not stop tangents, `detach` does.
 
     Arguments:
         func: the function
@@ -72,16 +77,21 @@ def jvp(
     if not leaves:
         raise errors.GradientError(errors.transforms.no_primals("jvp"))
     given = fitting("jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves])
-    run = Linearized("jvp", func, primals, has_aux)
-    check_returned(run)
-    if strict and not all(map(run.depends, range(len(run.outputs)))):
+    plugins.service("Autograd")  # raises where autograd is disabled
+    level = ForwardLevel()
+    run = DualRun("jvp", func, primals, level, [lower(t, level.vmaps) for t in given], has_aux)
+    check_returned("jvp", run.outputs)
+    if strict and any(t is None for t in run.tangents):
         raise errors.GradientError(errors.transforms.independent("jvp"))
-    made = trees.unflatten(run.structure, Pushed(run)(given))
+    made = trees.unflatten(run.structure, [run.raised(i, t) for i, t in enumerate(run.tangents)])
     return (run.result, made, run.aux) if has_aux else (run.result, made)
 
 
 def linearize(func: Function, *primals: Any) -> Any:
     """(func(*primals), the linear function of tangents that `jvp` would compute); `func` runs once.
+
+    The linear function may be called several times, and inside of other transforms. It raises AliasError where a tensor that it
+    needs, and that the function did not compute of its arguments, was written since.
 
     Arguments:
         func: the function
@@ -92,10 +102,17 @@ def linearize(func: Function, *primals: Any) -> Any:
         >>> linear(turnout.tensor(1.0))
         tensor(6.)
     """
-    run = Linearized("linearize", func, primals, False)
-    pushed = Pushed(run)
+    plugins.service("Autograd")  # raises where autograd is disabled
+    level = DeferredLevel()
+    numbers = [level.number() for _ in trees.flatten(primals)[0]]
+    run = DualRun("linearize", func, primals, level, numbers)
+    leaves = trees.flatten(primals)[0]
 
     def push(*tangents: Any) -> Any:
-        return trees.unflatten(run.structure, pushed(fitting("linearize", "tangent", tangents, run.inputs, run.primals)))
+        given = fitting("linearize", "tangent", tangents, run.inputs, leaves)
+        if any(vmap not in LEVELS.get() for vmap in level.vmaps):
+            raise errors.GradientError(errors.transforms.pulled_outside("linearize"))
+        found = level.push(numbers, [lower(t, level.vmaps) for t in given], run.tangents)
+        return trees.unflatten(run.structure, [run.raised(i, t) for i, t in enumerate(found)])
 
     return run.result, push

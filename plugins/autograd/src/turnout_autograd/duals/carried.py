@@ -1,0 +1,202 @@
+"""The tangents of a tensor: read, set, and kept true for memory that several tensors share.
+
+A tangent is a value: it is replaced and never written. So it may be the tangent of several tensors, and the memory of something
+else. A write into a view replaces the tangent of its base; a view whose base was written since takes its tangent from the base
+again, through the operators that made the view.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from turnout.registry import find_operator
+from turnout_aten.tensor.levels import lower, raise_
+from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+
+TANGENTS = "tangents"
+SOURCE = "entered from"
+_AS_STRIDED = "aten::as_strided"
+_zeros_like = find_operator("aten::zeros_like").stub
+_copy = find_operator("aten::copy_").stub
+_zero = find_operator("aten::zero_").stub
+_new_empty_strided = find_operator("aten::new_empty_strided").stub
+
+
+class Tangents(dict[ForwardLevel, Any]):
+    """Level -> tangent. `seen` is the version of the memory that a view's tangents belong to."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self, seen: int) -> None:
+        self.seen = seen
+
+
+def tangents_of(tensor: Tensor) -> Tangents | None:
+    """What a tensor carries, or None. Those of a view whose memory was written since are made anew."""
+    extra = tensor.extra
+    found: Tangents | None = None if extra is None else extra.get(TANGENTS)
+    if tensor.view_of is not None and (found is None or found.seen != tensor.version()):
+        return _from_base(tensor, found)
+    return found
+
+
+def tangent_of(tensor: Tensor, level: ForwardLevel) -> Any:
+    """The tangent at a level, or None for zero."""
+    if not tensor.keys & FORWARD:
+        return None
+    found = tangents_of(tensor)
+    return None if found is None else found.get(level)
+
+
+def set_tangent(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
+    """Make it the tangent of this very tensor, whose memory is not written; None for zero."""
+    extra = tensor.extra
+    if extra is None:
+        extra = tensor.extra = {}
+    found = extra.get(TANGENTS)
+    if found is None:
+        if tangent is None:
+            return
+        found = extra[TANGENTS] = Tangents(tensor.version())
+    if tangent is None:
+        found.pop(level, None)
+    else:
+        found[level] = tangent
+        tensor.keys |= FORWARD
+
+
+def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
+    """The tangent of a result that was just computed."""
+    extra = tensor.extra
+    if extra is None:
+        extra = tensor.extra = {}
+    found = extra.get(TANGENTS)
+    if found is None:
+        found = extra[TANGENTS] = Tangents(0 if tensor.view_of is None else tensor.version())
+    found[level] = tangent
+    tensor.keys |= FORWARD
+
+
+def carry(tensor: Tensor, made: Tensor) -> None:
+    """Give `made`, an alias of `tensor`, the same tangents at the levels that are active."""
+    if tensor.keys & FORWARD:
+        found = tangents_of(tensor)
+        for level in active() if found else ():
+            set_tangent(made, level, found.get(level))  # type: ignore[union-attr]
+
+
+def carry_all(tensor: Tensor, copy: Tensor) -> None:
+    """Give a copy of a tensor's values the tangents that those have, where they are not computed."""
+    found = None if tensor.extra is None else tensor.extra.get(TANGENTS)
+    if found:
+        made = Tangents(copy.version())
+        made.update(found)
+        copy.extra = {TANGENTS: made}
+        copy.keys |= FORWARD
+
+
+def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:
+    record = view.view_of
+    assert record is not None
+    of_base = tangents_of(record.base) if record.base.keys & FORWARD else None
+    if of_base is None:
+        if found is not None:
+            found.seen = view.version()
+        return found
+    made = Tangents(view.version())
+    for level in active():
+        tangent = of_base.get(level)
+        if tangent is not None:
+            made[level] = level.compute(partial(part_of, record), tangent)
+    if view.extra is None:
+        view.extra = {}
+    view.extra[TANGENTS] = made
+    return made
+
+
+# ---- writes
+
+
+def written(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
+    """After a write into a tensor: its tangent is this one from here on, and what shares its memory follows."""
+    root = tensor
+    record = tensor.view_of
+    if record is not None:
+        root = record.base
+        whole = tangent_of(root, level)
+        if whole is None and tangent is None:
+            return
+        made = level.compute(partial(_with_part, root, level, record), whole, tangent)
+        set_tangent(root, level, made)
+        tensor.keys |= FORWARD
+    else:
+        set_tangent(root, level, tangent)
+    if root.storage is not None and root.storage.views and root.keys & FORWARD:
+        for view in root.live_views():
+            view.keys |= FORWARD
+
+
+def follow_sources(tensor: Tensor) -> None:
+    """After a write into an input of a level: the tensor that it was made from, which shares its memory, has the same history."""
+    root = tensor if tensor.view_of is None else tensor.view_of.base
+    while root.extra is not None and SOURCE in root.extra:
+        source, level = root.extra[SOURCE]
+        found = tangents_of(root) or {}
+        for other in {*found, *(tangents_of(source) or {})} - {level}:
+            written(source, other, found.get(other))
+        if source.gmask != root.gmask or source.node is not root.node:
+            source.set_gmask(root.gmask)
+            source.node = root.node
+        root = source
+
+
+def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
+    """The view of `tensor` that a chain of view operators gives."""
+    for op, args, index in chain:
+        tensor = op.call_boxed((tensor, *args))
+        if index is not None:
+            tensor = tensor[index]
+    return tensor
+
+
+def from_zero(chain: tuple[Any, ...], offset: int) -> tuple[Any, ...]:
+    """The chain for a tensor laid out as its base, at the start of a storage; the base is at `offset` of its own."""
+    op, args, index = chain[0]
+    if not offset or op.qualified_name != _AS_STRIDED or args[2] is None:
+        return chain
+    return ((op, (*args[:2], args[2] - offset), index), *chain[1:])
+
+
+def part_of(record: Any, whole: Tensor) -> Tensor:
+    """The part of a base's tangent that belongs to a view."""
+    if any(op.qualified_name == _AS_STRIDED for op, _, _ in record.chain):
+        whole = _laid_out(record.base, None, whole)
+    return replay(whole, from_zero(record.chain, record.base.storage_offset()))
+
+
+def _with_part(root: Tensor, level: ForwardLevel, record: Any, whole: Tensor | None, part: Tensor | None) -> Tensor:
+    """A copy of a base's tangent with another part."""
+    made = _laid_out(root, level, _zeros_like(root) if whole is None else whole)
+    into = replay(made, from_zero(record.chain, root.storage_offset()))
+    if part is None:
+        _zero(into)
+    else:
+        _copy(into, part)
+    return made
+
+
+def _laid_out(root: Tensor, level: ForwardLevel | None, tangent: Tensor) -> Tensor:
+    """A copy of a tangent with the strides of the tensor that it belongs to; with all columns of a level that is given."""
+    shape, strides = root.shape, root.stride()
+    columns = None if level is None else level.columns
+    if columns is None:
+        made: Tensor = _copy(_new_empty_strided(tangent, shape, strides), tangent)
+        return made
+    flat = lower(tangent, (columns,))
+    extent = 1 + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True))
+    made = raise_(_copy(_new_empty_strided(flat, (columns.size, *shape), (extent, *strides)), flat), (columns,))
+    return made

@@ -1,0 +1,87 @@
+"""Forward levels: one derivative along tangents each. `ACTIVE` are those that run, outermost first.
+
+A tensor holds at most one tangent for each level. A call takes part in the innermost level of which an argument has a tangent;
+its tangent is computed by operators of the levels outside of that one, which therefore differentiate it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from turnout.keys import KEYS
+from turnout.state import DISPATCH
+from turnout_aten.tensor.levels import LEVELS
+
+FORWARD = KEYS.bit("Forward")
+ACTIVE: ContextVar[tuple[ForwardLevel, ...]] = ContextVar("turnout_autograd.forward_levels", default=())
+
+
+class ForwardLevel:
+    """One derivative along tangents.
+
+    vmaps        the vmaps that were active when it was made: inputs are lowered to them, as for gradients
+    columns      None, or a vmap that only tangents are inside of: many directions at once, for one run of the function
+    is_deferred  whether tangents are numbers, and what is computed of them is noted: see `transforms.deferred`
+    """
+
+    __slots__ = ("columns", "vmaps")
+    is_deferred = False
+
+    def __init__(self, columns: Any = None) -> None:
+        self.vmaps = LEVELS.get()
+        self.columns = columns
+
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(*args)` inside the level."""
+        return at_levels((*active(), self), function, *args)
+
+    def outside(self) -> tuple[ForwardLevel, ...]:
+        """The active levels around this one."""
+        levels = active()
+        return levels[: levels.index(self)] if self in levels else levels
+
+    def defer(self, compute: Callable[..., Any], given: Any, result: Any, args: Any, one: bool) -> Any:
+        """At a deferred level: note a rule, and return the numbers of its tangents."""
+        raise NotImplementedError("only a deferred level notes rules")
+
+    def protect(self, targets: Any) -> None:
+        """At a deferred level: keep what is needed of memory that will be written."""
+        raise NotImplementedError("only a deferred level notes rules")
+
+    def compute(self, function: Callable[..., Any], *tangents: Any) -> Any:
+        """`function(*tangents)`, a tangent, where this level and those inside of it are inactive."""
+        return at_levels(self.outside(), in_columns, self, function, *tangents)
+
+
+def active() -> tuple[ForwardLevel, ...]:
+    """The levels that calls made now take part in."""
+    return ACTIVE.get() if DISPATCH.get()[1] & FORWARD else ()
+
+
+def at_levels(levels: tuple[ForwardLevel, ...], function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)` where these levels are active, and no others."""
+    include, keep = before = DISPATCH.get()
+    running = ACTIVE.get()
+    try:
+        try:
+            ACTIVE.set(levels)
+            DISPATCH.set((include, keep | FORWARD if levels else keep & ~FORWARD))
+            return function(*args)
+        finally:
+            DISPATCH.set(before)
+    finally:
+        ACTIVE.set(running)
+
+
+def in_columns(level: ForwardLevel, function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)` where the vmap of a level's tangents is active."""
+    if level.columns is None:
+        return function(*args)
+    before = LEVELS.get()
+    try:
+        LEVELS.set((*before, level.columns))
+        return function(*args)
+    finally:
+        LEVELS.set(before)

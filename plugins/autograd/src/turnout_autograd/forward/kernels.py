@@ -1,0 +1,327 @@
+"""The key Forward: tensors that carry a tangent bring it, so that no other call pays for it.
+
+The kernel of an operator calls what is below it for the values, and then the operator's rule, which is written in operators, for
+the tangent of the result. Both run at the levels outside of the one that the call takes part in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import FLOAT
+from turnout.keys import EXPLICIT, IMPLICIT
+from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
+from turnout.operators.values import tensors_in
+from turnout.registry import find_operator
+from turnout.state import DISPATCH
+from turnout_aten.declarations.signatures import signature as signature_of
+from turnout_aten.tensor.levels import LEVELS
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.duals.carried import Tangents, attach, follow_sources, set_tangent, tangents_of, written
+from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
+from turnout_autograd.duals.results import for_each, outputs_of
+from turnout_autograd.engine.saved_tensors import keep_tangents
+from turnout_autograd.forward.transposed import transposed
+from turnout_autograd.recording.standard_kernels import standard
+from turnout_autograd.tangents import rule as rule_of
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+    Compute = Callable[..., Any]  # (tangents, result, *args) -> the tangent of each differentiable output
+
+BELOW = ~FORWARD
+_clone = find_operator("aten::clone").stub
+INPLACE_VIEW = "inplace_view"
+
+
+def specialize(op: Operator) -> Any:
+    """The kernel of one operator at Forward, or FALLTHROUGH where no tangent can come in or go out."""
+    fn = decide(op)
+    return fn if fn is FALLTHROUGH else Kernel(fn, INTERNAL, label=f"tangent of {op.qualified_name}")
+
+
+def decide(op: Operator) -> Any:
+    """The function of the internal convention for one operator, or FALLTHROUGH."""
+    schema = op.schema
+    if not any(a.type.is_tensor_like for a in schema.arguments):
+        return FALLTHROUGH
+    if op.qualified_name in _RESIZES:
+        return _refusing(op, errors.forward.resized)
+    if schema.kind == "out":
+        return _refusing(op, errors.forward.out_given)
+    writes = any(a.is_write for a in schema.arguments)
+    if not writes and not any(r.type.is_tensor_like for r in schema.returns):
+        return FALLTHROUGH
+    constant = standard(op) is FALLTHROUGH
+    if not writes and constant:
+        return FALLTHROUGH
+    if INPLACE_VIEW in op.tags and schema.kind == "inplace":
+        return _turning(op)
+    if IMPLICIT in op.kernels:
+        return _through_parts(op, IMPLICIT)
+    if constant:
+        return _writing(op, _zero, frozenset())
+    found = rule_of(op)
+    if found is not None:
+        return _writing(op, found.compute, found.reads) if writes else _differentiating(op, found.compute)
+    if standard(op) is None and _is_written_in_operators(op):
+        return _through_parts(op, EXPLICIT)
+    compute = transposed(functional_of(op) or op if writes else op)
+    return _writing(op, compute, None) if writes else _differentiating(op, compute)
+
+
+_RESIZES = ("aten::resize_", "aten::resize_as_")
+
+
+def _zero(tangents: Any, result: Any, *args: Any) -> None:
+    """The tangent of what does not depend on values that can be differentiated."""
+
+
+def functional_of(op: Operator) -> Operator | None:
+    """The functional operator of an in-place one."""
+    wanted = signature_of(op.schema)
+    for other in op.registry.packet(op.namespace, op.name.removesuffix("_")) or ():
+        if other.schema.kind == "functional" and signature_of(other.schema) == wanted:
+            return other
+    return None
+
+
+def _is_written_in_operators(op: Operator) -> bool:
+    """Whether a standard operator's kernel for all backends calls operators, and writes into nothing that it was given."""
+    if op.namespace != "aten" or EXPLICIT not in op.kernels or op.schema.kind != "functional":
+        return False
+    return op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT]).calls_operators
+
+
+# ---- what a call needs of its schema
+
+
+class Slots:
+    """Where the tensors are among an operator's arguments."""
+
+    __slots__ = ("tensors",)
+
+    def __init__(self, op: Operator) -> None:
+        arguments = op.schema.arguments
+        self.tensors = tuple([(i, a.type.is_tensor_list) for i, a in enumerate(arguments) if a.type.is_tensor_like])
+
+    def carried(self, args: tuple[Any, ...]) -> list[Any]:
+        """What each tensor-like argument carries: `Tangents` or None, in a list for a list."""
+        found: list[Any] = []
+        for i, is_list in self.tensors:
+            value = args[i]
+            if is_list:
+                found.append([_carried(x) for x in value or ()])
+            else:
+                found.append(tangents_of(value) if value is not None and value.keys & FORWARD else None)
+        return found
+
+
+def _carried(value: Any) -> Tangents | None:
+    return tangents_of(value) if isinstance(value, Tensor) and value.keys & FORWARD else None
+
+
+def depth_of(carried: Sequence[Any], active: tuple[ForwardLevel, ...]) -> int:
+    """The place of the innermost level that something is carried at, -1 for none."""
+    for depth in range(len(active) - 1, -1, -1):
+        level = active[depth]
+        for each in carried:
+            if each is None:
+                continue
+            if each.__class__ is list:
+                if any(one is not None and level in one for one in each):
+                    return depth
+            elif level in each:
+                return depth
+    return -1
+
+
+def at_level(carried: Sequence[Any], level: ForwardLevel) -> list[Any]:
+    """The tangents at one level, a tuple for a list."""
+    return [
+        None if each is None
+        else tuple([None if one is None else one.get(level) for one in each]) if each.__class__ is list
+        else each.get(level)
+        for each in carried
+    ]  # fmt: skip
+
+
+def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
+    """A kernel that is written in operators, run here: each of them is differentiated, and seen by what is below (Tracer)."""
+    slots = Slots(op)
+    parts = bind(op.registry.winner(op, key, op.kernels[key]), op, "Forward")
+
+    def push_through_parts(ks: int, *args: Any) -> Any:
+        if depth_of(slots.carried(args), ACTIVE.get()) >= 0:
+            return parts(ks, *args)
+        ks &= BELOW
+        return op.lookup(ks)(ks, *args)
+
+    return push_through_parts
+
+
+# ---- operators without writes
+
+
+def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
+    slots = Slots(op)
+    carried_by = slots.carried
+    one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor
+    lookup = op.lookup
+    state, levels, vmaps = DISPATCH, ACTIVE, LEVELS
+
+    def push_tangents(ks: int, *args: Any) -> Any:
+        active = levels.get()
+        carried = carried_by(args)
+        depth = depth_of(carried, active)
+        if depth < 0:
+            ks &= BELOW
+            return lookup(ks)(ks, *args)
+        level = active[depth]
+        before = state.get()
+        around = vmaps.get()
+        try:
+            if depth:
+                levels.set(active[:depth])
+            else:
+                state.set((before[0], before[1] & BELOW))
+                ks &= BELOW
+            result = lookup(ks)(ks, *args)
+            given = at_level(carried, level)
+            if level.is_deferred:
+                found = level.defer(compute, given, result, args, one)
+            else:
+                if level.columns is not None:
+                    vmaps.set((*around, level.columns))
+                found = compute(given, result, *args)
+        finally:
+            vmaps.set(around)
+            state.set(before)
+            levels.set(active)
+        if one:
+            if found is not None:
+                attach(result, level, found)
+                if result.gmask:
+                    keep_tangents(result.node, result, tangents_of(result))
+            return result
+        outputs = outputs_of(result)
+        for tensor, tangent in zip(outputs, for_each(compute, found, outputs), strict=True):
+            if tangent is not None:
+                attach(tensor, level, tangent)
+                if tensor.gmask:
+                    keep_tangents(tensor.node, tensor, tangents_of(tensor))
+        return result
+
+    return push_tangents
+
+
+# ---- writes
+
+
+def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Callable[..., Any]:
+    """`reads` are the arguments whose values the rule needs; None for all."""
+    slots = Slots(op)
+    arguments = op.schema.arguments
+    at = tuple(i for i, a in enumerate(arguments) if a.is_write)
+    kept = [i for i, a in enumerate(arguments) if a.type.is_tensor_like and (reads is None or a.name in reads)]
+    lookup = op.lookup
+
+    def push_into_written(ks: int, *args: Any) -> Any:
+        active = ACTIVE.get()
+        carried = slots.carried(args)
+        depth = depth_of(carried, active)
+        if depth < 0:
+            ks &= BELOW
+            return lookup(ks)(ks, *args)
+        level = active[depth]
+        before = DISPATCH.get()
+        around = LEVELS.get()
+        targets = [t for i in at for t in tensors_in((args[i],))]
+        try:
+            if depth:
+                ACTIVE.set(active[:depth])
+            else:
+                DISPATCH.set((before[0], before[1] & BELOW))
+                ks &= BELOW
+            given = at_level(carried, level)
+            original = _originals(args, targets, kept) if kept else args
+            if level.is_deferred:
+                level.protect(targets)
+            result = lookup(ks)(ks, *args)
+            results = targets[0] if len(targets) == 1 else targets
+            nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
+            if level.is_deferred:
+                found = level.defer(compute, given, results, original, False)
+            else:
+                if level.columns is not None:
+                    LEVELS.set((*around, level.columns))
+                found = compute(given, results, *original)
+        finally:
+            LEVELS.set(around)
+            DISPATCH.set(before)
+            ACTIVE.set(active)
+        for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
+            if tensor.dtype.category >= FLOAT:
+                written(tensor, level, tangent)
+                if tensor.gmask:
+                    keep_tangents(node, tensor, tangents_of(tensor))
+            follow_sources(tensor)
+        return result
+
+    return push_into_written
+
+
+def _originals(args: tuple[Any, ...], targets: Sequence[Tensor], kept: Sequence[int]) -> list[Any]:
+    """The arguments, those at `kept` with copies of what will be written."""
+    copies: dict[int, Tensor] = {}
+
+    def original(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [original(each) for each in value]
+        if not isinstance(value, Tensor) or not any(value.shares_memory_with(t) for t in targets):
+            return value
+        if id(value) not in copies:
+            copies[id(value)] = _clone(value)
+        return copies[id(value)]
+
+    given = list(args)
+    for i in kept:
+        given[i] = original(given[i])
+    return given
+
+
+def _turning(op: Operator) -> Callable[..., Any]:
+    """For `t_` and similar operators: nothing is written, and the tangent is turned as the tensor is."""
+    functional = functional_of(op)
+    assert functional is not None
+
+    def turn_tangents(ks: int, self: Tensor, *args: Any) -> Any:
+        found = tangents_of(self)
+        ks &= BELOW
+        result = op.lookup(ks)(ks, self, *args)
+        turned = {
+            level: level.compute(lambda t: functional.call_boxed((t, *args)), found[level])
+            for level in ACTIVE.get() if found and level in found
+        }  # fmt: skip
+        for level, tangent in turned.items():
+            set_tangent(self, level, tangent)
+        if found:
+            found.seen = self.version()
+        return result
+
+    return turn_tangents
+
+
+def _refusing(op: Operator, text: Callable[[str], str]) -> Callable[..., Any]:
+    slots = Slots(op)
+
+    def refuse(ks: int, *args: Any) -> Any:
+        if depth_of(slots.carried(args), ACTIVE.get()) >= 0:
+            raise errors.GradientError(text(op.qualified_name))
+        ks &= BELOW
+        return op.lookup(ks)(ks, *args)
+
+    return refuse

@@ -1,0 +1,150 @@
+"""A function run once at a forward level: its results, and their tangents.
+
+Inputs enter the level as aliases that carry a tangent; results leave it as aliases without. In-place operators write into the
+memory of the inputs, as they do in the function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from turnout import plugins
+from turnout.registry import find_operator
+from turnout_aten import trees
+from turnout_aten.tensor.levels import GRAD, lower, raise_
+from turnout_aten.tensor.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.duals.carried import SOURCE, carry, set_tangent, tangent_of
+from turnout_autograd.duals.levels import ForwardLevel, in_columns
+from turnout_autograd.engine.nodes import InputNode, attach, start
+from turnout_autograd.recording.views import refresh
+from turnout_autograd.transforms.arguments import check_floating, check_tensor
+
+if TYPE_CHECKING:
+    from turnout_autograd.transforms.arguments import Function
+
+_zeros_like = find_operator("aten::zeros_like").stub
+
+
+def dual(level: ForwardLevel, primal: Tensor, tangent: Any, vmaps: tuple[Any, ...]) -> Tensor:
+    """An alias that carries a tangent at the level; `tangent` is lowered to the vmaps, and has the level's columns."""
+    low = lower(primal, vmaps)
+    if low.view_of is not None:
+        refresh(low)
+    made = low.new_alias(low.array, low.storage_offset())
+    outer = low.gmask & GRAD.get()[0]
+    if outer:
+        attach(made, _history(low, outer), outer)
+    carry(low, made)
+    made.extra = {**(made.extra or {}), SOURCE: (low, level)}
+    set_tangent(made, level, tangent)
+    return raise_(made, vmaps)
+
+
+def _history(low: Tensor, outer: int) -> Any:
+    """The history of an input at outer levels. Where a write into the input could not become that of `low` too, it is refused."""
+    if low.node is not None and low.view_of is None:
+        return low.node
+    node = InputNode()
+    start(node, (low.node or low.history_owner(),))
+    node.bit = outer
+    return node
+
+
+def primal_of(low: Tensor) -> Tensor:
+    """A result as the outside of a level sees it: an alias that carries only the tangents of the levels that are active."""
+    if low.view_of is not None:
+        refresh(low)
+    made = low.new_alias(low.array, low.storage_offset())
+    outer = low.gmask & GRAD.get()[0]
+    if outer:
+        attach(made, low.node or low.history_owner(), outer)
+    carry(low, made)
+    return made
+
+
+class DualRun:
+    """A function run at a forward level.
+
+    outputs   the results as the outside sees them
+    tangents  theirs, None for zero; under the level's vmaps and columns
+    """
+
+    def __init__(
+        self, name: str, function: Function, primals: Sequence[Any], level: ForwardLevel, tangents: Sequence[Any],
+        has_aux: bool = False,
+    ) -> None:  # fmt: skip
+        """`primals` may be trees; `tangents` are one for each of their leaves, lowered to the level's vmaps."""
+        self.level = level
+        leaves, self.inputs = trees.flatten(tuple(primals))
+        for leaf in leaves:
+            check_floating(name, "an argument", leaf)
+        entered = [dual(level, leaf, tangent, level.vmaps) for leaf, tangent in zip(leaves, tangents, strict=True)]
+
+        def run() -> Any:
+            result = function(*trees.unflatten(self.inputs, entered))
+            aux = None
+            if has_aux:
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise errors.GradientError(errors.transforms.aux_missing(name))
+                result, aux = result
+            outputs, self.structure = trees.flatten(result)
+            low = [lower(check_tensor(name, "a result", t), level.vmaps) for t in outputs]
+            self.tangents = [tangent_of(t, level) for t in low]
+            return low, aux
+
+        low, aux = level.run(run)
+        self.low = low
+        self.outputs = [raise_(primal_of(t), level.vmaps) for t in low]
+        self.aux = trees.map_leaves(self._left, aux) if has_aux else None
+
+    def _left(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        return raise_(primal_of(lower(value, self.level.vmaps)), self.level.vmaps)
+
+    @property
+    def result(self) -> Any:
+        """What the function returned."""
+        return trees.unflatten(self.structure, self.outputs)
+
+    def raised(self, index: int, tangent: Tensor | None) -> Tensor:
+        """A result's tangent as the outside sees it; zeros where the result does not depend on the inputs."""
+        made: Tensor = raise_(_zeros_like(self.low[index]) if tangent is None else tangent, self.level.vmaps)
+        return made
+
+
+# ---- all directions at once
+
+
+def columns(name: str, primals: Sequence[Tensor], randomness: str) -> tuple[ForwardLevel, list[Tensor]]:
+    """A level whose columns are all directions of the primals, and the tangents of those."""
+    counts = [check_floating(name, "an argument", p).numel() for p in primals]
+    level = ForwardLevel(plugins.service("Batched").columns(sum(counts), randomness))
+    return level, in_columns(level, _directions, level, primals, counts)
+
+
+def _directions(level: ForwardLevel, primals: Sequence[Tensor], counts: Sequence[int]) -> list[Tensor]:
+    made, start = [], 0
+    for primal, count in zip(primals, counts, strict=True):
+        directions = primal.new_zeros((level.columns.size, count))
+        if count:
+            directions.diagonal(-start).fill_(1)
+        directions = directions.reshape((level.columns.size, *primal.shape))
+        made.append(lower(raise_(directions, (level.columns,)), level.vmaps))
+        start += count
+    return made
+
+
+def by_columns(run: DualRun, index: int) -> Tensor:
+    """The tangents of a result in all directions, along a dim behind its own."""
+    level = run.level
+    low = run.low[index]
+    found = run.tangents[index]
+    if found is None:
+        made: Tensor = low.new_zeros((*low.shape, level.columns.size))
+    else:
+        made = in_columns(level, lower, found, (level.columns,)).movedim(0, -1)
+    raised: Tensor = raise_(made, level.vmaps)
+    return raised

@@ -1,0 +1,236 @@
+"""Forward mode: dual tensors, what writes and views do with tangents, held against differences; and what is refused.
+
+`tests/oracle/test_forward_mode_torch.py` holds the same programs against PyTorch.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+from turnout.autograd import forward_ad
+
+import turnout
+from forward_programs import PROGRAMS, data
+from turnout import func, state
+from turnout.errors import TurnoutError
+from turnout_aten import trees
+from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout_autograd.duals.levels import ACTIVE
+
+FRESH = (*state.DISPATCH.get(),)
+
+
+def clean() -> bool:
+    return ((*state.DISPATCH.get(),), LEVELS.get(), (*GRAD.get(),), tuple(ACTIVE.get())) == (FRESH, (), (1, 1), ())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_with_dual_tensors_run_and_leave_no_state(name: str) -> None:
+    for value in trees.flatten(PROGRAMS[name](turnout))[0]:
+        assert np.isfinite(value.detach().numpy()).all()
+    assert clean()
+
+
+WRITING = [name for name in PROGRAMS if name.startswith(("write", "fill", "turn", "strides"))]
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_tangents_of_functions_that_write_are_difference_quotients(name: str) -> None:
+    import forward_programs
+
+    function = getattr(forward_programs, name)
+    x, v = data(turnout)
+    eps = 1e-6
+    expected = (function(x + eps * v) - function(x - eps * v)) / (2 * eps)
+    each = turnout.vmap(lambda a: func.jvp(function, (a,), (a - x + v,))[1])
+    found = [
+        func.jvp(function, (x.clone(),), (v,))[1], func.linearize(function, x.clone())[1](v),
+        func.jacfwd(function)(x.clone()) @ v, each(turnout.stack([x, x]))[1],
+    ]  # fmt: skip
+    if name == "write_a_tangent_into_a_constant":  # values differ where the constant is a copy of x: there is no quotient
+        expected = func.jacfwd(function)(x) @ v
+    for tangent in found:
+        np.testing.assert_allclose(tangent.numpy(), expected.numpy(), rtol=1e-7, atol=1e-8)
+    assert v.tolist() == data(turnout)[1].tolist()
+
+
+def test_no_grad_does_not_stop_tangents_in_any_transform() -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        with turnout.no_grad():
+            square = x * x
+        return x * square
+
+    x, v = data(turnout)
+    expected = (3 * x * x * v).tolist()
+    assert func.jvp(function, (x,), (v,))[1].tolist() == pytest.approx(expected)
+    assert (func.jacfwd(function)(x) @ v).tolist() == pytest.approx(expected)
+    assert func.linearize(function, x)[1](v).tolist() == pytest.approx(expected)
+
+
+def test_linearize_keeps_what_is_written_later_and_runs_the_function_once() -> None:
+    calls = []
+
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        calls.append(1)
+        y = x.sin()
+        z = y * y
+        y.mul_(3)
+        return z + y
+
+    x, v = data(turnout)
+    _, push = func.linearize(function, x)
+    expected = func.jvp(function, (x,), (v,))[1]
+    assert push(v).tolist() == pytest.approx(expected.tolist())
+    assert push(v * 2).tolist() == pytest.approx((expected * 2).tolist())
+    assert len(calls) == 2  # one of them for jvp
+
+
+def test_a_linear_function_refuses_values_that_were_written_since() -> None:
+    x, v = data(turnout)
+    factor = x * 2
+    _, push = func.linearize(lambda y: y * factor, x)
+    factor.add_(1)
+    with pytest.raises(TurnoutError) as caught:
+        push(v)
+    assert str(caught.value) == (
+        "linearize: a tensor that the linear function needs, float64 [3], was changed in place later\n"
+        "  to fix  write into a clone(), or linearize again"
+    )
+
+
+def test_forward_jacobians_compute_values_once() -> None:
+    calls = []
+
+    class Counted(turnout.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: turnout.Tensor) -> turnout.Tensor:
+            calls.append(x.shape)
+            return x * 1
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: turnout.Tensor) -> turnout.Tensor:
+            return tangent * 1
+
+    assert func.jacfwd(Counted.apply)(data(turnout)[0]).tolist() == turnout.eye(3).tolist()
+    assert calls == [(3,)]
+
+
+def test_random_numbers_of_a_forward_jacobian_are_drawn_once() -> None:
+    x = turnout.ones(3)
+    found = func.jacfwd(lambda y: y.sum() * turnout.rand(2))(x)
+    assert found[0].tolist() == [found[0, 0].item()] * 3
+
+
+def test_a_custom_operator_has_the_tangents_that_its_gradient_implies() -> None:
+    op = turnout.library.custom_op(
+        "forward::cubed", lambda x: turnout.from_numpy(x.numpy() ** 3), mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    op.register_autograd(
+        lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+    try:
+        x, v = data(turnout)
+        assert func.jvp(op, (x,), (v,))[1].tolist() == pytest.approx((3 * x * x * v).tolist())
+    finally:
+        op.undo()
+
+
+def test_tangents_stop_where_forward_mode_is_switched_off() -> None:
+    x, v = data(turnout)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, v)
+        with forward_ad.set_fwd_grad_enabled(False):
+            assert not forward_ad.is_fwd_grad_enabled()
+            assert forward_ad.unpack_dual(dual * 2).tangent is None
+            with forward_ad.set_fwd_grad_enabled(True):
+                assert forward_ad.unpack_dual(dual * 2).tangent is not None
+            assert func.jvp(lambda y: y * 2, (x,), (v,))[1].tolist() == (v * 2).tolist()
+        assert forward_ad.is_fwd_grad_enabled()
+    assert clean()
+
+
+def test_levels_end_when_their_block_raises() -> None:
+    x, v = data(turnout)
+    with pytest.raises(KeyError), forward_ad.dual_level():
+        {}[0]
+    assert clean()
+    for transform in (lambda f: func.jvp(f, (x,), (v,)), lambda f: func.jacfwd(f)(x), lambda f: func.linearize(f, x)):
+        with pytest.raises(KeyError):
+            transform(lambda y: {}[0])
+        assert clean()
+
+
+def test_a_tensor_that_leaks_out_of_a_forward_transform_has_no_tangent() -> None:
+    x, v = data(turnout)
+    leaked = []
+    func.jvp(lambda y: leaked.append(y * 2) or y, (x,), (v,))
+    assert func.jvp(lambda y: leaked[0] * 1, (x,), (v,))[1].tolist() == [0, 0, 0]
+
+
+def test_calls_without_tangents_do_not_have_the_key() -> None:
+    x, v = data(turnout)
+    seen = []
+    func.jvp(lambda y: seen.append((x * 2).keys) or y, (x,), (v,))
+    assert seen == [x.keys]
+
+
+LEVEL = "\n  to fix  call it inside `with turnout.autograd.forward_ad.dual_level():`"
+OTHER = "unpack_dual: the dual level has the number 0, got level=1"
+NESTED = (
+    "dual_level: there is a dual level already, and dual levels do not nest\n"
+    "  to fix  use turnout.func.jvp for tangents of tangents"
+)
+OUT = "aten::add.Scalar_out: an argument has a tangent, and results cannot be written to out= in forward mode; leave out= away"
+INTEGERS = "make_dual: the tensor must be floating-point or complex to be differentiated; got int64 [1]"
+TWICE = "make_dual: the tensor has a tangent already\n  to fix  take the primal of unpack_dual(tensor)"
+NUMBER = "make_dual: the tangent must be a tensor, or nested tuples, lists and dicts of tensors; got float"
+REFUSED: dict[str, tuple[Any, bool, str]] = {
+    "outside": (lambda x, v: forward_ad.make_dual(x, v), False, "make_dual: there is no dual level here" + LEVEL),
+    "left twice": (lambda x, v: forward_ad.exit_dual_level(), False, "exit_dual_level: there is no dual level here" + LEVEL),
+    "number": (lambda x, v: forward_ad.unpack_dual(x, level=1), True, OTHER),
+    "nested": (lambda x, v: forward_ad.enter_dual_level(), True, NESTED),
+    "shape": (
+        lambda x, v: forward_ad.make_dual(x, v[:2]), True,
+        "make_dual: the tangent has shape [2]; it belongs to a tensor float64 [3]",
+    ),
+    "a number": (lambda x, v: forward_ad.make_dual(x, 1.0), True, NUMBER),
+    "integers": (lambda x, v: forward_ad.make_dual(turnout.tensor([1]), v), True, INTEGERS),
+    "twice": (lambda x, v: forward_ad.make_dual(forward_ad.make_dual(x, v), v), True, TWICE),
+    "out": (lambda x, v: turnout.add(forward_ad.make_dual(x, v), 1, out=v), True, OUT),
+    "resized": (
+        lambda x, v: forward_ad.make_dual(x, v).resize_(2), True,
+        "aten::resize_: a tensor with a tangent cannot change its shape",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_forward_mode_refuses_is_named(name: str) -> None:
+    call, inside, text = REFUSED[name]
+    x, v = data(turnout)
+    with forward_ad.dual_level() if inside else nullcontext(), pytest.raises(TurnoutError) as caught:
+        call(x, v)
+    assert str(caught.value) == text
+    assert clean()
+
+
+@pytest.mark.parametrize(
+    ("jvp", "text"),
+    [
+        (lambda ctx, t: (t, t), "Wrong.jvp returned 2 tangents; forward returned 1 tensors"),
+        (lambda ctx, t: 3.0, "Wrong.jvp: the tangent of output 0 must be a tensor or None, got float"),
+        (lambda ctx, t: t[:2], "Wrong.jvp: the tangent of output 0 has shape [2]; the output has shape [3]"),
+    ],
+)
+def test_what_a_function_s_jvp_must_return_is_named(jvp: Any, text: str) -> None:
+    members = {"forward": staticmethod(lambda ctx, x: x * 1), "jvp": staticmethod(jvp)}
+    wrong: Any = type("Wrong", (turnout.autograd.Function,), members)
+    x, v = data(turnout)
+    with pytest.raises(TurnoutError) as caught:
+        func.jvp(wrong.apply, (x,), (v,))
+    assert str(caught.value) == text
+    assert clean()
