@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     class ViewKernel(Protocol):
-        """A kernel of the internal convention, and the geometry function that it applies."""
+        """A kernel of the internal convention, the geometry function that it applies, and what it remembers of that."""
 
         geometry: Callable[..., Any]
+        remembered: Callable[..., Any]
 
         def __call__(self, ks: int, tensor: Tensor, /, *args: Any) -> Any: ...
 
@@ -37,7 +38,9 @@ _REMEMBERED = 512
 
 def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
     """The kernel of a view operator with one output. Its geometry depends on nothing but the arguments, so it is remembered."""
-    made: ViewKernel = _named(_APPLYING(lru_cache(_REMEMBERED)(_in_bytes(geometry)), geometry), geometry)
+    remembered = lru_cache(_REMEMBERED)(_in_bytes(geometry))
+    made: ViewKernel = _named(_APPLYING(remembered, geometry), geometry)
+    made.remembered = remembered
     return made
 
 
@@ -311,6 +314,9 @@ def t(ks: int, self: Tensor) -> Tensor:
     made.storage = self.storage or self.shared_storage()
     made.offset = self.offset
     return made
+
+
+t.remembered = _t.remembered  # type: ignore[attr-defined]  # a function takes any attribute
 
 
 @one_view
