@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -14,9 +16,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--programs` and `--seed` choose the random programs. `--require-backend` is an option of turnout-conformance."""
+    """Which random programs and cases run. `--require-backend` is an option of turnout-conformance."""
     parser.addoption("--programs", type=int, default=None, metavar="N", help="how many random programs each suite runs")
-    parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program")
+    parser.addoption("--seed", type=int, default=0, metavar="SEED", help="the seed of the first random program, and of --sample")
+    parser.addoption("--sample", type=int, default=1, metavar="N", help="run one of N tests of tests/conformance, by --seed")
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +31,26 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
         return range(first, first + (default if count is None else count))
 
     return choose
+
+
+SAMPLED = Path(__file__).parent / "conformance"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `--sample` does not choose. Names decide, so all workers of a run choose the same."""
+    among, seed = config.getoption("--sample"), config.getoption("--seed")
+    if among < 2:
+        return
+    left_out = {i for i in items if SAMPLED in i.path.parents and crc32(f"{seed} {i.nodeid}".encode()) % among}
+    config.hook.pytest_deselected(items=[i for i in items if i in left_out])
+    items[:] = [i for i in items if i not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what `--sample` did: a run of some tests must not be taken for one of all."""
+    among, seed = config.getoption("--sample"), config.getoption("--seed")
+    if among > 1:
+        terminalreporter.write_line(f"SAMPLED tests/conformance: one of {among} tests, --seed {seed}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

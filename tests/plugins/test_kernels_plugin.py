@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
+from turnout.nn import functional as F
 
 import turnout
 from turnout import config
 from turnout.explanation import explain
 from turnout.library import Library
-from turnout.nn import functional as F
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.contract import misfit
 from turnout_cpu.kernels import kernels as rows_of_cpu
@@ -24,8 +24,8 @@ from turnout_cpu.pool import Pool
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
-from turnout_kernels import native, pointwise  # noqa: E402
-from turnout_kernels.table import kernels  # noqa: E402
+from turnout_kernels import native, pointwise
+from turnout_kernels.table import kernels
 
 RNG = np.random.default_rng(7)
 
@@ -300,10 +300,10 @@ def test_rows_over_those_that_allocate_may_be_called_without_an_output():
 
 def test_wrong_calls_of_the_extension_module_are_errors():
     x = np.ones(3, np.float32)
-    with pytest.raises(ValueError, match="^there is no kernel 1000, or nothing to do$"):
+    with pytest.raises(ValueError, match=r"^there is no kernel 1000, or nothing to do$"):
         native._native.run(1000, (x,), (x,), (), (), 1, 1)
-    with pytest.raises(ValueError, match="^an array has 17 dims, at most 16 are supported$"):
+    with pytest.raises(ValueError, match=r"^an array has 17 dims, at most 16 are supported$"):
         native._native.run(0, (np.ones((1,) * 17),), (), (), (), 1, 1)
-    with pytest.raises(ValueError, match="^this processor or this build has no instructions 'mmx'$"):
+    with pytest.raises(ValueError, match=r"^this processor or this build has no instructions 'mmx'$"):
         native.choose_instructions("mmx")
     assert math.isfinite(x.sum())

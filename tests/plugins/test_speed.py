@@ -65,6 +65,12 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "turnout.mul": (lambda: turnout.mul(x, x), 1),
         "x.exp()": (lambda: x.exp(), 1),
         "a keyword": (lambda: turnout.ops.aten.add.Tensor(x, x, alpha=1), 1),
+        "x[0]": (lambda: x[0], 1),
+        "x[1:]": (lambda: x[1:], 1),
+        "a view by a tuple": (lambda: turnout.ops.aten.view(x, (3, 1)), 1),
+        "a view by a list": (lambda: turnout.ops.aten.view(x, [3, 1]), 0),
+        "a view of a view": (lambda: x.view(3, 1)[0], 2),
+        "a view without elements": (lambda: x[3:], 0),
         "a subclass": (lambda: x + turnout.as_subclass(x, Plain), 0),
         "two dtypes": (lambda: x + turnout.ones(3, dtype=turnout.int64), 0),
         "a large number": (lambda: x + (1 << 40), 0),
@@ -89,6 +95,36 @@ def test_a_recorded_call_is_taken_and_its_node_holds_what_the_python_kernel_save
     y.add_(1)
     with pytest.raises(turnout.errors.AliasError):
         made.sum().backward()
+
+
+def test_a_view_is_taken_and_has_the_record_that_the_python_kernel_makes(is_on: None):
+    x = turnout.arange(6.0).view(2, 3).clone()
+    x[0], x.t()
+    before = _calls.taken()
+    made, turned = x[1], x.t()
+    assert _calls.taken() == before + 2
+    assert made.array.base is x.array
+    assert (made.storage, made.offset, made.view_of.base) == (x.storage, 3, x)
+    assert [(op.qualified_name, rest) for op, rest, _ in made.view_of.chain] == [("aten::select.int", (0, 1))]
+    made.mul_(10)
+    assert turned.tolist() == [[0.0, 30.0], [1.0, 40.0], [2.0, 50.0]]
+    assert x._version == turned._version == 1
+    x.array.flags.writeable = False
+    assert not x[0].array.flags.writeable
+
+
+def test_a_view_outside_the_memory_is_refused_as_it_is_without(is_on: None):
+    x = turnout.arange(6.0)
+    x.as_strided((2,), (2,), 1)
+    for shape, strides, offset in [
+        ((2,), (6,), 0),
+        ((7,), (1,), 0),
+        ((1,), (1,), 6),
+        ((2,), (1 << 62,), 0),
+        ((1 << 62, 4), (4, 1), 0),
+    ]:
+        with pytest.raises(turnout.errors.ShapeError, match="of a storage with 6"):
+            x.as_strided(shape, strides, offset)
 
 
 def test_a_debugger_sees_the_generated_text(is_on: None):

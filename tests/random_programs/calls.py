@@ -78,6 +78,16 @@ CHANGES = [
     "turnout.as_subclass({0}, Mine)",
     "turnout.as_subclass({0}, Plain)",
 ]
+# Views, with places and sizes that may not exist.
+VIEWS = [
+    "{0}[{1}]", "{0}[{1}:, {2}]", "{0}[{1}:{2}:2]", "{0}[..., {1}]", "{0}.transpose({1}, {2})", "{0}.t()", "{0}.unsqueeze({1})",
+    "{0}.squeeze({1})", "{0}.squeeze()", "{0}.view(-1)", "{0}.view({1}, -1)", "{0}.reshape(({1}, {2}))", "{0}.permute(1, 0)",
+    "{0}.permute(({1}, {2}))", "{0}.expand({1}, *{0}.shape)", "{0}.expand(({1}, {2}))", "{0}.diagonal()", "{0}.unfold({1}, 2, 1)",
+    "{0}.as_strided(({1}, {2}), (1, {1}), {2})", "turnout.ops.aten.select.int({0}, {1}, {2})", "{0}.narrow({1}, 0, {2})",
+    "turnout.ops.aten.select.int({0}, dim={1}, index={2})", "turnout.ops.aten.slice.Tensor({0}, {1}, {2})", "{0}.mT", "{0}.real",
+    "turnout.ops.aten.expand({0}, [{1}, {2}])", "turnout.ops.aten.view({0}, ({1}, True))",
+]  # fmt: skip
+PLACES = ["0", "1", "2", "3", "-1", "-2", "5", "True", "None", "1.5", "1 << 70", "numpy.int64(1)", "-1 << 63"]
 BLOCKS = [
     "turnout.no_grad()",
     "turnout.inference_mode()",
@@ -119,7 +129,7 @@ def program(seed: int) -> list[str]:
 def _call(r: random.Random, names: list[str]) -> str:
     one = r.choice(names)
     other = r.choice(names) if r.random() < 0.6 else r.choice(NUMBERS if r.random() < 0.7 else BAD)
-    form = r.randrange(10)
+    form = r.randrange(13)
     if form < 3:
         return f"{one} {r.choice(SIGNS)} {other}" if r.random() < 0.8 else f"{other} {r.choice(SIGNS)} {one}"
     if form < 5:
@@ -138,6 +148,9 @@ def _call(r: random.Random, names: list[str]) -> str:
         return (
             f"turnout.{name}({r.choice([f'{one}, out={other}', '', f'{one}, {other}, 3, 4', f'input={one}', f'{one}, dim=0'])})"
         )
+    if form > 9:
+        few = PLACES[:4] if r.random() < 0.7 else PLACES
+        return r.choice(VIEWS).format(one, r.choice(few), r.choice(few))
     return f"{one}.{r.choice(['add_', 'mul_', 'sub_', 'div_', 'copy_'])}({other})"
 
 
@@ -163,7 +176,7 @@ def outcome(lines: list[str]) -> list[Any]:
             return "a thing"
 
     class Watching(DispatchMode):
-        def __turnout_dispatch__(self, op: Any, ks: Any, args: Any) -> Any:
+        def dispatch(self, op: Any, ks: Any, args: Any) -> Any:
             seen.append(op.qualified_name)
             return op.redispatch(ks, *args)
 
@@ -178,7 +191,7 @@ def outcome(lines: list[str]) -> list[Any]:
         return turnout.from_numpy(numpy.asarray(values)).to(dtype)
 
     seen: list[str] = []
-    names: dict[str, Any] = {**locals()}
+    names: dict[str, Any] = {"__builtins__": __builtins__, **locals()}
     found = []
     for line in lines:
         seen.clear()
@@ -191,7 +204,9 @@ def outcome(lines: list[str]) -> list[Any]:
                 exec(compile(line, "<program>", "exec"), names)
                 result: Any = [described(names[n]) for n in sorted(set(names) - before)] or described(names["grads"])
             except Exception as error:  # noqa: BLE001 - any error is an outcome
-                frames = [(f.filename.rpartition("/")[2], f.name, f.line) for f in traceback.extract_tb(error.__traceback__)[1:]]
+                # The first call of a function has a frame more, and calls that are taken in C are not the first of its text.
+                rest = [f for f in traceback.extract_tb(error.__traceback__)[1:] if f.name != "first_call"]
+                frames = [(f.filename.rpartition("/")[2], f.name, f.line) for f in rest]
                 result = [type(error).__name__, str(error), frames, type(error.__context__).__name__]
         found.append([result, [(w.category.__name__, str(w.message), w.filename.rpartition("/")[2]) for w in warned], list(seen)])
     return found
@@ -208,11 +223,48 @@ def described(value: Any) -> Any:
     array = value.array
     edges = None if value.grad_fn is None else [None if n is None else n.name() for n, _ in value.grad_fn.next_functions]
     return [
-        type(value).__name__, str(value.dtype), list(value.shape), list(value.stride()), hashlib.md5(array.tobytes()).hexdigest(),
+        type(value).__name__, str(value.dtype), list(value.shape), list(value.stride()), hashlib.md5(elements(array)).hexdigest(),
         value.keys, value.gmask, value.requires_grad, None if value.grad_fn is None else value.grad_fn.name(), edges,
         value.is_inference(), None if value.is_inference() else value._version, value.view_of is None, value.storage is None,
-        array.flags.writeable, str(value.device), metas(value),
+        array.flags.writeable, array.flags.aligned, str(value.device), metas(value), viewed(value),
     ]  # fmt: skip
+
+
+def viewed(value: Any) -> Any:
+    """Where the tensor lies in its memory, and the record of it as a view."""
+    if value.storage is None:
+        return None
+    root = value.storage.array
+    live = sum(one() is not None for one in value.storage.views)
+    at = [
+        value.storage_offset(),
+        value.numel() and value.array.ctypes.data - root.ctypes.data,
+        value.array.base is not None,
+        live,
+    ]
+    view = value.view_of
+    if view is None:
+        return at
+    chain = [(op.qualified_name, repr(rest), index) for op, rest, index in view.chain]
+    return [
+        *at,
+        list(view.base.shape),
+        chain,
+        view.seen,
+        view.multi,
+        view.no_grad,
+        view.maker,
+        view.base.storage is value.storage,
+    ]
+
+
+def elements(array: Any) -> bytes:
+    """The bytes of an array, with one NaN for all: which operand's sign a NaN takes is the processor's affair."""
+    if array.dtype.kind not in "fc":
+        return array.tobytes()
+    parts = array.copy().reshape(-1).view(array.real.dtype)
+    parts[parts != parts] = abs(parts.dtype.type("nan"))
+    return parts.tobytes()
 
 
 def metas(value: Any) -> Any:

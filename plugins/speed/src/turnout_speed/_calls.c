@@ -7,6 +7,7 @@
  * Call          a stub, a public function or a method: arguments, key set, look-up in the operator's cache
  * ArrayKernel   the wrapper of an array kernel: arrays out of tensors, the kernel, a tensor around its result
  * RecordKernel  a kernel at Autograd: the call below, and a node that says how it was made
+ * ViewKernel    a view operator at ADInplaceOrView: a remembered geometry, an array over the same memory, and the record of the view
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
  */
@@ -27,12 +28,13 @@ typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
 
 /* ---- what is known of Turnout: set once by `configure` */
 
-static PyTypeObject *Tensor;
+static PyTypeObject *Tensor, *Storage, *View;
+static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER;
 static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
 static PyObject *STUB_BUILTINS, *DISPATCH, *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK, *NUMPY_ADD, *NUMPY_SUB, *NUMPY_MUL, *NUMPY_DIV;
-static PyObject *S_DISPATCH, *S_EPOCH, *S_VER;
-static PyObject *ZERO;
+static PyObject *S_DISPATCH, *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE;
+static PyObject *ZERO, *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 
 #define SLOT(tensor, at) (*(PyObject **)((char *)(tensor) + (at)))
@@ -63,7 +65,7 @@ typedef struct Face {
     Outcome (*run)(struct Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
 } Face;
 
-static PyTypeObject CallType, ArrayKernelType, RecordKernelType;
+static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -124,7 +126,7 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
 
 static inline int is_kernel(PyObject *value)
 {
-    return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType);
+    return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -143,7 +145,7 @@ static Outcome run_cached(PyObject *cache, PyObject *ks, PyObject *const *args, 
 
 /* ---- Call */
 
-enum { IS_TENSOR, IS_SCALAR, IS_INT, IS_FLOAT, IS_BOOL, IS_STR, IS_DTYPE, IS_DEVICE, IS_NONE };
+enum { IS_TENSOR, IS_SCALAR, IS_INT, IS_FLOAT, IS_BOOL, IS_STR, IS_DTYPE, IS_DEVICE, IS_INTS };
 
 typedef struct {
     PyObject *cache;
@@ -191,6 +193,13 @@ static inline int fits(int kind, int optional, PyObject *value)
         return (PyObject *)Py_TYPE(value) == DTYPE;
     case IS_DEVICE:
         return (PyObject *)Py_TYPE(value) == DEVICE;
+    case IS_INTS:
+        if (!PyTuple_CheckExact(value))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i)))
+                return 0;
+        return 1;
     default:
         return 0;
     }
@@ -334,7 +343,7 @@ static void face_dealloc(PyObject *self)
     PyObject_GC_Del(self);
 }
 
-static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", NULL};
+static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints", NULL};
 
 /* (cache, parameters, ((kind, optional, source, default or MISSING, name or None), ...)) */
 static int read_target(Target *target, PyObject *row, PyObject *missing)
@@ -764,19 +773,26 @@ static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *ar
     return DONE;
 }
 
+/* The gradient levels that record now: a new reference, or NULL with or without an error. */
+static PyObject *levels_enabled(void)
+{
+    PyObject *levels = NULL;
+    if (PyContextVar_Get(GRAD, NULL, &levels) < 0 || levels == NULL)
+        return NULL;
+    PyObject *first = PySequence_GetItem(levels, 0);
+    Py_DECREF(levels);
+    return first;
+}
+
 static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     RecordKernel *self = (RecordKernel *)face;
     if (n != self->arguments)
         return DECLINED;
-    PyObject *levels = NULL, *first;
+    PyObject *first = levels_enabled();
     long long enabled, tracked = 0;
     unsigned tracks = 0;
     int overflow = 0;
-    if (PyContextVar_Get(GRAD, NULL, &levels) < 0)
-        return decline_after_error();
-    first = levels == NULL ? NULL : PySequence_GetItem(levels, 0);
-    Py_XDECREF(levels);
     if (first == NULL || !PyLong_CheckExact(first)) {
         Py_XDECREF(first);
         return decline_after_error();
@@ -953,6 +969,239 @@ failed:
     return NULL;
 }
 
+/* ---- ViewKernel */
+
+typedef struct {
+    Face face;
+    PyObject *op, *cache, *below, *attach;
+    PyObject *kernel, *remembered; /* the kernel that was found last, and its geometries; NULL if it is not one by geometry */
+} ViewKernel;
+
+static PyObject *tuple_of(const npy_intp *values, int n)
+{
+    PyObject *made = PyTuple_New(n);
+    for (int i = 0; made != NULL && i < n; i++) {
+        PyObject *value = PyLong_FromSsize_t(values[i]);
+        if (value == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, i, value);
+    }
+    return made;
+}
+
+/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
+static int numbers_of(PyObject *tuple, npy_intp *values, int most)
+{
+    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
+            return -1;
+    return (int)PyTuple_GET_SIZE(tuple);
+}
+
+#define DIMS 32
+
+/* An array over the memory of a row-major root, from (shape, strides and start in bytes, ...). NULL with or without an error:
+ * not of this kind, or it would reach outside that memory. */
+static PyObject *array_over(PyObject *root, PyObject *geometry)
+{
+    npy_intp shape[DIMS], strides[DIMS];
+    if (!PyArray_CheckExact(root) || !PyArray_CHKFLAGS((PyArrayObject *)root, NPY_ARRAY_C_CONTIGUOUS))
+        return NULL;
+    PyArrayObject *whole = (PyArrayObject *)root;
+    npy_intp bytes = PyArray_NBYTES(whole), start = PyLong_AsSsize_t(PyTuple_GET_ITEM(geometry, 2)), low = start, high = start;
+    if (start == -1 && PyErr_Occurred())
+        return NULL;
+    int n = numbers_of(PyTuple_GET_ITEM(geometry, 0), shape, DIMS);
+    if (n < 0 || numbers_of(PyTuple_GET_ITEM(geometry, 1), strides, DIMS) != n || start < 0 || start > bytes)
+        return NULL;
+    for (int d = 0; d < n; d++) {
+        npy_intp step = strides[d] < 0 ? -strides[d] : strides[d];
+        if (shape[d] < 1 || step < 0 || (step > 0 && shape[d] - 1 > bytes / step))
+            return NULL;
+        if (strides[d] < 0)
+            low -= (shape[d] - 1) * step;
+        else
+            high += (shape[d] - 1) * step;
+    }
+    if (low < 0 || high > bytes - PyArray_ITEMSIZE(whole))
+        return NULL;
+    PyArray_Descr *descr = PyArray_DESCR(whole);
+    Py_INCREF(descr);
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, n, shape, strides, PyArray_BYTES(whole) + start,
+                                          PyArray_FLAGS(whole) & NPY_ARRAY_WRITEABLE, NULL);
+    if (made == NULL)
+        return NULL;
+    PyArray_UpdateFlags((PyArrayObject *)made, NPY_ARRAY_UPDATE_ALL);
+    if (PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(root)) < 0)
+        Py_CLEAR(made);
+    return made;
+}
+
+/* The tensor that a view operator makes, without its record. NULL with or without an error. `storage` is that of both. */
+static PyObject *viewed_by(PyObject *remembered, PyObject *const *args, Py_ssize_t n, PyObject *storage)
+{
+    PyObject *tensor = args[0], *device = SLOT(tensor, AT_DEVICE), *offset = SLOT(tensor, AT_OFFSET);
+    PyObject *root = SLOT(storage, AT_ROOT);
+    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
+    PyObject *passed[MOST + 4], *found = NULL, *made = NULL;
+    if (device == NULL || offset == NULL || root == NULL || array == NULL || !PyArray_CheckExact(array))
+        return NULL;
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
+    PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
+    Py_XDECREF(backend);
+    Py_XDECREF(maker);
+    if (keys == NULL)
+        return NULL;
+    passed[0] = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array));
+    passed[1] = tuple_of(PyArray_STRIDES(array), PyArray_NDIM(array));
+    passed[2] = PyLong_FromSsize_t(PyArray_ITEMSIZE(array));
+    passed[3] = offset;
+    for (Py_ssize_t i = 1; i < n; i++)
+        passed[3 + i] = args[i];
+    Py_INCREF(root); /* both stay, whatever the call of Python does */
+    Py_INCREF(device);
+    if (passed[0] != NULL && passed[1] != NULL && passed[2] != NULL)
+        found = PyObject_Vectorcall(remembered, passed, 3 + n, NULL);
+    Py_XDECREF(passed[0]);
+    Py_XDECREF(passed[1]);
+    Py_XDECREF(passed[2]);
+    if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4) {
+        PyObject *over = array_over(root, found);
+        made = over == NULL ? NULL : wrap(over, keys, device);
+        if (made != NULL) {
+            Py_SETREF(SLOT(made, AT_STORAGE), Py_NewRef(storage));
+            SLOT(made, AT_OFFSET) = Py_NewRef(PyTuple_GET_ITEM(found, 3));
+        }
+    }
+    Py_XDECREF(found);
+    Py_DECREF(root);
+    Py_DECREF(device);
+    Py_DECREF(keys);
+    return made;
+}
+
+/* Say of a new tensor that it is a view; 0, or -1 with an error. */
+static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage)
+{
+    PyObject *rest = PyTuple_New(n - 1), *views = SLOT(storage, AT_VIEWS), *chain = NULL, *enabled = NULL, *view = NULL, *ref = NULL;
+    int failed = -1;
+    if (rest == NULL)
+        return -1;
+    for (Py_ssize_t i = 1; i < n; i++)
+        PyTuple_SET_ITEM(rest, i - 1, Py_NewRef(args[i]));
+    if (SLOT(args[0], AT_VIEW_OF) != Py_None || views == NULL || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
+        PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, Py_None, NULL);
+        failed = none == NULL ? -1 : 0;
+        Py_XDECREF(none);
+        Py_DECREF(rest);
+        return failed;
+    }
+    int on = (enabled = levels_enabled()) == NULL ? -1 : PyObject_IsTrue(enabled);
+    if (on >= 0 && (chain = Py_BuildValue("((OOO))", self->op, rest, Py_None)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
+        && (view = PyType_GenericAlloc(View, 0)) != NULL && (ref = PyWeakref_NewRef(made, NULL)) != NULL) {
+        SLOT(view, AT_BASE) = Py_NewRef(args[0]);
+        SLOT(view, AT_CHAIN) = Py_NewRef(chain);
+        SLOT(view, AT_SEEN) = Py_NewRef(SLOT(storage, AT_STORAGE_VER));
+        SLOT(view, AT_MULTI) = Py_NewRef(Py_False);
+        SLOT(view, AT_NO_GRAD) = Py_NewRef(on ? Py_False : Py_True);
+        SLOT(view, AT_MAKER) = Py_NewRef(NO_TEXT);
+        Py_SETREF(SLOT(made, AT_VIEW_OF), Py_NewRef(view));
+        failed = PyList_Append(views, ref);
+    }
+    Py_DECREF(rest);
+    Py_XDECREF(enabled);
+    Py_XDECREF(chain);
+    Py_XDECREF(view);
+    Py_XDECREF(ref);
+    return failed;
+}
+
+static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    ViewKernel *self = (ViewKernel *)face;
+    if (n < 1 || n > MOST || !Py_IS_TYPE(args[0], Tensor))
+        return DECLINED;
+    PyObject *below = PyNumber_And(ks, self->below);
+    PyObject *kernel = below == NULL ? NULL : PyDict_GetItemWithError(self->cache, below);
+    Py_XDECREF(below);
+    if (kernel == NULL)
+        return decline_after_error();
+    if (kernel != self->kernel) {
+        PyObject *variables = PyFunction_Check(kernel) ? ((PyFunctionObject *)kernel)->func_dict : NULL;
+        PyObject *remembered = variables == NULL ? NULL : PyDict_GetItemWithError(variables, S_REMEMBERED);
+        Py_INCREF(kernel);
+        Py_XSETREF(self->remembered, Py_XNewRef(remembered));
+        Py_XSETREF(self->kernel, kernel);
+    }
+    PyObject *storage = SLOT(args[0], AT_STORAGE), *remembered = self->remembered, *made;
+    if (remembered == NULL || storage == NULL)
+        return DECLINED;
+    storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
+    if (storage == NULL)
+        return decline_after_error();
+    if (!Py_IS_TYPE(storage, Storage)) {
+        Py_DECREF(storage);
+        return DECLINED;
+    }
+    Py_INCREF(remembered);
+    made = viewed_by(remembered, args, n, storage);
+    Py_DECREF(remembered);
+    if (made != NULL && record_view(self, made, args, n, storage) < 0)
+        Py_CLEAR(made);
+    Py_DECREF(storage);
+    *result = made;
+    return made == NULL ? decline_after_error() : DONE;
+}
+
+static int view_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    ViewKernel *kernel = (ViewKernel *)self;
+    Py_VISIT(kernel->face.function);
+    Py_VISIT(kernel->op);
+    Py_VISIT(kernel->cache);
+    Py_VISIT(kernel->attach);
+    Py_VISIT(kernel->kernel);
+    Py_VISIT(kernel->remembered);
+    return 0;
+}
+
+static int view_clear(PyObject *self)
+{
+    ViewKernel *kernel = (ViewKernel *)self;
+    Py_CLEAR(kernel->face.function);
+    Py_CLEAR(kernel->op);
+    Py_CLEAR(kernel->cache);
+    Py_CLEAR(kernel->below);
+    Py_CLEAR(kernel->attach);
+    Py_CLEAR(kernel->kernel);
+    Py_CLEAR(kernel->remembered);
+    return 0;
+}
+
+/* (function, op, cache, below, attach) */
+static PyObject *make_view_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *op, *cache, *below, *attach;
+    if (!PyArg_ParseTuple(args, "OOO!OO", &function, &op, &PyDict_Type, &cache, &below, &attach))
+        return NULL;
+    ViewKernel *made = PyObject_GC_New(ViewKernel, &ViewKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, sizeof(ViewKernel) - sizeof(Face));
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = view_run;
+    made->op = Py_NewRef(op);
+    made->cache = Py_NewRef(cache);
+    made->below = Py_NewRef(below);
+    made->attach = Py_NewRef(attach);
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
 /* ---- types and module */
 
 #define FACE(TYPE, NAME, STRUCT, CALL, TRAVERSE, CLEAR)                                                             \
@@ -969,6 +1218,7 @@ failed:
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
 FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_traverse, record_clear);
+FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
 
 static int take(PyObject *from, const char *name, PyObject **to)
 {
@@ -985,11 +1235,15 @@ static int take(PyObject *from, const char *name, PyObject **to)
 static PyObject *configure(PyObject *module, PyObject *names)
 {
     static const struct {
+        PyTypeObject **type;
         const char *name;
         Py_ssize_t *at;
     } slots[] = {
-        {"array", &AT_ARRAY}, {"keys", &AT_KEYS}, {"device", &AT_DEVICE}, {"gmask", &AT_GMASK}, {"node", &AT_NODE},
-        {"ver", &AT_VER}, {"storage", &AT_STORAGE}, {"view_of", &AT_VIEW_OF}, {"extra", &AT_EXTRA},
+        {&Tensor, "array", &AT_ARRAY}, {&Tensor, "keys", &AT_KEYS}, {&Tensor, "device", &AT_DEVICE}, {&Tensor, "gmask", &AT_GMASK},
+        {&Tensor, "node", &AT_NODE}, {&Tensor, "ver", &AT_VER}, {&Tensor, "storage", &AT_STORAGE}, {&Tensor, "view_of", &AT_VIEW_OF},
+        {&Tensor, "extra", &AT_EXTRA}, {&Tensor, "offset", &AT_OFFSET}, {&Storage, "array", &AT_ROOT},
+        {&Storage, "ver", &AT_STORAGE_VER}, {&Storage, "views", &AT_VIEWS}, {&View, "base", &AT_BASE}, {&View, "chain", &AT_CHAIN},
+        {&View, "seen", &AT_SEEN}, {&View, "multi", &AT_MULTI}, {&View, "no_grad", &AT_NO_GRAD}, {&View, "maker", &AT_MAKER},
     };
     if (!PyDict_Check(names)) {
         PyErr_SetString(PyExc_TypeError, "a dict of names");
@@ -999,10 +1253,11 @@ static PyObject *configure(PyObject *module, PyObject *names)
         || take(names, "DISPATCH", &DISPATCH) < 0 || take(names, "FRESH", &FRESH) < 0 || take(names, "GRAD", &GRAD) < 0
         || take(names, "DType", &DTYPE) < 0 || take(names, "Device", &DEVICE) < 0 || take(names, "CLOCK", &CLOCK) < 0
         || take(names, "add", &NUMPY_ADD) < 0 || take(names, "subtract", &NUMPY_SUB) < 0 || take(names, "multiply", &NUMPY_MUL) < 0
-        || take(names, "divide", &NUMPY_DIV) < 0)
+        || take(names, "divide", &NUMPY_DIV) < 0 || take(names, "Storage", (PyObject **)&Storage) < 0
+        || take(names, "View", (PyObject **)&View) < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
-        if ((*slots[i].at = slot_of(Tensor, slots[i].name)) < 0)
+        if ((*slots[i].at = slot_of(*slots[i].type, slots[i].name)) < 0)
             return NULL;
     Py_RETURN_NONE;
 }
@@ -1020,6 +1275,7 @@ static PyMethodDef functions[] = {
     {"call", make_call, METH_VARARGS, "call(function, targets, missing)\n--\n\nA stub, function or method."},
     {"array_kernel", make_array_kernel, METH_VARARGS, "The wrapper of an array kernel."},
     {"record_kernel", make_record_kernel, METH_VARARGS, "A kernel at Autograd."},
+    {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -1029,13 +1285,21 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_calls
 PyMODINIT_FUNC PyInit__calls(void)
 {
     import_array();
-    if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0)
+    if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
+        || PyType_Ready(&ViewKernelType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");
     S_VER = PyUnicode_InternFromString("ver");
+    S_BACKEND = PyUnicode_InternFromString("backend");
+    S_VIEW_ARRAY = PyUnicode_InternFromString("view_array");
+    S_KEYS = PyUnicode_InternFromString("keys");
+    S_REMEMBERED = PyUnicode_InternFromString("remembered");
+    S_SHARED_STORAGE = PyUnicode_InternFromString("shared_storage");
     ZERO = PyLong_FromLong(0);
-    if (S_DISPATCH == NULL || S_EPOCH == NULL || S_VER == NULL || ZERO == NULL)
+    NO_TEXT = PyUnicode_FromString("");
+    if (S_DISPATCH == NULL || S_EPOCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
+        || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

@@ -17,10 +17,12 @@ from turnout.keys import TRACKED
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
-from turnout.state import BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
+from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.kernels.wrapping import BOOL, SAME
 from turnout_aten.tensor.levels import CLOCK, GRAD
+from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.views.recording import attach
 from turnout_speed import _calls
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ KINDS = {
     "Tensor": "Tensor", "Scalar": "Scalar", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
     "ScalarType": "ScalarType", "Device": "Device",
 }  # fmt: skip
+_INTS = re.compile(r"(int|SymInt)\[\d*\]\??")
 MOST = 12  # arguments
 
 
@@ -42,7 +45,7 @@ def configure() -> None:
     """Tell the extension module which classes and variables calls read."""
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
-        "DType": DType, "Device": Device,
+        "DType": DType, "Device": Device, "Storage": Storage, "View": View,
         "add": numpy.add, "subtract": numpy.subtract, "multiply": numpy.multiply, "divide": numpy.divide,
     })  # fmt: skip
 
@@ -121,7 +124,7 @@ def _rows(arguments: Sequence[Argument], sources: Sequence[str], *, by_name: boo
     rows = []
     for argument, source in zip(arguments, sources, strict=True):
         canonical = argument.type.canonical
-        kind = KINDS.get(canonical.rstrip("?"))
+        kind = "ints" if _INTS.fullmatch(canonical) else KINDS.get(canonical.rstrip("?"))
         if kind is None or (kind == "Tensor" and argument.has_default and not canonical.endswith("?")):
             return None
         default = argument.default if argument.has_default else MISSING
@@ -185,10 +188,19 @@ def record_kernel(made: Any, op: Operator, family: ModuleType) -> Any:
     return _calls.record_kernel(made, *below, *row)
 
 
+def view_kernel(made: Any, op: Operator) -> Any:
+    """A kernel that records a view of the first argument."""
+    returns = [str(r.type) for r in op.schema.returns]
+    if op.schema.arguments[0].annotation is None or returns != ["Tensor"]:
+        return made
+    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach)
+
+
 REPLACEMENTS = {
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
 }  # fmt: skip

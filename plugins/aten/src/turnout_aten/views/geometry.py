@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     class ViewKernel(Protocol):
-        """A kernel of the internal convention, and the geometry function that it applies."""
+        """A kernel of the internal convention, the geometry function that it applies, and what it remembers of that."""
 
         geometry: Callable[..., Any]
+        remembered: Callable[..., Any]
 
         def __call__(self, ks: int, tensor: Tensor, /, *args: Any) -> Any: ...
 
@@ -40,8 +41,9 @@ def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
     """Makes the kernel of a view operator with one output. The geometry depends on the arguments alone, so it is remembered."""
 
     def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
-        applied = _APPLYING(lru_cache(_REMEMBERED)(_in_bytes(geometry)), _naming(operator, geometry))
-        made: ViewKernel = _described(applied, geometry)
+        remembered = lru_cache(_REMEMBERED)(_in_bytes(geometry))
+        made: ViewKernel = _described(_APPLYING(remembered, _naming(operator, geometry)), geometry)
+        made.remembered = remembered
         return made
 
     return kernel
@@ -336,6 +338,9 @@ def t(ks: int, self: Tensor) -> Tensor:
     made.storage = self.storage or self.shared_storage()
     made.offset = self.offset
     return made
+
+
+t.remembered = _t.remembered  # type: ignore[attr-defined]  # a function takes any attribute
 
 
 @one_view("unsqueeze")

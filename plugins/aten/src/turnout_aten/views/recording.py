@@ -11,6 +11,7 @@ from weakref import ref
 
 from turnout.errors import AliasError
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.plugins import replaceable
 from turnout.state import BELOW_ADINPLACEORVIEW
 from turnout_aten.errors import tensors as texts
 from turnout_aten.tensor.levels import GRAD
@@ -44,7 +45,7 @@ def bookkeeping(op: Operator) -> Any:
         counting = _counting_writes_of_self(op) if first else _counting_writes(op, mutated)
         return Kernel(counting, INTERNAL, label=f"count writes of {op.qualified_name}")
     if schema.is_view and SHARES_STORAGE not in op.tags:
-        return Kernel(_recording_view(op), INTERNAL, label=f"record view by {op.qualified_name}")
+        return Kernel(recording_view(op), INTERNAL, label=f"record view by {op.qualified_name}")
     return FALLTHROUGH
 
 
@@ -116,7 +117,8 @@ def _check_recorded(op: Operator, view: View) -> None:
         raise AliasError(texts.no_grad_view_written(op.qualified_name))
 
 
-def _recording_view(op: Operator) -> Callable[..., Any]:
+@replaceable
+def recording_view(op: Operator) -> Callable[..., Any]:
     at = next(i for i, a in enumerate(op.schema.arguments) if a.annotation is not None)
 
     cache = op.cache
@@ -129,7 +131,7 @@ def _recording_view(op: Operator) -> Callable[..., Any]:
             return _recorded(made, viewed, op, rest)
         storage = made.storage
         if viewed.view_of is not None or storage is None or storage is not viewed.storage or len(storage.views) >= _PRUNE_AT:
-            _attach(made, viewed, op, rest, None)
+            attach(made, viewed, op, rest, None)
             return made
         made.view_of = View(viewed, ((op, rest, None),), storage.ver, False, not GRAD.get()[0])
         storage.views.append(ref(made))
@@ -148,10 +150,10 @@ def _recorded(result: Any, viewed: Any, op: Operator, rest: tuple[Any, ...]) -> 
     if not isinstance(viewed, Tensor):
         return result
     if isinstance(result, Tensor):
-        _attach(result, viewed, op, rest, None)
+        attach(result, viewed, op, rest, None)
     else:
         for i, each in enumerate(result):
-            _attach(each, viewed, op, rest, i)
+            attach(each, viewed, op, rest, i)
     return result
 
 
@@ -189,7 +191,7 @@ def _recording_turn(op: Operator) -> Callable[..., Any]:
     return record_turn
 
 
-def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], index: int | None) -> None:
+def attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], index: int | None) -> None:
     """Make `made` a view of `viewed`'s base, unless the kernel returned memory that is not shared with it."""
     storage = made.storage
     if made is viewed or storage is None or (storage is not viewed.storage and not made.is_alias_of(viewed)):
