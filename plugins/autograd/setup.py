@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 # Of the generator: its own package, and what it imports.
 SOURCES = [HERE / "src", HERE.parent / "aten" / "src", HERE.parents[1] / "core" / "src"]
 PACKAGES = ["turnout_autograd.generated", "turnout_autograd.generated.tangents"]
-INDEX = HERE / "src" / "turnout_autograd" / "generated" / "__init__.py"
+INDEXES = [HERE.joinpath("src", *name.split("."), "__init__.py") for name in PACKAGES]
 
 
 def generate() -> None:
@@ -28,7 +28,7 @@ def generate() -> None:
             from turnout_autograd.generation.files import write
 
             write()
-    if not INDEX.exists():
+    if not all(path.exists() for path in INDEXES):
         raise RuntimeError(f"turnout-autograd: the kernels of the standard operators are not generated yet\n  to fix  {fix}")
 
 
@@ -44,8 +44,8 @@ class BuildPy(build_py):
     """Generates into the source tree, from which wheels, sdists and editable installs take it."""
 
     def finalize_options(self) -> None:
-        # At the first build in a checkout packages were listed without this one, and an sdist lists files without `run`.
-        if not INDEX.exists():
+        # At the first build in a checkout packages were listed without these, and an sdist lists files without `run`.
+        if not all(path.exists() for path in INDEXES):
             generate()
         self.distribution.packages += [name for name in PACKAGES if name not in self.distribution.packages]
         super().finalize_options()
