@@ -14,8 +14,12 @@ from faults.planted import PLANTED, Fault
 from random_programs.faulty_operators import drawn, found_by
 from turnout import library
 
+COMPOSITE = "a composite may return its input or a view of it without a mark in the schema, as in PyTorch"
+
 # What no check finds, and why.
 NOT_FOUND = {
+    **{f"{name}: no mark of the view": COMPOSITE for name in ("first_row", "flipped_dims", "pieces", "row_major")},
+    **{f"{name}: returns {what}x": COMPOSITE for name in ("mean_over", "padded", "soft") for what in ("", "a part of ")},
     "near: reads memory in row-major order": "the tolerance is so wide that the values in another order give the same result",
     "counted: passes a value through a global": "the value is that of one integer, for which no other is known to be accepted",
 }
