@@ -457,6 +457,36 @@ spec(
     fake=lambda state, x: like(x),
 )
 
+# ---- symmetric matrices
+
+
+def lower_squares(x):
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError("x must be a square matrix")
+    return of((np.tril(x.numpy()) ** 2).sum((-2, -1), dtype=x.numpy().dtype))
+
+
+def lower_squares_fake(x):
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError("x must be a square matrix")
+    return x.new_empty(x.shape[:-2])
+
+
+def lower_squares_backward(ctx, grad):
+    lower = ctx.saved_tensors[0].tril()
+    return (lower + lower.mT) * grad[..., None, None]  # of a symmetric matrix: half of 2 * lower in each triangle
+
+
+spec(
+    "squares_of_a_triangle",
+    "(Tensor x) -> Tensor",
+    lower_squares,
+    lambda: given(values(3, 3) + values(3, 3).t()),
+    fake=lower_squares_fake,
+    backward=lower_squares_backward,
+    setup=save_inputs,
+)
+
 # ---- views
 
 

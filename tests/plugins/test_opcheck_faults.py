@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -71,3 +72,11 @@ def test_what_is_listed_as_not_found_is_not_found():
 
 def test_there_are_at_least_2000_mutants():
     assert len({str(mutant) for mutant in mutants()}) >= 2000
+
+
+def test_the_note_has_the_figures_of_the_corpus():
+    note = Path(__file__).parents[2] / "docs" / "notes" / "0021-how-operators-are-checked.md"
+    total = len(mutants())
+    words = " ".join(note.read_text().split())
+    assert f"all {len(PLANTED)} planted faults are found, with no alarm on {len(CORRECT)} correct operators" in words
+    assert f"{total - len(NOT_FOUND):,} of {total:,} mutants. The other {len(NOT_FOUND)} are listed" in words
