@@ -1,11 +1,12 @@
 """Rows about kernels on large tensors: what a user's program spends its time in when its tensors are large.
 
-Each row is one statement, run by both libraries on the same values and on one thread. `x` and `y` have 4 million elements, `mat` is
+Each row is one statement, run by both libraries on the same values and with as many threads as OMP_NUM_THREADS says. `x` and `y` have 4 million elements, `mat` is
 4096 x 1024, `img` is 16 x 64 x 56 x 56. A backward row times the sweep alone; its graph is made beforehand.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -182,7 +183,7 @@ def pair(row: KernelRow) -> Callable[[], AbstractContextManager[Pair]]:
 
     @contextmanager
     def prepare() -> Iterator[Pair]:
-        torch = torch_with_threads(1)
+        torch = torch_with_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
         sides = []
         for m in (turnout, torch):
             names = {n: m.from_numpy(_array(n)) for n in ARRAYS if _uses(row, n)}

@@ -1,6 +1,7 @@
 """How fast calls are: ratios measured in one run, in one process, the two sides in turns.
 
     python benchmarks/run.py [--group kernels] [--quick] [--rows add,import] [--json FILE] [--html FILE] [--profile ROW]
+    python benchmarks/run.py --group kernels --threads 2 --without kernels
 
 It reports and never fails because something is slow.
 """
@@ -21,6 +22,8 @@ import pieces
 from numeric import Skipped
 from rows import CALLS, GROUPS, Row
 from timing import Result, compare
+
+import turnout
 
 ALL = "all"
 COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
@@ -99,6 +102,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--group", choices=[*GROUPS, ALL], default=CALLS, help=groups)
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true", help="few repeats: shows that it runs, not how fast it is")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both sides, in the group of kernels")
+    parser.add_argument("--without", metavar="PLUGIN", action="append", default=[], help="disable a plugin, such as kernels")
     parser.add_argument("--json", metavar="FILE", help="write the numbers to a file, too")
     parser.add_argument("--html", metavar="FILE", help="write a page with charts of all rows, too")
     parser.add_argument("--profile", choices=sorted(pieces.PROFILES), help="instead: where the time of one row goes")
@@ -112,11 +117,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def on_one_thread() -> None:
-    """Start this program anew with one thread for every library, if it was not; they read their number when they are loaded."""
+def with_threads(count: int) -> None:
+    """Start this program anew with that many threads for every library, if it was not; they read their number when loaded."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TURNOUT_PLUGIN__CPU__THREADS")
-    wanted = dict.fromkeys(names, "1")
-    if any(os.environ.get(name) != "1" for name in names):
+    wanted = dict.fromkeys(names, str(count))
+    if any(os.environ.get(name) != str(count) for name in names):
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | wanted)
 
 
@@ -136,7 +141,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         pieces.PROFILES[options.profile](options.quick)
         return
     if options.group != CALLS:
-        on_one_thread()
+        with_threads(options.threads)
+    turnout.config.set({"plugins.disable": options.without})
     facts = machine()
     print(", ".join(f"{k} {v}" for k, v in facts.items()))
     print(table_line(COLUMNS))

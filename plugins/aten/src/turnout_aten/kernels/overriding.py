@@ -92,8 +92,8 @@ def combined(above: Row, below: Row) -> Row:
     limits = [row.limit for row in (above, below) if row.limit]
     return Row(
         kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
-        simple=below.simple if above.limit else None, limit=min(limits, default=0),
-        bools=below.bools, refuses=below.refuses, ranks=below.ranks, halves=below.halves,
+        simple=below.simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
+        refuses=below.refuses, ranks=below.ranks, halves=below.halves,
     )  # fmt: skip
 
 

@@ -27,3 +27,26 @@ static inline uint16_t K(to_bfloat)(float f)
     uint32_t u = as_bits(f), made = (u + 0x7fffu + (u >> 16 & 1)) >> 16;
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000u ? 0x7fc0u : made);
 }
+
+/* `n` of them; processors with AVX2 have instructions for eight at a time, which round alike. */
+static void K(load_halves)(float *to, const uint16_t *from, int64_t n)
+{
+    int64_t k = 0;
+#ifdef FAST_HALVES
+    for (; k + 8 <= n; k += 8)
+        _mm256_storeu_ps(to + k, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + k))));
+#endif
+    for (; k < n; k++)
+        to[k] = K(from_half)(from[k]);
+}
+
+static void K(store_halves)(uint16_t *to, const float *from, int64_t n)
+{
+    int64_t k = 0;
+#ifdef FAST_HALVES
+    for (; k + 8 <= n; k += 8)
+        _mm_storeu_si128((__m128i *)(to + k), _mm256_cvtps_ph(_mm256_loadu_ps(from + k), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; k < n; k++)
+        to[k] = K(to_half)(from[k]);
+}

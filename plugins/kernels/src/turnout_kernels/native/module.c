@@ -24,9 +24,9 @@
 #undef ISA
 
 #if (defined(__x86_64__) || defined(_M_X64)) && defined(__GNUC__)
+#include <immintrin.h>
 #define HAVE_X86_VARIANTS 1
-#define AVX2 "avx2,fma,bmi,bmi2,f16c"
-#define AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi,bmi2,f16c,prefer-vector-width=512"
+#define FAST_HALVES 1
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2,f16c"))), apply_to = function)
 #else

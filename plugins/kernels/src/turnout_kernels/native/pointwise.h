@@ -155,6 +155,12 @@ static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtyp
             type v = *(const type *)(from + k * stride);                                                                          \
             to[k] = (T)(value);                                                                                                   \
         }
+#if IS_FLOAT
+    if (dtype == F16 && stride == 2) {
+        K(load_halves)(to, (const uint16_t *)from, n);
+        return;
+    }
+#endif
     switch (dtype) {
     case F32: LOAD(float, v) break;
     case F64: LOAD(double, v) break;
@@ -179,6 +185,12 @@ static void V(store)(char *to, int64_t stride, const T *from, int64_t n, int dty
             T v = from[k];                                                                                                        \
             *(type *)(to + k * stride) = (type)(value);                                                                           \
         }
+#if IS_FLOAT
+    if (dtype == F16 && stride == 2) {
+        K(store_halves)((uint16_t *)to, from, n);
+        return;
+    }
+#endif
     switch (dtype) {
     case F32: STORE(float, v) break;
     case F64: STORE(double, v) break;
