@@ -6,13 +6,14 @@ from typing import Any
 
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
-from turnout_opencl.backend import copy
+from turnout_opencl.backend import contiguous, copy
 from turnout_opencl.grids import raw
 from turnout_opencl.pointwise import dense, run_map
 from turnout_opencl.programs import TYPES
 from turnout_opencl.reductions import TOTAL, reduce
 
 _BLOCK = 4  # rows and columns of results per work-item, as in the template
+_WIDTH = 16  # columns of results where those of b are next to each other
 _GROUP = (8, 8, 1)
 
 
@@ -23,6 +24,12 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     if not out.size:
         return
     kind = TYPES[out.dtype]
+    wide = columns >= _WIDTH and kind.kind == "float" and not kind.half
+    if wide and b.strides[2] != 1:
+        if rows < _WIDTH:
+            wide = False
+        else:  # a copy is read once, and b as often as there are blocks of rows
+            b = contiguous(b)
     steps = [out.strides, a.strides, b.strides]
     bases = [out.offset, a.offset, b.offset]
     if added is not None:
@@ -31,14 +38,15 @@ def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, 
     numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
     sizes = (rows, columns, a.shape[2])
     call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
-    grid = (_covering(columns, _GROUP[0]), _covering(rows, _GROUP[1]), batches)
+    block = _WIDTH if wide else _BLOCK
+    grid = (_covering(columns, block, _GROUP[0]), _covering(rows, _BLOCK, _GROUP[1]), batches)
     buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
-    place.start_grid("matmul", out.dtype, "matmul", call, buffers, grid, _GROUP)
+    place.start_grid("matmul", out.dtype, "wide" if wide else "matmul", call, buffers, grid, _GROUP)
 
 
-def _covering(length: int, group: int) -> int:
+def _covering(length: int, block: int, group: int) -> int:
     """The number of work-items that cover `length` rows or columns in blocks, in whole groups."""
-    blocks = (length + _BLOCK - 1) // _BLOCK
+    blocks = (length + block - 1) // block
     return (blocks + group - 1) // group * group
 
 

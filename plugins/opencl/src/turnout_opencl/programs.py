@@ -77,6 +77,7 @@ class ElementType:
             f"FLOATING {int(self.kind == 'float')}", f"SIGNED {int(self.kind in ('float', 'signed'))}",
             f"TRUTH {int(self.kind == 'bool')}", f"MOVES_ONLY {int(self.kind == 'moved')}",
             f"UNSIGNED_LONG {int(self.dtype.name == 'uint64')}",
+            f"WIDE {int(self.kind == 'float' and not self.half)}",
         ]  # fmt: skip
         if double:
             lines.insert(0, "FP64 1")

@@ -36,3 +36,40 @@ __kernel void matmul(const Call call, __global S *o, __global const S *a, __glob
       ST(o, call.base[0] + batch * call.step[0][0] + (row + i) * call.step[0][1] + (column + j) * call.step[0][2], r);
     }
 }
+
+/* The same where the columns of b are next to each other: a row of a block is WIDTH of them, which compilers keep in vectors. */
+#if WIDE
+#define WIDTH 16
+
+__kernel void wide(const Call call, __global S *o, __global const S *a, __global const S *b, __global const S *c) {
+  const long column = (long)get_global_id(0) * WIDTH, row = (long)get_global_id(1) * ROWS, batch = get_global_id(2);
+  const long rows = call.size[0], columns = call.size[1], length = call.size[2];
+  if (row >= rows || column >= columns || batch >= call.n) return;
+  const int width = (int)min((long)WIDTH, columns - column);
+  __global const S *pa = a + call.base[1] + batch * call.step[1][0];
+  /* At the edge the block is moved back over columns that another work-item has: nothing else is read, and these are not stored. */
+  const long first = columns - WIDTH < column ? columns - WIDTH : column;
+  __global const S *pb = b + call.base[2] + batch * call.step[2][0] + first;
+  long ra[ROWS];
+  for (int i = 0; i < ROWS; i++) ra[i] = min(row + i, rows - 1) * call.step[1][1];
+  T sum[ROWS][WIDTH];
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < WIDTH; j++) sum[i][j] = 0;
+  for (long k = 0; k < length; k++) {
+    __global const S *line = pb + k * call.step[2][1];
+    for (int i = 0; i < ROWS; i++) {
+      const T x = pa[ra[i] + k * call.step[1][2]];
+      for (int j = 0; j < WIDTH; j++) sum[i][j] += x * line[j];
+    }
+  }
+  for (int i = 0; i < ROWS && row + i < rows; i++)
+    for (int j = WIDTH - width; j < WIDTH; j++) {
+      T r = call.extra[0] ? NUMBER(0) * sum[i][j] : sum[i][j];
+      if (c) {
+        const T d = LD(c, call.base[3] + batch * call.step[3][0] + (row + i) * call.step[3][1] + (first + j) * call.step[3][2]);
+        r += call.extra[1] ? NUMBER(1) * d : d;
+      }
+      ST(o, call.base[0] + batch * call.step[0][0] + (row + i) * call.step[0][1] + (first + j) * call.step[0][2], r);
+    }
+}
+#endif

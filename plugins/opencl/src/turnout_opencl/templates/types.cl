@@ -42,7 +42,9 @@ typedef struct {
 #define LOCATE(i)                                                                  \
   long at[OPERANDS];                                                               \
   for (int k_ = 0; k_ < OPERANDS; k_++) at[k_] = call.base[k_];                    \
-  {                                                                                \
+  if (call.nd == 1) {                                                              \
+    for (int k_ = 0; k_ < OPERANDS; k_++) at[k_] += (i) * call.step[k_][0];        \
+  } else {                                                                         \
     long left_ = (i);                                                              \
     for (int d_ = (int)call.nd - 1; d_ > 0; d_--) {                                \
       const long c_ = left_ % call.size[d_];                                       \
