@@ -86,7 +86,12 @@ def spreading(op: Operator, fn: Call) -> Call:
     mutated = mutated_by(op)
 
     def call_spread(ks: int, *args: Any) -> Any:
-        return fn(ks, *(spread_all(args, top_level(args), mutated) if SHARED.levels else args))
+        if SHARED.levels:
+            nested = len(LEVELS.get()) > 1
+            for value in args:  # few calls have such a tensor: this saves a third of the time of the others
+                if nested or value.__class__ is list or (value.__class__ is Tensor and value.gmask):
+                    return fn(ks, *spread_all(args, top_level(args), mutated))
+        return fn(ks, *args)
 
     return call_spread
 

@@ -14,12 +14,13 @@ from typing import Any
 from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
 from turnout.registry import find_operator
+from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.duals.carried import carry, set_tangent, tangents_of
 from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
 from turnout_autograd.engine.nodes import InputNode, Node, attach, start
-from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED, recording
+from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED
 from turnout_autograd.engine.sweep import sweep
 from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
@@ -107,7 +108,12 @@ def spread(tensor: Tensor, level: Any) -> Tensor:
     if tensor.view_of is not None:
         refresh(tensor)
     mask = tensor.gmask & GRAD.get()[0]
-    made: Tensor = recording(0, _expand, tensor, (level.size, *tensor.shape))
+    include, keep = before = DISPATCH.get()
+    try:
+        DISPATCH.set((include, keep & BELOW_AUTOGRAD))
+        made: Tensor = _expand(tensor, (level.size, *tensor.shape))
+    finally:
+        DISPATCH.set(before)
     made.view_of = None  # its history is not that of a view
     node = SpreadNode()
     start(node, (tensor.node or tensor.history_owner(),))
