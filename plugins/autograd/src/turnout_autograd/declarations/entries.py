@@ -227,9 +227,11 @@ class _Reader:
             if given.count(name) != 1:
                 self.problem(entry.line, f"'{name}' must say once what the tangent of that output is")
         for tangent in entry.tangents:
-            for name in tangent.outputs:
-                if name not in wanted:
-                    self.problem(tangent.line, f"'{name}': this output has no tangent")
+            constant = [name for name in tangent.outputs if name not in wanted]
+            for name in constant:
+                self.problem(tangent.line, f"'{name}': this output has no tangent")
+            if constant:
+                continue
             if tangent.is_claim:
                 problems = problems_of_claim(tangent, entry.function, entry.formulas)
             elif self._is_expression(tangent):

@@ -42,6 +42,8 @@ class TangentWriter:
         for formula in self.entry.formulas:
             for name in formula.arguments if formula.missing is not None else ():
                 lines.append(f"    if {name}{TANGENT} is not None: refuse({self._qualified!r}, {name!r}, {formula.missing!r})")
+        if any(str(a.type).rstrip("?") == "ScalarType" for a in self.schema.arguments):
+            lines.append("    if result.dtype.category < FLOAT: return None")
         for tangent in self.entry.tangents:
             lines += ["    " + line for line in self._tangent(tangent)]
         lines.append(f"    return {', '.join(map(_made, self.outputs))}")
@@ -101,7 +103,7 @@ class TangentWriter:
         tree = ast.parse(self.formulas[name].expression, mode="eval").body
         if ast.unparse(tree) == "zeros_like(grad)":
             return Term(False, ast.parse(f"zeros_like({tangent})", mode="eval").body, (name,))
-        made = ast.fix_missing_locations(_conjugated(tree, tangent))
+        made = ast.fix_missing_locations(conjugated(tree, tangent))
         return Term(False, _Replaced({a: a + PRIMAL for a in self.arguments}).visit(made), (name,))
 
     def _sum(self, output: str, each: list[Term]) -> list[str]:
@@ -139,24 +141,24 @@ class TangentWriter:
         return _grouped(_Replaced(change).visit(copy.deepcopy(tree)))
 
 
-def _conjugated(tree: ast.expr, tangent: str) -> ast.expr:
+def conjugated(tree: ast.expr, tangent: str) -> ast.expr:
     """conj(tree) with conj(tangent) for grad, where products and sums are conjugated by their parts: conj(conj(x)) is x."""
     if isinstance(tree, ast.Name) and tree.id == "grad":
         return ast.Name(tangent, ast.Load())
     if isinstance(tree, ast.Constant) or (isinstance(tree, ast.Name) and tree.id.isupper()):
         return tree  # the constants of `formulas` are real
     if isinstance(tree, ast.UnaryOp):
-        return ast.UnaryOp(tree.op, _conjugated(tree.operand, tangent))
+        return ast.UnaryOp(tree.op, conjugated(tree.operand, tangent))
     if isinstance(tree, ast.BinOp):
-        return ast.BinOp(_conjugated(tree.left, tangent), tree.op, _conjugated(tree.right, tangent))
+        return ast.BinOp(conjugated(tree.left, tangent), tree.op, conjugated(tree.right, tangent))
     if isinstance(tree, ast.IfExp):
-        return ast.IfExp(tree.test, _conjugated(tree.body, tangent), _conjugated(tree.orelse, tangent))
+        return ast.IfExp(tree.test, conjugated(tree.body, tangent), conjugated(tree.orelse, tangent))
     called = ast.unparse(tree.func) if isinstance(tree, ast.Call) else ""
     if isinstance(tree, ast.Call) and called == "conj":
         return tree.args[0]
     if isinstance(tree, ast.Call) and called in ("where", "zeros_like"):
         condition = tree.args[: called == "where"]
-        return ast.Call(tree.func, [*condition, *(_conjugated(a, tangent) for a in tree.args[len(condition) :])], [])
+        return ast.Call(tree.func, [*condition, *(conjugated(a, tangent) for a in tree.args[len(condition) :])], [])
     inner = _Replaced({"grad": f"conj({tangent})"}).visit(tree)
     return ast.Call(ast.Name("conj", ast.Load()), [inner], [])
 

@@ -1,4 +1,4 @@
-"""Tangents of cumulative operators, and of sums by bins."""
+"""Tangents of deviations, of cumulative operators and of sums by bins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from turnout_autograd.formulas.broadcasting import count
 from turnout_autograd.formulas.recorded_calls import is_recorded
 from turnout_autograd.formulas.reductions import may_hold_zero
 from turnout_autograd.formulas.statistics import products_without
+
+
+def std_tangent(var_t: Tensor, result: Tensor) -> Tensor:
+    """By that of the variance; 0 where the deviation is 0."""
+    zero = result == 0
+    return (var_t / (result * 2).masked_fill(zero, 1)).masked_fill(zero, 0)
 
 
 def cumprod_tangent(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
