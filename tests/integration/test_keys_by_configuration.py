@@ -137,7 +137,9 @@ def test_a_context_switches_autocast_of_a_setting_off_and_on_again(restored):
     assert (x @ x).dtype is turnout.bfloat16
 
 
-@pytest.mark.parametrize("key", ["Tracer", "BatchedMode", "SavedTensors", "Inference", "Autograd", "ADInplaceOrView", "CPU"])
+@pytest.mark.parametrize(
+    "key", ["Tracer", "BatchedMode", "SavedTensors", "Forward", "Inference", "Autograd", "ADInplaceOrView", "CPU"]
+)
 def test_keys_of_contexts_that_nothing_entered_change_no_result(restored, key):
     if key == "CPU":
         with pytest.raises(

@@ -472,3 +472,64 @@ def test_autocast_switched_off_inside_is_off() -> None:
         assert func.vmap(off)(m).dtype is turnout.float32
         assert func.vmap(lambda x: w @ x)(m).dtype is turnout.bfloat16
         assert func.vmap(lambda x: x @ x)(m).dtype is turnout.bfloat16
+
+
+# ---- tensors that a vmap does not batch
+
+
+def of_captured(c: turnout.Tensor) -> dict[str, tuple[Any, Any]]:
+    """Functions of an example that differentiate by a captured tensor, and what they give for the rows of `M`."""
+    rows = Transforms.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+    def written(x: turnout.Tensor) -> turnout.Tensor:
+        def function(y: turnout.Tensor) -> turnout.Tensor:
+            return (turnout.ones(3, dtype=turnout.float64).mul_(y) ** 2 * x.sum()).sum()
+
+        return func.grad(function)(c)
+
+    return {
+        "read": (lambda x: func.grad(lambda y: (y * y).sum())(c).sum().item() * x, 2 * c.sum() * rows),
+        "written": (written, 2 * c * rows.sum(1, keepdim=True)),
+        "met": (lambda x: func.grad(lambda y: (y * y * x).sum())(c), 2 * c * rows),
+        "met late": (lambda x: func.grad(lambda y: ((y * y).sin() * x).sum())(c), 2 * c * (c * c).cos() * rows),
+        "met by a view": (lambda x: func.grad(lambda y: (y[0] * y[1:] * x[1:]).sum())(c)[1:], c[0] * rows[:, 1:]),
+        "in a product": (lambda x: func.grad(lambda y: (y @ x).sin())(c), (rows @ c).cos()[:, None] * rows),
+        "in a list": (lambda x: func.grad(lambda y: (turnout.stack([y, x]) ** 2).prod(0).sum())(c), 2 * c * rows**2),
+        "twice": (
+            lambda x: func.grad(lambda y: (func.grad(lambda z: (z**3 * x).sum())(y) * y).sum())(c), 9 * c**2 * rows,
+        ),
+        "along a tangent": (lambda x: func.jvp(lambda y: y * y * x, (c,), (c,))[1], 2 * c * c * rows),
+        "by rows": (lambda x: func.jacrev(lambda y: y * y * x)(c).sum(0), 2 * c * rows),
+        "by columns": (lambda x: func.jacfwd(lambda y: y * y * x)(c).sum(0), 2 * c * rows),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", of_captured(Transforms.zeros(3)))
+def test_examples_have_gradients_of_their_own_by_what_they_share(name: str) -> None:
+    c = Transforms.tensor([0.5, -1.0, 2.0])
+    function, expected = of_captured(c)[name]
+    rows = Transforms.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    np.testing.assert_allclose(func.vmap(function)(rows).numpy(), expected.numpy(), rtol=1e-12)
+    assert clean()
+
+
+def test_a_gradient_that_no_example_changes_is_not_batched() -> None:
+    c = Transforms.tensor([1.0, 2.0, 3.0])
+    found = func.vmap(lambda x: func.grad(lambda y: (y * y).sum())(c), out_dims=None)(turnout.ones(3, 2))
+    assert found.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_levels_outside_of_a_vmap_sum_over_its_examples() -> None:
+    rows = Transforms.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    c = Transforms.tensor([0.5, -1.0, 2.0])
+
+    def total(w: turnout.Tensor) -> turnout.Tensor:
+        return func.vmap(lambda x: func.grad(lambda y: (y * y * w * x).sum())(w).sum())(rows).sum()
+
+    np.testing.assert_allclose(func.grad(total)(c).numpy(), (4 * c * rows.sum(0)).numpy(), rtol=1e-12)
+    leaf = c.clone().requires_grad_()
+    total(leaf).backward()
+    np.testing.assert_allclose(leaf.grad.numpy(), (4 * c * rows.sum(0)).numpy(), rtol=1e-12)
+    leaf = c.clone().requires_grad_()
+    turnout.trace(total)(c)(leaf).backward()
+    np.testing.assert_allclose(leaf.grad.numpy(), (4 * c * rows.sum(0)).numpy(), rtol=1e-12)

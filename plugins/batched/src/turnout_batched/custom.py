@@ -15,8 +15,8 @@ from turnout_aten import trees
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
-from turnout_batched.kernels import as_switched, by_rule, example_of, peeled, top_level, wrapped
-from turnout_batched.levels import moved
+from turnout_batched.kernels import as_switched, by_rule, example_of, peeled, spreading, top_level, wrapped
+from turnout_batched.levels import moved, spread_all
 from turnout_batched.values import batched_tensor, is_batched
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
         _check_dims(op.qualified_name, *found)
         return found
 
-    return as_switched(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True))
+    return as_switched(op, spreading(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True)))
 
 
 def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
@@ -59,7 +59,7 @@ def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
     """
     leaves, structure = trees.flatten(args)
     level = top_level(tuple(leaves))
-    values, dims = peeled(leaves, level)
+    values, dims = peeled(spread_all(leaves, level), level)
     found = function(VmapInfo(level), trees.unflatten(structure, dims), *trees.unflatten(structure, values))
     if not isinstance(found, tuple) or len(found) != 2:
         raise errors.VmapError(errors.bad_rule(name, found))

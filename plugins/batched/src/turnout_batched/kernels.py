@@ -19,10 +19,10 @@ from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
 from turnout.state import DISPATCH, current
 from turnout_aten import operators as aten
-from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
-from turnout_batched.levels import MODE
+from turnout_batched.levels import MODE, spread_all
 from turnout_batched.rules import DECOMPOSED, REFUSED, RULES
 from turnout_batched.rules.classes import rule_of
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
@@ -44,7 +44,7 @@ def specialize(op: Operator) -> Any:
     if not any(a.type.is_tensor_like for a in op.schema.arguments):
         return FALLTHROUGH
     fn, how = decide(op)
-    return Kernel(as_switched(op, fn), INTERNAL, label=f"{how} of {op.qualified_name}")
+    return Kernel(as_switched(op, spreading(op, fn)), INTERNAL, label=f"{how} of {op.qualified_name}")
 
 
 def as_switched(op: Operator, fn: Call) -> Call:
@@ -79,6 +79,21 @@ def as_switched(op: Operator, fn: Call) -> Call:
             DISPATCH.set(before)
 
     return call_switched if switches else fn
+
+
+def spreading(op: Operator, fn: Call) -> Call:
+    """The kernel where tensors that gradients inside the vmap track, and that it does not batch, get a row for each example."""
+    mutated = mutated_by(op)
+
+    def call_spread(ks: int, *args: Any) -> Any:
+        if SHARED.levels:
+            nested = len(LEVELS.get()) > 1
+            for value in args:  # few calls have such a tensor: this saves a third of the time of the others
+                if nested or value.__class__ is list or (value.__class__ is Tensor and value.gmask):
+                    return fn(ks, *spread_all(args, top_level(args), mutated))
+        return fn(ks, *args)
+
+    return call_spread
 
 
 def decide(op: Operator) -> tuple[Call, str]:

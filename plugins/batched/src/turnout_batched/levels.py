@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from turnout.keys import KEYS
 from turnout.state import DISPATCH
 from turnout_aten import operators as aten
-from turnout_aten.tensor.levels import CLOCK, LEVELS
+from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
-from turnout_batched.values import BATCHED, batched_tensor
+from turnout_batched.values import BATCHED, batched_tensor, physical
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,10 +77,44 @@ def moved(tensor: Tensor, source: int, to: int) -> Tensor:
     return made
 
 
-def repeated(tensor: Tensor, size: int) -> Tensor:
-    """Add a dim of stride 0 in front."""
-    made: Tensor = aten.expand(tensor, (size, *tensor.array.shape))
+def repeated(tensor: Tensor, level: Level) -> Tensor:
+    """Add a dim of stride 0 in front, for the examples of a level."""
+    if SHARED.levels and is_shared(tensor, level):
+        return spread(tensor, level)
+    made: Tensor = aten.expand(tensor, (level.size, *tensor.array.shape))
     return made
+
+
+# ---- gradients of tensors that a vmap does not batch
+
+
+def is_shared(tensor: Tensor, level: Level) -> bool:
+    """Whether gradients inside a vmap track a tensor that it does not batch, so that each example has a gradient of its own."""
+    mask = physical(tensor).gmask & GRAD.get()[0]
+    return bool(mask) and any(mask & bit for bit in tuple(SHARED.levels))
+
+
+def spread(tensor: Tensor, level: Level) -> Tensor:
+    """The tensor for each example, in front; its gradient at levels inside the vmap stays that of an example."""
+    if tensor.keys & BATCHED:
+        batched = tensor.array
+        return batched_tensor(spread(batched.value, level), batched.bdim + 1, batched.level)
+    assert SHARED.spread is not None
+    made: Tensor = SHARED.spread(tensor, level)
+    return made
+
+
+def spread_all(values: Any, level: Level, kept: tuple[int, ...] = ()) -> Any:
+    """Arguments with such tensors made examples of the level, apart from those at `kept`."""
+    return [value if i in kept else _spread_one(value, level) for i, value in enumerate(values)]
+
+
+def _spread_one(value: Any, level: Level) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)([_spread_one(each, level) for each in value])
+    if not isinstance(value, Tensor) or (value.keys & BATCHED and value.array.level is level) or not is_shared(value, level):
+        return value
+    return batched_tensor(spread(value, level), 0, level)
 
 
 # ---- lowering
@@ -101,7 +135,7 @@ def lower(tensor: Tensor, levels: Levels) -> Tensor:
         if batched.level.num > last.num:
             check_active(batched.level)
             return batched_tensor(lower(batched.value, levels), batched.bdim + len(levels), batched.level)
-    return lower(repeated(tensor, last.size), levels[:-1])
+    return lower(repeated(tensor, last), levels[:-1])
 
 
 def raise_(tensor: Tensor, levels: Levels) -> Tensor:

@@ -21,6 +21,23 @@ GRAD: ContextVar[Sequence[int]] = ContextVar("turnout.grad", default=(1, 1))
 LEVELS: ContextVar[tuple[Any, ...]] = ContextVar("turnout.levels", default=())
 
 
+class Shared:
+    """`levels` are the bits of gradient levels that have an input which a vmap around them does not batch.
+
+    Where tensors of such a level meet examples of that vmap, the plugin that owns LEVELS spreads them: each example gets its own,
+    and its own gradient. `spread(tensor, level)` is the plugin's that owns GRAD.
+    """
+
+    __slots__ = ("levels", "spread")
+
+    def __init__(self) -> None:
+        self.levels: dict[int, None] = {}  # changed without a lock: each change is one step
+        self.spread: Callable[[Any, Any], Any] | None = None
+
+
+SHARED = Shared()
+
+
 class Clock:
     """`epoch` rises by 1 << 32 at every entry of a gradient level or trace; a new tensor's version starts with it.
 
@@ -75,3 +92,11 @@ def peel(tensor: Any) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
         return tensor, (), tuple(range(tensor.ndim))
     plain, levels, order = _LOWERING[-1][2](tensor)
     return plain, levels, order
+
+
+def batched_at(tensor: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Those of some active levels at which a tensor is batched."""
+    if not levels:
+        return ()
+    found = peel(tensor)[1]
+    return tuple([level for level in levels if level in found])

@@ -145,7 +145,7 @@ def follow_sources(tensor: Tensor) -> None:
     root = tensor if tensor.view_of is None else tensor.view_of.base
     while root.extra is not None and SOURCE in root.extra:
         source, level = root.extra[SOURCE]
-        found: Any = tangents_of(root) or {}
+        found: dict[ForwardLevel, Any] = tangents_of(root) or {}
         for other in {*found, *(tangents_of(source) or {})} - {level}:
             written(source, other, found.get(other))
         if source.gmask != root.gmask or source.node is not root.node:

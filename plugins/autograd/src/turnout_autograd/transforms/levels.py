@@ -1,7 +1,8 @@
 """Functional gradient levels on the one tape: what `grad`, `vjp` and `jvp` are made of.
 
 A level is a bit in the tensors' `gmask`. Its inputs are aliases whose node is an `InputNode`: the level's pullback stops there,
-outer levels pass through. Inside vmap levels the inputs are lowered first, so that rows do not mix.
+outer levels pass through. Inside vmaps the inputs are lowered first, so that rows do not mix. An input that a vmap does not batch
+is spread where it meets one that it does: until then, and if that never happens, its gradient is one for all examples.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ from typing import Any
 
 from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
-from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, lower, raise_
+from turnout.registry import find_operator
+from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.duals.carried import carry, set_tangent, tangents_of
 from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
-from turnout_autograd.engine.nodes import InputNode, attach, start
+from turnout_autograd.engine.nodes import InputNode, Node, attach, start
 from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED
 from turnout_autograd.engine.sweep import sweep
 from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
 
 _LOCK = new_lock()
+_expand = find_operator("aten::expand").stub
+_sum = find_operator("aten::sum.dim_IntList").stub
 
 
 class Level:
@@ -43,9 +48,10 @@ class Level:
         self.bit = bit
         LIVE[bit] = self
         self.vmaps = LEVELS.get() if vmaps is None else vmaps
-        self.inputs: list[tuple[Tensor, InputNode | None]] = []
+        self.inputs: list[tuple[InputNode | None, tuple[Any, ...]]] = []
 
     def __del__(self) -> None:
+        SHARED.levels.pop(self.bit, None)
         EPOCHS.pop(self.bit, None)
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -59,30 +65,69 @@ class Level:
 
 
 def enter(level: Level, tensor: Tensor) -> Tensor:
-    """An input of the level, made before it is entered: an alias that the level tracks; raised to the vmap levels again."""
-    low = lower(tensor, level.vmaps)
+    """An input of the level, made before it is entered: an alias that the level tracks; raised to its vmaps again."""
+    vmaps = batched_at(tensor, level.vmaps)
+    low = lower(tensor, vmaps)
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
     carry(low, made)
     if low.dtype.category < FLOAT:
-        level.inputs.append((low, None))
-        return raise_(made, level.vmaps)
+        level.inputs.append((None, vmaps))
+        return raise_(made, vmaps)
     outer = low.gmask & GRAD.get()[0]
     node = InputNode()
     start(node, ((low.node or low.history_owner()) if outer else None,))
     node.bit = level.bit
     attach(made, node, outer | level.bit)
-    level.inputs.append((low, node))
-    return raise_(made, level.vmaps)
+    if vmaps != level.vmaps:
+        SHARED.spread = spread
+        SHARED.levels[level.bit] = None
+    level.inputs.append((node, vmaps))
+    return raise_(made, vmaps)
+
+
+class SpreadNode(Node):
+    """A tensor repeated for the examples of a vmap. Levels inside the vmap differentiate for each example, others for all."""
+
+    __slots__ = ("level",)
+    level: Any
+    op_name = "a tensor that all examples of a vmap share"
+    unary = True
+
+    def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> Tensor:
+        if PULLED.get() > self.level.epoch:
+            raised: Tensor = raise_(grad, (self.level,))
+            return raised
+        total: Tensor = _sum(grad, (0,))
+        return total
+
+
+def spread(tensor: Tensor, level: Any) -> Tensor:
+    """A tensor of its own for each example of a vmap, in front."""
+    if tensor.view_of is not None:
+        refresh(tensor)
+    mask = tensor.gmask & GRAD.get()[0]
+    include, keep = before = DISPATCH.get()
+    try:
+        DISPATCH.set((include, keep & BELOW_AUTOGRAD))
+        made: Tensor = _expand(tensor, (level.size, *tensor.shape))
+    finally:
+        DISPATCH.set(before)
+    made.view_of = None  # its history is not that of a view
+    node = SpreadNode()
+    start(node, (tensor.node or tensor.history_owner(),))
+    node.level = level
+    attach(made, node, mask)
+    return made
 
 
 def leave(level: Level, tensor: Tensor, vmaps: tuple[Any, ...] | None = None) -> Tensor:
     """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it.
 
-    vmaps  those that the tensor is inside of; the level's own, if they are not given
+    vmaps  those that it is lowered to; those of the level's that batch it, if they are not given
     """
-    vmaps = level.vmaps if vmaps is None else vmaps
+    vmaps = batched_at(tensor, level.vmaps) if vmaps is None else vmaps
     low = lower(tensor, vmaps)
     if low.view_of is not None:
         refresh(low)
@@ -121,16 +166,17 @@ def pull(
         for output, cotangent in zip(outputs, cotangents, strict=True):
             if cotangent is None:
                 continue
-            low = lower(output, level.vmaps)
+            vmaps = batched_at(output, level.vmaps)
+            low = lower(output, vmaps)
             if low.view_of is not None:
                 refresh(low)
             if low.gmask & level.bit:
-                roots.append((low.node, lower(cotangent, level.vmaps)))
-        nodes = [node for _, node in level.inputs if node is not None]
+                roots.append((low.node, lower(cotangent, vmaps)))
+        nodes = [node for node, _ in level.inputs if node is not None]
         wanted = Wanted([edge for edge, _ in roots], (), frozenset(nodes))
         sweep(roots, retain, wanted)
-        found = [None if node is None else wanted.outputs[node][0] for _, node in level.inputs]
-        return [None if gradient is None else raise_(gradient, level.vmaps) for gradient in found]
+        found = [None if node is None else wanted.outputs[node][0] for node, _ in level.inputs]
+        return [None if g is None else raise_(g, vmaps) for g, (_, vmaps) in zip(found, level.inputs, strict=True)]
     finally:
         try:
             PULLED.set(pulled)

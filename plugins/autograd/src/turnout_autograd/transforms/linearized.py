@@ -14,7 +14,7 @@ from turnout import plugins
 from turnout.dtypes import FLOAT
 from turnout.registry import find_operator
 from turnout_aten import trees
-from turnout_aten.tensor.levels import LEVELS, lower, raise_
+from turnout_aten.tensor.levels import LEVELS, batched_at, lower, peel, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import check_floating, check_tensor
@@ -52,8 +52,7 @@ class Linearized:
                     raise errors.GradientError(errors.transforms.aux_missing(name))
                 result, aux = result
             outputs, self.structure = trees.flatten(result)
-            vmaps = self.level.vmaps
-            self.inside = [raise_(lower(check_tensor(name, "a result", t), vmaps), vmaps) for t in outputs]
+            self.inside = [self._arranged(check_tensor(name, "a result", t)) for t in outputs]
             return aux
 
         aux = self.level.run(run)
@@ -63,6 +62,11 @@ class Linearized:
     def _left(self, aux: Any) -> Any:
         return trees.map_leaves(lambda v: leave(self.level, v) if isinstance(v, Tensor) else v, aux)
 
+    def _arranged(self, tensor: Tensor) -> Tensor:
+        vmaps = batched_at(tensor, self.level.vmaps)
+        made: Tensor = raise_(lower(tensor, vmaps), vmaps)
+        return made
+
     @property
     def result(self) -> Any:
         """What the function returned."""
@@ -70,7 +74,7 @@ class Linearized:
 
     def depends(self, index: int) -> bool:
         """Whether a result was computed from the inputs."""
-        return bool(lower(self.inside[index], self.level.vmaps).gmask & self.level.bit)
+        return bool(peel(self.inside[index])[0].gmask & self.level.bit)
 
     def pull(self, cotangents: Sequence[Tensor | None], retain: bool = True) -> list[Tensor]:
         """The gradients of the inputs, zeros where none arrives; None for a result that does not matter."""
