@@ -142,7 +142,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if options.group != CALLS:
         with_threads(options.threads)
-    turnout.config.set({"plugins.disable": options.without})
+    if options.without:
+        turnout.config.set({"plugins.disable": options.without})
     facts = machine()
     print(", ".join(f"{k} {v}" for k, v in facts.items()))
     print(table_line(COLUMNS))
