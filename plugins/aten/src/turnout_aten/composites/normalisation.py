@@ -181,7 +181,7 @@ def _batch_norm(
     if training:
         mean, variance = _moments(x)
         count = max(input.numel() // max(input.shape[1], 1), 1)
-        unbiased = aten.mul__Scalar(variance, count / (count - 1) if count > 1 else float("nan"))
+        unbiased = aten.div__Scalar(aten.mul__Scalar(variance, count), count - 1)  # of a single element nan: 0 / 0
         moved = _moved(running_mean, mean, momentum), _moved(running_var, unbiased, momentum)
     else:
         if running_mean is None or running_var is None:
