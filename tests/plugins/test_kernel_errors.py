@@ -137,7 +137,7 @@ def test_opencl_names_what_it_has_no_room_for(need_device: Callable[[str], None]
         "  arguments  self: Tensor float32 [4398046511104] on opencl:0, other: int 1\n"
         "  to fix     use smaller tensors or a smaller dtype, or delete tensors that are no longer needed"
     )
-    with pytest.raises(OutOfMemoryError, match="^opencl:0 has no room for 16"):
+    with pytest.raises(OutOfMemoryError, match=r"^opencl:0 has no room for 16"):
         turnout.empty(2**42, device="opencl")
     backend = turnout.device("opencl").backend
     import pyopencl as cl
