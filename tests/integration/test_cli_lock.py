@@ -47,19 +47,19 @@ def test_nothing_has_changed_since_a_moment_ago(locked):
 
 def test_a_kernel_of_another_library_is_shown_and_the_exit_code_is_1(locked):
     with Registrations("fast", distribution="turnout-fast", version="3.0") as library:
-        library.impl("aten::mul.Tensor", "CPU", lambda self, other: self, allow_override=True, label="fast_mul")
+        library.impl("aten::sin", "CPU", lambda self: self, allow_override=True, label="fast_sin")
         library.define("fast::new(Tensor x) -> Tensor")
         done = run("diff", locked)
         rows = json.loads(run("diff", locked, "--json").stdout)
     assert done.exit_code == 1
-    version = json.loads(locked.read_text())["slots"]["aten::mul.Tensor"]["CPU"][2]
+    version = json.loads(locked.read_text())["slots"]["aten::sin"]["CPU"][2]
     second, first = done.stdout.splitlines()
-    assert first == f"aten::mul.Tensor @ CPU: multiply [kernel] ({version}) -> fast_mul [kernel] (turnout-fast 3.0)"
+    assert first == f"aten::sin @ CPU: sin [kernel] ({version}) -> fast_sin [kernel] (turnout-fast 3.0)"
     assert second.startswith("operator fast::new: nothing -> ")
     assert rows[0] == {
-        "what": "aten::mul.Tensor @ CPU",
-        "old": ["multiply", "kernel", version],
-        "new": ["fast_mul", "kernel", "turnout-fast 3.0"],
+        "what": "aten::sin @ CPU",
+        "old": ["sin", "kernel", version],
+        "new": ["fast_sin", "kernel", "turnout-fast 3.0"],
     }
 
 

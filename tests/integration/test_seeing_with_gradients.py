@@ -61,11 +61,11 @@ def test_explain_follows_a_factory_to_the_backend_of_its_device():
 
 
 def test_the_work_of_backward_is_traced_too(x):
-    y = (x * x).sum()
+    y = x.sin().sum()
     with turnout.trace_dispatch() as log:
         y.backward()
-    assert ("CPU", "multiply") in log.counts()
-    assert x.grad.tolist() == [2.0, 4.0, 6.0]
+    assert ("CPU", "cos") in log.counts()
+    assert x.grad.tolist() == x.cos().tolist()
 
 
 def test_tracing_changes_no_result_and_no_later_call(x):

@@ -33,6 +33,13 @@ def closure(name):
     return {name}.union(*map(closure, required))
 
 
+def expected():
+    \"\"\"What the plugin requires, and the plugins that are activated for a namespace of these, with what they require.\"\"\"
+    needed = closure(PLUGIN)
+    spaces = {p for r in plugins.all_plugins() if r.name in needed for p in r.provides if p.startswith("namespace:")}
+    return needed.union(*(closure(r.name) for r in plugins.all_plugins() if spaces.intersection(r.provides)))
+
+
 def registered():
     \"\"\"(operator or fallback, key, kernel) of all that the plugin's distribution registered.\"\"\"
     origin = f"{record().distribution} {record().version}".strip()
@@ -52,7 +59,7 @@ def used():
 
 
 (plugins.require_device if KIND == "device" else plugins.require_functionality)(NAME)
-beyond = sorted(active() - closure(PLUGIN))
+beyond = sorted(active() - expected())
 used()
 manifest = record().manifest
 first = registered()

@@ -215,7 +215,8 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
 
 
 def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, compute: Call) -> Call:
-    """The functional variant as generated source: the planned path, then `general`."""
+    """The functional variant as generated source: the planned path, then `general`. Its locals begin with an underscore, because
+    an argument of the operator may have any other name (`values` of index_put)."""
     names = [python_name(a.name) for a in s.inputs]
     tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
     others = [python_name(a.name) for a in s.inputs if not a.type.is_tensor_like]
@@ -230,39 +231,39 @@ def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, com
     passed = _passed(s)
     made = []
     for i in range(count):
-        array = f"NEW(shape{i}, native{i}) if strides{i} is None else EMPTY(shape{i}, dtype{i}, device, strides{i})"
+        array = f"NEW(shape{i}, native{i}) if strides{i} is None else EMPTY(shape{i}, dtype{i}, _device, strides{i})"
         made.append(f"        out{i} = {array}")
     results = []
     for i in range(count):
-        results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS")]
+        results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS", device="_device")]
         results.append(f"    t{i} = t")
-    replace = [f"        if values is not None: {', '.join(others)}, = chosen(values, {', '.join(others)})"] if others else []
+    replace = [f"        if _values is not None: {', '.join(others)}, = chosen(_values, {', '.join(others)})"] if others else []
     arrays = ", ".join(t + "_a" for t in tensors)
     lines = [
         f"def planned(ks, {given}):",
-        "    key = plan = None",
+        "    _key = _plan = None",
         "    try:",
         *("        " + line for line in take),
-        f"        key = {key_source(s.inputs, names)}",
-        "        plan = KNOWN.get(key)",
+        f"        _key = {key_source(s.inputs, names)}",
+        "        _plan = KNOWN.get(_key)",
         "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
-        "        key = None",
-        "    if plan is None:",
-        f"        return compute(({given},), partial(answer, key, SHAPE) if key is not None else SHAPE)",
-        f"    {facts}, casts, values, extra = plan",
-        f"    device = {device}",
-        "    failed = False",
+        "        _key = None",
+        "    if _plan is None:",
+        f"        return compute(({given},), partial(answer, _key, SHAPE) if _key is not None else SHAPE)",
+        f"    {facts}, _casts, _values, _extra = _plan",
+        f"    _device = {device}",
+        "    _failed = False",
         "    try:",
-        f"        if casts is not None: {arrays}, = converted(BACKEND, casts, {arrays})",
+        f"        if _casts is not None: {arrays}, = converted(BACKEND, _casts, {arrays})",
         *replace,
         *made,
-        f"        made = kernel({', '.join([*passed, *outs])})",
+        f"        _made = kernel({', '.join([*passed, *outs])})",
         "    except Exception:",
-        "        failed = True",  # not here: an error below would be shown with this one as its context
-        "    if failed:",
+        "        _failed = True",  # not here: an error below would be shown with this one as its context
+        "    if _failed:",
         f"        return general(ks, {given})",
-        f"    if made is not None{'' if count > 1 else ' and made is not out0'}:",
-        f"        CHECK(made, ({', '.join(outs)},))",
+        f"    if _made is not None{'' if count > 1 else ' and _made is not out0'}:",
+        f"        CHECK(_made, ({', '.join(outs)},))",
         *results,
         f"    return {'t' if count == 1 else '(' + ', '.join(f't{i}' for i in range(count)) + ')'}",
     ]
@@ -291,16 +292,16 @@ def _kept_answers(s: Structured, backend: TensorBackend) -> Call:
     given = ", ".join(names)
     lines = [
         f"def answer({given}):",
-        "    key = result = None",
+        "    _key = _result = None",
         "    try:",
         *("        " + array_lines(a, python_name(a.name)) for a in tensors),
-        f"        key = {key_source(s.inputs, names)}",
-        "        result = KNOWN.get(key)",
+        f"        _key = {key_source(s.inputs, names)}",
+        "        _result = KNOWN.get(_key)",
         "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
-        "        key = None",
-        "    if result is not None:",
-        "        return result",
-        f"    return SHAPE({given}) if key is None else learn(key, SHAPE, {given})",
+        "        _key = None",
+        "    if _result is not None:",
+        "        return _result",
+        f"    return SHAPE({given}) if _key is None else learn(_key, SHAPE, {given})",
     ]
     namespace = {"__name__": backend.wrapper_module, "KNOWN": plans.results, "SHAPE": s.answer, "learn": plans.answer}
     return compile_function("\n".join(lines) + "\n", "answer", f"<{backend.name} answers of {s.op.qualified_name}>", namespace)
@@ -313,11 +314,11 @@ def _passed(s: Structured) -> list[str]:
     for argument in s.inputs:
         replaced = len(s.precomputed.get(argument.name, ()))
         if replaced:
-            passed += [f"extra[{at + i}]" for i in range(replaced)]
+            passed += [f"_extra[{at + i}]" for i in range(replaced)]
             at += replaced
         else:
             passed.append(python_name(argument.name) + ("_a" if argument.type.is_tensor_like else ""))
-    return passed + [f"extra[{at + i}]" for i in range(len(s.precomputed.get("", ())))]
+    return passed + [f"_extra[{at + i}]" for i in range(len(s.precomputed.get("", ())))]
 
 
 def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call, bool]:
