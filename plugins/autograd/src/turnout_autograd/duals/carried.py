@@ -93,10 +93,15 @@ def carry_all(tensor: Tensor, copy: Tensor) -> None:
     """Give a copy of a tensor's values the tangents that those have, where they are not computed."""
     found = None if tensor.extra is None else tensor.extra.get(TANGENTS)
     if found:
-        made = Tangents(copy.version())
-        made.update(found)
-        copy.extra = {TANGENTS: made}
-        copy.keys |= FORWARD
+        give_all(found, copy)
+
+
+def give_all(tangents: Tangents, made: Tensor) -> None:
+    """Make tangents those of a tensor that has none, and nothing else in `extra`."""
+    given = Tangents(made.version())
+    given.update(tangents)
+    made.extra = {TANGENTS: given}
+    made.keys |= FORWARD
 
 
 def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:
