@@ -177,11 +177,12 @@ class Packed(Saved):
         tensor = self._unpack(self._packed)
         if not isinstance(tensor, Tensor):
             raise CallError(errors.hooks.unpack_hook_result(node.op_name, tensor))
+        if not self._is_output and (self._gmask or self._tangents):
+            tensor = tensor.detach()
+        tensor = tensor.history_owner()
         if self._is_output:
             kept = Kept(tensor, self._gmask, self._index)
             return KeptOfView(DualKept(kept, self._tangents) if self._tangents else kept, node)
-        if self._gmask or self._tangents:
-            tensor = tensor.detach()
         if self._gmask:
             attach(tensor, _edge_of(self._edge), self._gmask)
         if self._tangents:
