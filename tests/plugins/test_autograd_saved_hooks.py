@@ -77,6 +77,22 @@ def test_gradients_of_first_and_second_order_are_those_without_hooks(program):
     assert found[0] == found[1] == found[2]
 
 
+def test_tangents_pass_through_hooks():
+    program = lambda x: ((x * 2).exp() * x.sin().tanh()).cumsum(0).sort()[0].prod()  # noqa: E731
+
+    def packed(x):
+        with saved_tensors_hooks(lambda tensor: tensor.tolist(), turnout.tensor):
+            return program(x)
+
+    x = turnout.tensor([0.5, 1.5, 2.5])
+    for derivative in (
+        turnout.func.hessian,
+        lambda f: lambda x: turnout.func.jvp(turnout.func.grad(f), (x,), (x,))[1],
+        lambda f: turnout.func.grad(lambda x: turnout.func.jvp(f, (x,), (x,))[1]),
+    ):
+        assert turnout.allclose(derivative(packed)(x), derivative(program)(x))
+
+
 def test_a_saved_result_leads_back_to_its_own_node():
     x = leaf()
     with noting([]):

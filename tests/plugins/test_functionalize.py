@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from turnout.func import functionalize, grad, hessian, jvp, vmap
+from turnout.func import functionalize, grad, hessian, jacfwd, jvp, linearize, vmap
 
 import turnout
 from turnout import Tensor, autograd, library
@@ -261,6 +261,14 @@ def cubes(x):
         lambda f, wrap: wrap(hessian(f)),
         lambda f, wrap: lambda x: jvp(wrap(f), (x,), (x,)),
         lambda f, wrap: wrap(lambda x: jvp(f, (x,), (x,))),
+        lambda f, wrap: jacfwd(lambda x: wrap(lambda y: f(x * y))(x.detach() + 1)),
+        lambda f, wrap: wrap(lambda x: jvp(grad(f), (x,), (x,))),
+        lambda f, wrap: wrap(lambda x: grad(lambda x: jvp(f, (x,), (x,))[1])(x)),
+        lambda f, wrap: wrap(lambda x: jvp(lambda y: jvp(f, (y,), (x * y,))[1], (x,), (x,))),
+        lambda f, wrap: wrap(vmap(lambda x: jvp(f, (x,), (x,)))),
+        lambda f, wrap: wrap(lambda x: linearize(f, x)[1](x)),
+        lambda f, wrap: linearize(wrap(grad(f)), square().reshape(3, 3, 1))[1],
+        lambda f, wrap: wrap(lambda x: [each.mul_(2) for each in jvp(f, (x,), (x,))]),
         lambda f, wrap: wrap(wrap(grad(wrap(f)))),
     ],
 )
@@ -271,6 +279,50 @@ def test_it_nests_with_every_other_transform(transform, remove):
     for a, b in zip(*([each] if isinstance(each, Tensor) else each for each in (found, expected)), strict=True):
         assert type(a) is Tensor
         assert turnout.allclose(a, b)
+
+
+def test_tangents_follow_writes_into_inputs():
+    def scaled(x):
+        x[0].mul_(x[1])
+        x.mul_(2)
+        return (x * x).sum()
+
+    x, y = square(), square()
+    expected = jvp(scaled, (x,), (square(),))
+    found = functionalize(lambda x: jvp(scaled, (x,), (square(),)))(y)
+    assert [t.item() for t in found] == [t.item() for t in expected]
+    assert x.tolist() == y.tolist()
+
+
+@kinds
+def test_functions_and_blocks_without_gradients_keep_tangents(remove):
+    class Cube(autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return 3 * tangent * ctx.saved_tensors[0] ** 2
+
+    def function(x):
+        y = Cube.apply(x)
+        with turnout.no_grad():
+            y[0].mul_(x[1])
+        return (y * x).sum()
+
+    x = square()
+    for derivative in (lambda f: lambda x: jvp(f, (x,), (x,))[1], lambda f: lambda x: linearize(f, x)[1](x)):
+        assert turnout.allclose(functionalize(derivative(function), remove=remove)(x), derivative(function)(x))
+
+
+def test_a_write_into_a_tangent_is_not_traced():
+    traced = turnout.trace(functionalize(lambda x: jvp(turnout.sin, (x,), (x,))[1].mul_(2)))(square())
+    assert "_." not in str(traced)
 
 
 def test_vmap_around_it_writes_into_the_mapped_argument():

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
+from turnout.registry import REGISTRY
 from turnout_aten.shapes.extents import is_dense
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import SHARES_STORAGE
 from turnout_functionalize import errors
 from turnout_functionalize.inverses import Views, by_positions, rule_of, shows_each_once
-from turnout_functionalize.regions import Region
+from turnout_functionalize.regions import FORWARD, Region
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -54,15 +55,20 @@ class Link:
     """One view operator between a memory and a view: its arguments, and which of several results is meant.
 
     recorded  whether gradients were on where the view was made
+    entered   of an input of a transform: the memory, its generation then, and the view, which has a history of its own
     """
 
-    __slots__ = ("args", "index", "op", "recorded")
+    __slots__ = ("args", "entered", "index", "op", "recorded")
 
-    def __init__(self, op: Operator, args: tuple[Any, ...], index: int | None, recorded: bool) -> None:
+    def __init__(
+        self, op: Operator, args: tuple[Any, ...], index: int | None, recorded: bool,
+        entered: tuple[Memory, int, Tensor] | None = None,
+    ) -> None:  # fmt: skip
         self.op = op
         self.args = args
         self.index = index
         self.recorded = recorded
+        self.entered = entered
 
 
 class Part:
@@ -119,6 +125,10 @@ def replayed(value: Tensor, links: tuple[Link, ...], region: Region) -> Tensor:
 
 def follow(value: Tensor, link: Link, region: Region) -> Tensor:
     """One view operator again, recorded for gradients where it was."""
+    if link.entered is not None:
+        memory, generation, entered = link.entered
+        if generation == memory.generation:
+            return entered
     _, allowed = before = GRAD.get()
     try:
         GRAD.set((allowed if link.recorded else 0, allowed))
@@ -193,7 +203,7 @@ def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool) -> None:
     if recorded and old.gmask & GRAD.get()[0] & _IMPERATIVE and old.node is None:
         raise AliasError(errors.leaf_written(op.qualified_name))
     if not recorded and old.gmask:
-        base = _with_history_of(old, base)
+        base = _with_history_of(old, base, memory.region)
     memory.base = base
     memory.generation += 1
     memory.recorded = memory.recorded or recorded
@@ -201,13 +211,19 @@ def _commit(op: Operator, memory: Memory, base: Tensor, recorded: bool) -> None:
         memory.original.bump_version()  # so that a saved tensor that is written is noticed
 
 
-def _with_history_of(old: Tensor, new: Tensor) -> Tensor:
+def _with_history_of(old: Tensor, new: Tensor, region: Region) -> Tensor:
     """A value written where gradients were off: the tensor keeps its history, and a leaf stays one, with its `.grad`."""
-    made = new.new_alias(new.array, new.storage_offset())
-    if old.node is None and old.extra is None:
-        old.extra = {}
+    if (old.keys | new.keys) & FORWARD:  # the tangents in `extra` are those of the new value
+        made: Tensor = region.call(REGISTRY.find("aten::alias"), new)
+        made.view_of = None
+        kept = old.extra if old.node is None else None
+        made.extra = {**(kept or {}), **(made.extra or {})}
+    else:
+        made = new.new_alias(new.array, new.storage_offset())
+        if old.node is None and old.extra is None:
+            old.extra = {}
+        made.extra = old.extra
     made.node = old.node
-    made.extra = old.extra
     made.set_gmask(old.gmask)
     return made
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turnout_functionalize.memories import Memory
 
 KEY = KEYS.bit("Functionalize")
-TRACER = KEYS.bit("Tracer")
+FORWARD = KEYS.bit("Forward")
 
 REGION: ContextVar[Region | None] = ContextVar("turnout_functionalize.region", default=None)
 
@@ -49,7 +49,7 @@ class Region:
     def entered(self) -> Iterator[None]:
         """The state in which the function runs."""
         include, keep = before = DISPATCH.get()
-        self._lifted = keep & _above()
+        self._lifted = keep & _above() | FORWARD  # forward levels are left below, if none is active
         try:
             try:
                 REGION.set(self)
@@ -78,7 +78,7 @@ def _above() -> int:
     """The functionalities between Functionalize and Autocast: they work on values."""
     rows = KEYS.functionalities
     at = [row.bit for row in rows].index(KEY)
-    top = max(i for i, row in enumerate(rows) if row.bit == TRACER)
+    top = max(i for i, row in enumerate(rows) if row.bit == FORWARD)
     return sum(row.bit for row in rows[at + 1 : top + 1] if not row.opt_in)
 
 

@@ -1,7 +1,7 @@
 """The tensors that a functionalised function sees.
 
 Such a tensor has the key Functionalize and no other: what its value needs of other keys is done below, when operators are called
-on the value. History, `.grad` and hooks are the value's.
+on the value. History, `.grad`, hooks and tangents are the value's.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class FunctionalTensor(WrapperTensor):
         """Another tensor over the same memory, whose value has no history."""
         part: Part = array
         value = part.value()
-        link = Link(REGISTRY.find("aten::alias"), (), None, bool(GRAD.get()[0]))
+        memory = part.memory
         made = value.new_alias(value.array, value.storage_offset())
-        return functional_tensor(Part(part.memory, (*part.links, link), made, part.shadow))
+        link = Link(REGISTRY.find("aten::alias"), (), None, bool(GRAD.get()[0]), (memory, memory.generation, made))
+        return functional_tensor(Part(memory, (*part.links, link), made, part.shadow))
 
     def is_alias_of(self, other: Tensor) -> bool:
         return self is other or (isinstance(other, FunctionalTensor) and other.array.memory is self.array.memory)
@@ -95,6 +96,13 @@ class FunctionalTensor(WrapperTensor):
     def history_owner(self) -> Tensor:
         value: Tensor = self.array.value()
         return value
+
+    def with_history_owner(self, function: Callable[..., Any], *args: Any) -> Any:
+        part: Part = self.array
+        return part.memory.region.run(function, part.value(), *args)
+
+    def shown_like(self, value: Tensor) -> Tensor:
+        return value if isinstance(value, FunctionalTensor) else fresh(value, self.array.memory.region)
 
     @property
     def requires_grad(self) -> bool:

@@ -63,6 +63,24 @@ class GradientMethods:
         """
         return self  # type: ignore[no-any-return]
 
+    def with_history_owner(self: Any, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(owner, *args)` for the tensor whose history is this one's, where operators are called on such tensors.
+
+        Example:
+            >>> turnout.tensor([1.0]).with_history_owner(turnout.neg)
+            tensor([-1.])
+        """
+        return function(self, *args)
+
+    def shown_like(self: Any, value: Tensor) -> Tensor:
+        """A tensor of the kind of `history_owner`, as one of this one's kind.
+
+        Example:
+            >>> turnout.tensor([1.0]).shown_like(turnout.tensor([2.0]))
+            tensor([2.])
+        """
+        return value
+
     @property
     def requires_grad(self: Any) -> bool:
 

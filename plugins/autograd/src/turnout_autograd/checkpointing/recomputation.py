@@ -22,6 +22,7 @@ from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.random import default_generator_states, set_default_generator_states
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.duals.levels import active, at_levels
 from turnout_autograd.engine.nodes import Node
 from turnout_autograd.engine.recorded_levels import EPOCHS
 from turnout_autograd.hooks.packing import HOOKS, Packed, saved_tensors_hooks
@@ -70,6 +71,7 @@ class Recomputation:
         self._epochs = {bit: epoch for bit, epoch in EPOCHS.items() if bit & self._allowed}
         self._random = default_generator_states() if keeps_random else None
         self._vmaps = LEVELS.get()
+        self._forward = active()
         service = REGISTRY.services.get(AUTOCAST)
         self._casts = None if service is None else service.casts_here()
         self._slots: list[ref[Slot]] = []
@@ -135,7 +137,7 @@ class Recomputation:
                     contexts.enter_context(service.casting_as(self._casts))
                 contexts.enter_context(saved_tensors_hooks(pack, _same))
                 contexts.enter_context(self._context)
-                run_in(self._vmaps, self._recorded, args, kwargs)
+                at_levels(self._forward, run_in, self._vmaps, self._recorded, args, kwargs)
         except _Enough as found:
             if found.args[0] is not token:
                 raise  # a call around this one has what it needs

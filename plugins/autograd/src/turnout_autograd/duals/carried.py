@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.registry import find_operator
 from turnout_aten.tensor.levels import lower, raise_
-from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
+from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active, in_columns
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
@@ -46,14 +46,23 @@ def tangents_of(tensor: Tensor) -> Tangents | None:
 
 def tangent_of(tensor: Tensor, level: ForwardLevel) -> Any:
     """The tangent at a level, or None for zero."""
-    if not tensor.keys & FORWARD:
-        return None
-    found = tangents_of(tensor)
+    found = found_in(tensor)
     return None if found is None else found.get(level)
+
+
+def found_in(tensor: Tensor) -> Tangents | None:
+    """`tangents_of` for any tensor that a program has."""
+    if tensor.history_owner().keys & FORWARD:
+        found: Tangents | None = tensor.with_history_owner(tangents_of)
+        return found
+    return None
 
 
 def set_tangent(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
     """Make it the tangent of this very tensor, whose memory is not written; None for zero."""
+    owner = tensor.history_owner()
+    if owner is not tensor:
+        tensor, tangent = owner, _of_owner(level, tangent)
     extra = tensor.extra
     if extra is None:
         extra = tensor.extra = {}
@@ -67,6 +76,16 @@ def set_tangent(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
     else:
         found[level] = tangent
         tensor.keys |= FORWARD
+
+
+def _of_owner(level: ForwardLevel, tangent: Any) -> Any:
+    """A tangent of a tensor that a transform shows in the place of another, as one of the other."""
+    if tangent is None or level.is_deferred:
+        return tangent
+    if level.columns is None:
+        return tangent.history_owner()
+    columns = (level.columns,)
+    return in_columns(level, lambda: raise_(lower(tangent, columns).history_owner(), columns))
 
 
 def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
@@ -83,20 +102,24 @@ def attach(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
 
 def carry(tensor: Tensor, made: Tensor) -> None:
     """Give `made`, an alias of `tensor`, the same tangents at the levels that are active."""
-    if tensor.keys & FORWARD:
-        found = tangents_of(tensor)
-        for level in active() if found else ():
-            set_tangent(made, level, found.get(level))  # type: ignore[union-attr]
+    found = found_in(tensor)
+    for level in active() if found else ():
+        set_tangent(made, level, found.get(level))  # type: ignore[union-attr]
 
 
 def carry_all(tensor: Tensor, copy: Tensor) -> None:
     """Give a copy of a tensor's values the tangents that those have, where they are not computed."""
     found = None if tensor.extra is None else tensor.extra.get(TANGENTS)
     if found:
-        made = Tangents(copy.version())
-        made.update(found)
-        copy.extra = {TANGENTS: made}
-        copy.keys |= FORWARD
+        give_all(found, copy)
+
+
+def give_all(tangents: Tangents, made: Tensor) -> None:
+    """Make tangents those of a tensor that has none, and nothing else in `extra`."""
+    given = Tangents(made.version())
+    given.update(tangents)
+    made.extra = {TANGENTS: given}
+    made.keys |= FORWARD
 
 
 def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:

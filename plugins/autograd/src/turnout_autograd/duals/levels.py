@@ -15,6 +15,7 @@ from turnout.state import DISPATCH
 from turnout_aten.tensor.levels import LEVELS
 
 FORWARD = KEYS.bit("Forward")
+FUNCTIONALIZE = KEYS.bit("Functionalize")
 ACTIVE: ContextVar[tuple[ForwardLevel, ...]] = ContextVar("turnout_autograd.forward_levels", default=())
 
 
@@ -57,7 +58,7 @@ class ForwardLevel:
 
 def active() -> tuple[ForwardLevel, ...]:
     """The levels that calls made now take part in."""
-    return ACTIVE.get() if DISPATCH.get()[1] & FORWARD else ()
+    return ACTIVE.get()
 
 
 def at_levels(levels: tuple[ForwardLevel, ...], function: Callable[..., Any], *args: Any) -> Any:
@@ -67,12 +68,19 @@ def at_levels(levels: tuple[ForwardLevel, ...], function: Callable[..., Any], *a
     try:
         try:
             ACTIVE.set(levels)
-            DISPATCH.set((include, keep | FORWARD if levels else keep & ~FORWARD))
+            DISPATCH.set((include, kept_at(levels, include, keep)))
             return function(*args)
         finally:
             DISPATCH.set(before)
     finally:
         ACTIVE.set(running)
+
+
+def kept_at(levels: Any, include: int, keep: int) -> int:
+    """The keys that are not excluded where these levels are active. Inside functionalize, that gives values the key itself."""
+    if not levels:
+        return keep & ~FORWARD
+    return keep if include & keep & FUNCTIONALIZE else keep | FORWARD
 
 
 def in_columns(level: ForwardLevel, function: Callable[..., Any], *args: Any) -> Any:

@@ -47,7 +47,17 @@ def check_saved(node: Node, argument: str, tensor: Any, version: int) -> Any:
     return tensor
 
 
-class Kept:
+class Saved:
+    """What stands for a saved tensor."""
+
+    __slots__ = ()
+
+    def carrying(self, index: int, tensor: Tensor, tangents: Tangents) -> Saved:
+        """It with the tangents of the node's output `index`, where it is that output; -1 for the only one."""
+        raise NotImplementedError
+
+
+class Kept(Saved):
     """A saved output: everything of the tensor but its history, which is the node's own."""
 
     __slots__ = ("array", "device", "gmask", "index", "offset", "storage", "version")
@@ -73,6 +83,9 @@ class Kept:
             attach(made, node if self.index < 0 else Output(node, self.index), self.gmask)
         return made
 
+    def carrying(self, index: int, tensor: Tensor, tangents: Tangents) -> Saved:
+        return DualKept(self, tangents) if self.index == index and self.storage is tensor.storage else self
+
 
 class DualKept(Kept):
     """A saved output that carried tangents."""
@@ -96,18 +109,19 @@ def keep_tangents(edge: Any, tensor: Tensor, tangents: Tangents | None) -> None:
     node: Any = edge.node if edge.__class__ is Output else edge
     if "inner" in type(node).__slots__:  # a write into a view
         node = node.inner
-    for name in type(node).__slots__ if tangents else ():
-        kept = getattr(node, name, None)
-        if isinstance(kept, Kept):
-            setattr(node, name, with_tangents(kept, edge, tensor, tangents))
+    cls: Any = type(node)
+    # The class of a node whose saved tensors are packed has no slots of its own.
+    for name in (cls.__slots__ or cls.__base__.__slots__) if tangents else ():
+        saved = getattr(node, name, None)
+        if isinstance(saved, Saved):
+            setattr(node, name, with_tangents(saved, edge, tensor, tangents))
 
 
-def with_tangents(kept: Any, edge: Any, tensor: Tensor, tangents: Tangents | None) -> Any:
+def with_tangents(saved: Any, edge: Any, tensor: Tensor, tangents: Tangents | None) -> Any:
     """A saved value with the tangents of the tensor, where it is that output."""
-    index = edge.index if edge.__class__ is Output else -1
-    if tangents and isinstance(kept, Kept) and kept.index == index and kept.storage is tensor.storage:
-        return DualKept(kept, tangents)
-    return kept
+    if not tangents or not isinstance(saved, Saved):
+        return saved
+    return saved.carrying(edge.index if edge.__class__ is Output else -1, tensor, tangents)
 
 
 class _FreedOutput:

@@ -33,4 +33,4 @@ def is_recorded(*tensors: Tensor) -> bool:
     """Whether calls on one of these are differentiated now, so that the gradient can be differentiated with respect to it."""
     if GRAD.get()[0] and any(t.requires_grad for t in tensors):
         return True
-    return bool(active()) and any(peel(t)[0].keys & FORWARD for t in tensors)
+    return bool(active()) and any(peel(t)[0].history_owner().keys & FORWARD for t in tensors)

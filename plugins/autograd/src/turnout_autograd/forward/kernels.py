@@ -184,9 +184,8 @@ def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
         before = state.get()
         around = vmaps.get()
         try:
-            if depth:
-                levels.set(active[:depth])
-            else:
+            levels.set(active[:depth])
+            if not depth:
                 state.set((before[0], before[1] & BELOW))
                 ks &= BELOW
             result = lookup(ks)(ks, *args)
@@ -241,9 +240,8 @@ def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Ca
         around = LEVELS.get()
         targets = [t for i in at for t in tensors_in((args[i],))]
         try:
-            if depth:
-                ACTIVE.set(active[:depth])
-            else:
+            ACTIVE.set(active[:depth])
+            if not depth:
                 DISPATCH.set((before[0], before[1] & BELOW))
                 ks &= BELOW
             given = at_level(carried, level)

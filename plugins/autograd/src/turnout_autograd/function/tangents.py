@@ -13,8 +13,8 @@ from turnout.errors import ShapeError
 from turnout.registry import find_operator
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.carried import attach, tangent_of, tangents_of, written
-from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel, at_levels, in_columns
+from turnout_autograd.duals.carried import found_in, set_tangent, tangent_of, written
+from turnout_autograd.duals.levels import ACTIVE, ForwardLevel, at_levels, in_columns
 from turnout_autograd.duals.results import outputs_of
 from turnout_autograd.engine.saved_tensors import with_tangents
 from turnout_autograd.transforms.linearized import Linearized, Pushed
@@ -30,7 +30,7 @@ Applied = tuple[Any, "FunctionCtx"]
 def innermost_level(args: tuple[Any, ...]) -> ForwardLevel | None:
     """The innermost active level that an argument carries a tangent of."""
     for level in reversed(ACTIVE.get()):
-        if any(level in (tangents_of(a) or ()) for a in args if isinstance(a, Tensor) and a.keys & FORWARD):
+        if any(level in (found_in(a) or ()) for a in args if isinstance(a, Tensor)):
             return level
     return None
 
@@ -47,7 +47,8 @@ def apply_to_duals(cls: type[Function], level: ForwardLevel, apply: Callable[[tu
 
     outputs = outputs_of(result)
     if level.is_deferred:
-        found = level.defer(compute, given, result, args, False)
+        noted = [each.history_owner() for each in outputs]
+        found = level.defer(compute, given, noted, [a.history_owner() if isinstance(a, Tensor) else a for a in args], False)
     else:
         found = at_levels(outside, in_columns, level, compute, given, result, *args)
     for tensor, tangent in zip(outputs, found, strict=True):
@@ -56,9 +57,9 @@ def apply_to_duals(cls: type[Function], level: ForwardLevel, apply: Callable[[tu
         if any(tensor is each for each in ctx._dirty):
             written(tensor, level, tangent)
         else:
-            attach(tensor, level, tangent)
+            set_tangent(tensor, level, tangent)
         if tensor.gmask and isinstance(ctx._saved, list):
-            ctx._saved = [with_tangents(saved, tensor.node, tensor, tangents_of(tensor)) for saved in ctx._saved]
+            ctx._saved = [with_tangents(saved, tensor.node, tensor, found_in(tensor)) for saved in ctx._saved]
     return result, ctx
 
 

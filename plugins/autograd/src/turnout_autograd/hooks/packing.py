@@ -19,9 +19,11 @@ from turnout.operators.kernels import INTERNAL, Kernel
 from turnout.state import DISPATCH
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
+from turnout_autograd.duals.carried import Tangents, give_all, tangents_of
+from turnout_autograd.duals.levels import FORWARD
 from turnout_autograd.engine.nodes import Node, Output, attach, made_since, next_seq, start
 from turnout_autograd.engine.recorded_levels import recording
-from turnout_autograd.engine.saved_tensors import Kept
+from turnout_autograd.engine.saved_tensors import DualKept, Kept, Saved
 from turnout_autograd.recording.inplace_writes import CopySlices, KeptOfView
 
 KEY = "SavedTensors"
@@ -148,13 +150,13 @@ def packed(node: Node, saved: Any, pack_hook: Pack, unpack_hook: Unpack) -> Pack
     return Packed(saved if isinstance(saved, Tensor) else saved[0], pack_hook, unpack_hook)
 
 
-class Packed:
-    """What `pack` made of a saved tensor, and what is needed to give its history back to what `unpack` makes of that.
+class Packed(Saved):
+    """What `pack` made of a saved tensor, and the history and tangents that what `unpack` makes of that is given.
 
     kept  of a saved output: where it stands among the node's
     """
 
-    __slots__ = ("_edge", "_gmask", "_index", "_is_output", "_packed", "_unpack")
+    __slots__ = ("_edge", "_gmask", "_index", "_is_output", "_packed", "_tangents", "_unpack")
 
     def __init__(self, tensor: Tensor, pack_hook: Pack, unpack_hook: Unpack, kept: Kept | None = None) -> None:
         self._unpack = unpack_hook
@@ -163,6 +165,7 @@ class Packed:
         self._gmask = tensor.gmask if kept is None else kept.gmask
         # A node does not hold its outputs, nor what leads to them.
         self._edge = None if kept is not None or not tensor.gmask else tensor.node or tensor
+        self._tangents = tangents_of(tensor) if tensor.keys & FORWARD else None
         given = tensor.detach()
         version = given.version()
         self._packed = recording(0, pack_hook, given)
@@ -174,12 +177,22 @@ class Packed:
         tensor = self._unpack(self._packed)
         if not isinstance(tensor, Tensor):
             raise CallError(errors.hooks.unpack_hook_result(node.op_name, tensor))
-        if self._is_output:
-            return KeptOfView(Kept(tensor, self._gmask, self._index), node)
-        if self._gmask:
+        if not self._is_output and (self._gmask or self._tangents):
             tensor = tensor.detach()
+        tensor = tensor.history_owner()
+        if self._is_output:
+            kept = Kept(tensor, self._gmask, self._index)
+            return KeptOfView(DualKept(kept, self._tangents) if self._tangents else kept, node)
+        if self._gmask:
             attach(tensor, _edge_of(self._edge), self._gmask)
+        if self._tangents:
+            give_all(self._tangents, tensor)
         return tensor
+
+    def carrying(self, index: int, tensor: Tensor, tangents: Tangents) -> Saved:
+        if self._is_output and self._index == index:
+            self._tangents = tangents
+        return self
 
 
 class UnpackedLeaf(Node):

@@ -181,7 +181,8 @@ def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
     if not outputs:
         return inner
     inner = copy(inner)
-    for name, kept in outputs.items():
+    for name, found in outputs.items():
+        kept = found.kept if isinstance(found, KeptOfView) else found
         # Not a view of `rest`, which may be inside of a vmap over gradients: what was saved is not.
         base = wrap(kept.array, kept.device).new_empty_strided(rest.shape, slices.strides, dtype=rest.dtype)
         attach(base, slices, kept.gmask)

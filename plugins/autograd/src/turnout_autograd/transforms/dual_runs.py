@@ -111,7 +111,8 @@ class DualRun:
 
     def raised(self, index: int, tangent: Tensor | None) -> Tensor:
         """A result's tangent as the outside sees it; zeros where the result does not depend on the inputs."""
-        made: Tensor = raise_(_zeros_like(self.low[index]) if tangent is None else tangent, self.level.vmaps)
+        low = self.low[index]
+        made: Tensor = raise_(_zeros_like(low) if tangent is None else low.shown_like(tangent), self.level.vmaps)
         return made
 
 

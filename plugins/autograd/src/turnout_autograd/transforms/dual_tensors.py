@@ -17,7 +17,7 @@ from turnout_aten.tensor.levels import LEVELS, lower, peel, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import tangent_of
-from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel, active, at_levels
+from turnout_autograd.duals.levels import ACTIVE, ForwardLevel, active, at_levels, kept_at
 from turnout_autograd.transforms.arguments import check_tensor, of_dtype
 from turnout_autograd.transforms.dual_runs import dual, primal_of
 
@@ -64,7 +64,7 @@ class dual_level(Guard):
         level = DualLevel()
         level.guard = self
         include, keep = DISPATCH.get()
-        return (ACTIVE, [*active(), level]), (_DUAL, [level]), (DISPATCH, [include, keep | FORWARD])
+        return (ACTIVE, [*active(), level]), (_DUAL, [level]), (DISPATCH, [include, kept_at((level,), include, keep)])
 
 
 class set_fwd_grad_enabled(Guard):
@@ -166,7 +166,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     low = lower(tensor, vmaps)
     tangent = tangent_of(low, current)
     primal = at_levels(current.outside(), primal_of, low)
-    return UnpackedDualTensor(raise_(primal, vmaps), None if tangent is None else raise_(tangent, vmaps))
+    return UnpackedDualTensor(raise_(primal, vmaps), None if tangent is None else raise_(low.shown_like(tangent), vmaps))
 
 
 def _level(name: str, number: int | None) -> DualLevel:

@@ -17,8 +17,8 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.duals.carried import carry, set_tangent, tangents_of
-from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active
+from turnout_autograd.duals.carried import carry, found_in, set_tangent
+from turnout_autograd.duals.levels import ForwardLevel, active
 from turnout_autograd.engine.nodes import InputNode, Node, attach, start
 from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED
 from turnout_autograd.engine.sweep import sweep
@@ -135,10 +135,9 @@ def leave(level: Level, tensor: Tensor, vmaps: tuple[Any, ...] | None = None) ->
     outer = low.gmask & GRAD.get()[0] & ~level.bit
     if outer:
         attach(made, low.node or low.history_owner(), outer)
-    if low.keys & FORWARD:
-        for forward, tangent in (tangents_of(low) or {}).items():
-            if forward in active():
-                set_tangent(made, forward, forward.compute(partial(_left_tangent, level, forward), tangent))
+    for forward, tangent in (found_in(low) or {}).items():
+        if forward in active():
+            set_tangent(made, forward, forward.compute(partial(_left_tangent, level, forward), tangent))
     return raise_(made, vmaps)
 
 
