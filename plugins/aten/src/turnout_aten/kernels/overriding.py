@@ -66,7 +66,7 @@ class _Over:
         entry, row, backend = entry_below(op, kernel, key), self.binder.row, backend_at(op, key)
         under = None if entry is None else entry.kernel.binder
         if isinstance(self.binder, StructuredBinder) and isinstance(under, StructuredBinder):
-            made = combined(row, under.row, first_is_tensor=op.schema.arguments[0].type.canonical == "Tensor")
+            made = combined(row, under.row, op)
             return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
         return (
@@ -92,8 +92,8 @@ def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
     return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 
 
-def combined(above: Row, below: Row, *, first_is_tensor: bool) -> Row:
-    """One row of two. Arrays of up to the limit of the row above go to the row below at once."""
+def combined(above: Row, below: Row, op: Operator) -> Row:
+    """One row of two, for an operator. Arrays of up to the limit of the row above go to the row below at once."""
     first, second = above.fn, below.fn
 
     def kernel(*args: Any) -> Any:
@@ -101,12 +101,15 @@ def combined(above: Row, below: Row, *, first_is_tensor: bool) -> Row:
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
+    few = below.fn if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
+    # Where every argument is required, the row below is its own `simple`.
+    simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
     limits = [row.limit for row in (above, below) if row.limit]
     return Row(
         kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
-        simple=below.simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
+        simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
-        quiet=above.quiet and below.quiet, few=below.fn if above.limit and first_is_tensor else None, limit_of_few=above.limit,
+        quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit,
     )  # fmt: skip
 
 

@@ -606,7 +606,8 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
-            made = quietly(*arguments, *written)
+            kernel = few if few is not None and arguments[0].size <= limit and written[0].size <= limit else quietly
+            made = kernel(*arguments, *written)
             if made is not None:
                 check_returned(s.op.qualified_name, backend, fn, made, written)
             for array, target in zip(written, targets, strict=True):
