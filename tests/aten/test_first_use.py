@@ -57,7 +57,8 @@ def test_the_first_use_compiles_one_text(use, compiled):
 
 def test_only_the_packet_that_is_used_is_defined():
     use = "turnout.ops.aten.exp.out; from turnout.registry import REGISTRY"
-    program = f"import linecache, sys, turnout; {use}; print(*REGISTRY._operators, {COMPILED})"
+    defined = "(name for name, op in REGISTRY._operators.items() if op.schema_text)"  # the others have kernels that wait for them
+    program = f"import linecache, sys, turnout; {use}; print(*{defined}, {COMPILED})"
     assert run(program) == "aten::exp aten::exp.out []"
 
 

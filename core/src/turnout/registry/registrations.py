@@ -155,8 +155,9 @@ class Registrations:
                 key = registry.key_name(key)
             if kernel.is_fallthrough and key in (IMPLICIT, EXPLICIT, NON_FUNCTIONAL):
                 raise RegistrationError(texts.fallthrough_at_alias(qualified, key))
-            # A backend gets hundreds of kernels on arrays, where no source has one: they must not define operators.
-            known = registry.get(qualified, define=form != ARRAY)
+            # A backend gets hundreds of kernels on arrays, where no source has one: they must not define operators. Neither
+            # must a kernel that yields to what a source has.
+            known = registry.get(qualified, define=form != ARRAY and not yields)
             if known is not None and _has_signature(kernel) and known.is_defined:
                 from turnout.schema.kernels import check_kernel_signature
 

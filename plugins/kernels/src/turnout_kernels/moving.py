@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from turnout_aten.kernels.wrapping import Row
 from turnout_kernels.native import CODES, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads
 from turnout_kernels.pointwise import SMALL, apply
 
@@ -193,18 +194,18 @@ NATIVE = _native()
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "gather.out":        gather,
+    "gather.out":        Row(gather, quiet=True, limit=_FEW),
     "scatter_add.out":   scatter_add,
-    "index_select.out":  index_select,
-    "index.Tensor_out":  index,
+    "index_select.out":  Row(index_select, quiet=True, limit=_FEW),
+    "index.Tensor_out":  Row(index, quiet=True, limit=_FEW),
     "index_add.out":     index_add,
     "index_put.out":     index_put,
     "embedding_dense_backward": embedding_dense_backward,
-    "masked_select":     masked_select,
-    "nonzero":           nonzero,
-    "flip.out":          flip,
-    "tril.out":          triangle_of(upper=False),
-    "triu.out":          triangle_of(upper=True),
-    "_to_copy":          to_copy,
+    "masked_select":     Row(masked_select, limit=_FEW),
+    "nonzero":           Row(nonzero, limit=_FEW),
+    "flip.out":          Row(flip, quiet=True, limit=_FEW),
+    "tril.out":          Row(triangle_of(upper=False), quiet=True, limit=_FEW),
+    "triu.out":          Row(triangle_of(upper=True), quiet=True, limit=_FEW),
+    "_to_copy":          Row(to_copy, limit=SMALL),
 }
 # fmt: on

@@ -87,7 +87,7 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
         return apply(name, (self,), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL)
+    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -239,7 +239,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "threshold.out":    with_numbers("threshold", 2),
     "elu.out":          with_numbers("elu", 3),
     "gelu.out":         Row(gelu, pointwise=True),
-    "clamp.out":        Row(clamp, pointwise=True),
+    "clamp.out":        Row(clamp, pointwise=True, limit=SMALL),
     "pow.Tensor_Scalar_out": Row(power, pointwise=True, limit=SMALL),
     "add.out":          scaled("add", 1),
     "sub.out":          scaled("sub", -1),
@@ -247,7 +247,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "div.out":          many("div", ufunc=True),
     "maximum.out":      many("maximum", ufunc=True),
     "minimum.out":      many("minimum", ufunc=True),
-    "where.self_out":   Row(where, pointwise=True, limit=SMALL),
+    "where.self_out":   Row(where, pointwise=True, limit=SMALL, quiet=True),
     "addcmul.out":      Row(addcmul, pointwise=True),
     "addcdiv.out":      Row(addcdiv, pointwise=True),
     "sigmoid_backward.grad_input":   many("sigmoid_backward"),

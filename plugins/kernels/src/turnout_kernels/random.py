@@ -10,6 +10,7 @@ import numpy as np
 
 from turnout.dtypes import float32, get_default_dtype
 from turnout_arrays.random import mix_number
+from turnout_aten.kernels.wrapping import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels.native import F32, parts_of, plain, run
 
@@ -67,10 +68,10 @@ def native_dropout(input: Any, p: float, train: Any) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "rand":            drawn("uniform", 1, with_generator=False),
-    "rand.generator":  drawn("uniform", 1, with_generator=True),
-    "randn":           drawn("normal", 2, with_generator=False),
-    "randn.generator": drawn("normal", 2, with_generator=True),
-    "native_dropout":  native_dropout,
+    "rand":            Row(drawn("uniform", 1, with_generator=False), limit=_FEW),
+    "rand.generator":  Row(drawn("uniform", 1, with_generator=True), limit=_FEW),
+    "randn":           Row(drawn("normal", 2, with_generator=False), limit=_FEW),
+    "randn.generator": Row(drawn("normal", 2, with_generator=True), limit=_FEW),
+    "native_dropout":  Row(native_dropout, limit=_FEW),
 }
 # fmt: on

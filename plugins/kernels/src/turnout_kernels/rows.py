@@ -265,9 +265,9 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "amin.out":                        over_dims("amin", _SMALLEST, dtype=False),
     "max.unary_out":                   over_all("max", _LARGEST, dtype=False),
     "min.unary_out":                   over_all("min", _SMALLEST, dtype=False),
-    "linalg_vector_norm.out":          linalg_vector_norm,
-    "logsumexp":                       logsumexp,
-    "mse_loss.out":                    mse_loss,
+    "linalg_vector_norm.out":          Row(linalg_vector_norm, limit=_FEW),
+    "logsumexp":                       Row(logsumexp, limit=_FEW),
+    "mse_loss.out":                    Row(mse_loss, limit=_FEW),
     "cumsum.out":                      Row(cumsum, limit=_FEW),
 }
 # fmt: on

@@ -98,6 +98,11 @@ class Table:
             at = identifier.rfind("__", 0, at + 1)
         return None
 
+    def named(self, qualified_name: str) -> Overload | None:
+        """The overload aten::add.Tensor."""
+        packet = qualified_name.partition("::")[2].partition(".")[0]
+        return next((found for found in self.overloads(packet) if found.qualified_name == qualified_name), None)
+
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Packet -> the names of its overloads, of the whole table."""
         if not self._names:

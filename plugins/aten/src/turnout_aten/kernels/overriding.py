@@ -14,6 +14,7 @@ from turnout.errors import NoKernelError
 from turnout.keys import IMPLICIT, TRACKED
 from turnout.operators.kernels import ARRAY, INTERNAL, bind
 from turnout.table import Entry, compute_entry
+from turnout_aten.declarations.tables import standard
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping as wrappers
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
@@ -33,16 +34,24 @@ if TYPE_CHECKING:
 def register_over(library: Registrations, backend: str, table: Mapping[str, Any], *, namespace: str = "aten") -> None:
     """Register rows for a backend of another package, by its name in dispatch keys. The backend may come later.
 
-    A row is that of `register_kernels`, and may return NotImplemented. If the operator is composed of others for its gradient
-    (CompositeImplicitAutograd), calls that record a gradient stay composed. Kernels that a program registers come before these.
+    A row is that of `register_kernels`, and may return NotImplemented. One with a `limit` is not asked where the first tensor (or
+    the size) and the output have up to so many elements, so that small calls are as fast as without it. If the operator is
+    composed of others for its gradient (CompositeImplicitAutograd), calls that record a gradient stay composed. Kernels that a
+    program registers come before these.
     """
     for name, row in checked_rows(library, backend, table, namespace).items():
         label = f"{getattr(row.fn, '__name__', 'kernel')}, or the kernel below"
         for variant, binder in binders(name, row):
             library.impl(variant, backend, row.fn, form=ARRAY, yields=True, binder=_Over(binder), label=label)
-        if name not in STRUCTURED and IMPLICIT in library.registry.find(name).kernels:
+        if name not in STRUCTURED and _is_composed(library, name):
             how: Any = {"form": INTERNAL, "tracked_only": True, "yields": True, "label": "composed of operators"}
             library.impl(name, "Autograd", None, binder=_composed, **how)
+
+
+def _is_composed(library: Registrations, name: str) -> bool:
+    """Whether an operator is composed of others for its gradient. A standard operator is not defined for the question."""
+    overload = standard().named(name)
+    return IMPLICIT in (library.registry.find(name).kernels if overload is None else dict(overload.kernels))
 
 
 class _Over:
@@ -57,11 +66,14 @@ class _Over:
         entry, row, backend = entry_below(op, kernel, key), self.binder.row, backend_at(op, key)
         under = None if entry is None else entry.kernel.binder
         if isinstance(self.binder, StructuredBinder) and isinstance(under, StructuredBinder):
-            return StructuredBinder(combined(row, under.row), self.binder.kind, self.binder.group, self.binder.precomputed)(
-                op, kernel, key
-            )
+            made = combined(row, under.row, op)
+            return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
-        return call if isinstance(self.binder, StructuredBinder) else wrappers.plain(op, backend, row.fn, below=call)
+        return (
+            call
+            if isinstance(self.binder, StructuredBinder)
+            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit)
+        )
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
@@ -80,8 +92,8 @@ def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
     return compute_entry(registry.keys.universe, key, left, registry.fallbacks_by_key)
 
 
-def combined(above: Row, below: Row) -> Row:
-    """One row of two. Arrays of up to the limit of the row above go to the `simple` of the row below at once."""
+def combined(above: Row, below: Row, op: Operator) -> Row:
+    """One row of two, for an operator. Arrays of up to the limit of the row above go to the row below at once."""
     first, second = above.fn, below.fn
 
     def kernel(*args: Any) -> Any:
@@ -89,11 +101,15 @@ def combined(above: Row, below: Row) -> Row:
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
+    few = below.fn if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
+    # Where every argument is required, the row below is its own `simple`.
+    simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
     limits = [row.limit for row in (above, below) if row.limit]
     return Row(
         kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
-        simple=below.simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
+        simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
+        quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from turnout import plugins
 from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout.registry import REGISTRY
+from turnout_aten.declarations.tables import standard
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping as wrappers
@@ -76,7 +77,12 @@ def binders(name: str, row: Row) -> Iterator[tuple[str, StructuredBinder | Plain
 
 def _misfits(name: str, row: Row) -> Iterator[tuple[Call, str, tuple[str, ...]]]:
     """The functions of a row that cannot be called, with what they take and what they are called with."""
-    given, outputs, required = STRUCTURED[name][2] if name in STRUCTURED else row_signature(REGISTRY.find(name).schema, {})
+    if name in STRUCTURED:
+        given, outputs, required = STRUCTURED[name][2]
+    else:
+        overload = standard().named(name)  # this does not define the operator
+        schema = REGISTRY.find(name).schema if overload is None else overload.schema
+        given, outputs, required = row_signature(schema, {})
     inputs = len(given) - outputs
     takes = misfit(row.fn, [len(given), inputs] if row.allocates else [len(given)])
     if takes:

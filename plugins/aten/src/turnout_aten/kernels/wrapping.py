@@ -10,6 +10,7 @@ runs, so that errors do not depend on the path.
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from turnout import config
@@ -55,16 +56,19 @@ class Row:
     refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
     ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
     halves     False: a number beside float16 takes the general path, in which the kernel does not round the number first
+    few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     """
 
-    __slots__ = ("allocates", "bools", "fn", "halves", "limit", "pointwise", "quiet", "ranks", "refuses", "simple")
+    __slots__ = (
+        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "pointwise", "quiet", "ranks", "refuses", "simple",
+    )  # fmt: skip
 
     def __init__(
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
-        quiet: bool = False,
+        quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -76,6 +80,8 @@ class Row:
         self.ranks = ranks
         self.halves = halves
         self.quiet = quiet
+        self.few = few
+        self.limit_of_few = limit_of_few
 
 
 class Structured:
@@ -257,7 +263,7 @@ def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, com
         f"        if _casts is not None: {arrays}, = converted(BACKEND, _casts, {arrays})",
         *replace,
         *made,
-        f"        _made = kernel({', '.join([*passed, *outs])})",
+        f"        _made = {_sized(row, f'{tensors[0]}_a', 'out0')}({', '.join([*passed, *outs])})",
         "    except Exception:",
         "        _failed = True",  # not here: an error below would be shown with this one as its context
         "    if _failed:",
@@ -274,12 +280,25 @@ def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, com
 
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
+        "few": row.few if row.quiet or row.few is None else backend.in_kernel_context(row.few),
         "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
         "NEW": backend.new_array, "EMPTY": backend.empty, "BACKEND": backend, "KEYS": backend.keys, "CLOCK": CLOCK,
         "Tensor": Tensor, "CHECK": check, "chosen": chosen, "converted": converted,
         "partial": partial,
     }  # fmt: skip
     return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {name}>", namespace)
+
+
+def _sized(row: Row, *arrays: str) -> str:
+    """The function of a row that serves arrays, as source."""
+    if row.few is None:
+        return "kernel"
+    return f"(few if {' and '.join(f'{array}.size <= {row.limit_of_few}' for array in arrays)} else kernel)"
+
+
+def _few(backend: TensorBackend, row: Row, debug: bool) -> tuple[Call | None, int]:
+    """The row's kernel for few elements, in its context, and its limit. None where each kernel is checked."""
+    return (None if debug or row.few is None else backend.in_kernel_context(row.few)), row.limit_of_few
 
 
 def _kept_answers(s: Structured, backend: TensorBackend) -> Call:
@@ -367,7 +386,7 @@ def wrapped({", ".join(["ks", *arguments])}):
     return t
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "ARRAY": backend.array_type,
         "as_array": as_result_array(s.op.qualified_name, backend, row.fn), "simple": row.simple, "Tensor": Tensor,
         "KEYS": backend.keys, "CLOCK": CLOCK, "after": _after_failure(s.op, backend), "HALF": _half(backend, row),
         **_defaults(others),
@@ -419,7 +438,7 @@ def _defaults(others: list[Argument]) -> dict[str, Any]:
 def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
     """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
     given = {a: f"{a}_a" if a in tensors else a for a in arguments}
-    kernel = f"kernel({', '.join(given.values())})"
+    kernel = f"{_sized(row, given[tensors[0]])}({', '.join(given.values())})"
     if row.simple is None:
         return kernel
     defaulted = {python_name(a.name): a for a in others if a.has_default}
@@ -436,6 +455,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     fn, debug = _row_function(s, backend, row)
     answer = s.answer if debug else _kept_answers(s, backend)
     quietly = backend.in_kernel_context(fn)
+    few, limit = _few(backend, row, debug)
 
     def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
@@ -457,7 +477,9 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
             array = target.array
             direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
             written = array if direct and not debug else backend.empty(out.shape, out.dtype, target.device)
-            made = quietly(*s.kernel_arguments(backend, args, result), written)
+            given = s.kernel_arguments(backend, args, result)
+            kernel = few if few is not None and given[0].size <= limit and written.size <= limit else quietly
+            made = kernel(*given, written)
             if made is not None:
                 check_returned(s.op.qualified_name, backend, fn, made, (written,))
             if written is not array:
@@ -514,7 +536,7 @@ def wrapped({", ".join(["ks", *arguments])}):
     return {first}
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple,
+        "__name__": backend.wrapper_module, "kernel": row.fn, "few": row.few, "general": general, "simple": row.simple,
         "context": backend.kernel_context, "after": _after_failure(s.op, backend), "HALF": _half(backend, row),
         **_defaults(others),
     }  # fmt: skip
@@ -544,6 +566,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     fn, debug = _row_function(s, backend, row)
     answer = s.answer if debug else _kept_answers(s, backend)
     quietly = backend.in_kernel_context(fn)
+    few, limit = _few(backend, row, debug)
     count = s.outs
 
     def wrapped(ks: int, *args: Any) -> Any:
@@ -560,7 +583,9 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                     and backend.dtype_of(array) is spec.dtype and all(value is not target for value in inputs)
                     and not s.lists and target.is_contiguous()
                 ):  # fmt: skip
-                    made = quietly(*s.kernel_arguments(backend, inputs, result), array)
+                    given = s.kernel_arguments(backend, inputs, result)
+                    kernel = few if few is not None and given[0].size <= limit and array.size <= limit else quietly
+                    made = kernel(*given, array)
                     if made is not None and made is not array:
                         check_returned(s.op.qualified_name, backend, fn, made, (array,))
                     return target
@@ -581,7 +606,8 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
                 direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
                 direct = direct and ((row.pointwise and not debug) or not any(shares(target, value) for value in inputs))
                 written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
-            made = quietly(*arguments, *written)
+            kernel = few if few is not None and arguments[0].size <= limit and written[0].size <= limit else quietly
+            made = kernel(*arguments, *written)
             if made is not None:
                 check_returned(s.op.qualified_name, backend, fn, made, written)
             for array, target in zip(written, targets, strict=True):
@@ -658,17 +684,21 @@ def resize_output(
 # ---- other array kernels
 
 
-def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None) -> Call:
+def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0) -> Call:
     """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
 
     In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns. Where it
-    returns NotImplemented, `below` is called.
+    returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to `limit` elements.
     """
     schema = op.schema
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
     quietly = backend.in_kernel_context(fn)
 
     def wrapped(ks: int, *args: Any) -> Any:
+        if limit and below is not None:
+            first = args[0]
+            if (first.array.size if first.__class__ is Tensor else prod(first)) <= limit:
+                return below(ks, *args)
         try:
             for i in mutated:
                 if isinstance(args[i], Tensor):
