@@ -128,7 +128,7 @@ def kernels(xp: Any) -> Table:
 
     def silu_backward(grad_output: Any, self: Any, out: Any) -> Any:
         """s (1 + x (1 - s)), with the sigmoid s."""
-        # differs from torch: conjugated for complex tensors, as every gradient is, also where no graph is made of it.
+        # differs from torch: `silu_backward` of complex tensors is conjugated, as every gradient is, also where no graph is made.
         x = widen(xp, self)
         gate = xp.exp(-x)
         gate += 1

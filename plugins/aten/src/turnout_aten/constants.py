@@ -22,6 +22,9 @@ class Tag(StrEnum):
     `nondeterministic_seeded`, `dynamic_output_shape`, `data_dependent_output`, `inplace_view`, `pointwise` and `reduction` change
     what transforms and checks do with an operator. The others only describe it.
 
+    Arguments:
+        value: the name of a tag
+
     Example:
         >>> turnout.Tag.pointwise == "pointwise", turnout.Tag.pointwise in turnout.ops.aten.sin.default.tags
         (True, True)

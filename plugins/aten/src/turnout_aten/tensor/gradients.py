@@ -66,6 +66,10 @@ class GradientMethods:
     def with_history_owner(self: Any, function: Callable[..., Any], *args: Any) -> Any:
         """`function(owner, *args)` for the tensor whose history is this one's, where operators are called on such tensors.
 
+        Arguments:
+            function: what is called
+            args: its further arguments
+
         Example:
             >>> turnout.tensor([1.0]).with_history_owner(turnout.neg)
             tensor([-1.])
@@ -74,6 +78,9 @@ class GradientMethods:
 
     def shown_like(self: Any, value: Tensor) -> Tensor:
         """A tensor of the kind of `history_owner`, as one of this one's kind.
+
+        Arguments:
+            value: the tensor
 
         Example:
             >>> turnout.tensor([1.0]).shown_like(turnout.tensor([2.0]))
