@@ -17,28 +17,30 @@ NEAREST, EXACT, LINEAR, CUBIC = "nearest", "nearest-exact", "linear", "cubic"
 # Filters for shrinking: name -> (half of the width, the function of the distance).
 SMOOTH_LINEAR, SMOOTH_CUBIC, SMOOTH_LANCZOS = "smooth linear", "smooth cubic", "smooth lanczos"
 
+# Operator -> its mode and number of dims.
+# fmt: off
+MODES = {
+    "upsample_nearest1d":        (NEAREST, 1),
+    "upsample_nearest2d":        (NEAREST, 2),
+    "upsample_nearest3d":        (NEAREST, 3),
+    "_upsample_nearest_exact1d": (EXACT, 1),
+    "_upsample_nearest_exact2d": (EXACT, 2),
+    "_upsample_nearest_exact3d": (EXACT, 3),
+    "upsample_linear1d":         (LINEAR, 1),
+    "upsample_bilinear2d":       (LINEAR, 2),
+    "upsample_trilinear3d":      (LINEAR, 3),
+    "upsample_bicubic2d":        (CUBIC, 2),
+    "_upsample_bilinear2d_aa":   (SMOOTH_LINEAR, 2),
+    "_upsample_bicubic2d_aa":    (SMOOTH_CUBIC, 2),
+    "_upsample_lanczos2d_aa":    (SMOOTH_LANCZOS, 2),
+}
+# fmt: on
+
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    # fmt: off
-    modes = {
-        "upsample_nearest1d":        (NEAREST, 1),
-        "upsample_nearest2d":        (NEAREST, 2),
-        "upsample_nearest3d":        (NEAREST, 3),
-        "_upsample_nearest_exact1d": (EXACT, 1),
-        "_upsample_nearest_exact2d": (EXACT, 2),
-        "_upsample_nearest_exact3d": (EXACT, 3),
-        "upsample_linear1d":         (LINEAR, 1),
-        "upsample_bilinear2d":       (LINEAR, 2),
-        "upsample_trilinear3d":      (LINEAR, 3),
-        "upsample_bicubic2d":        (CUBIC, 2),
-        "_upsample_bilinear2d_aa":   (SMOOTH_LINEAR, 2),
-        "_upsample_bicubic2d_aa":    (SMOOTH_CUBIC, 2),
-        "_upsample_lanczos2d_aa":    (SMOOTH_LANCZOS, 2),
-    }
-    # fmt: on
     table = {"constant_pad_nd.out": Row(constant_pad(xp))}
-    for name, (mode, ndim) in modes.items():
+    for name, (mode, ndim) in MODES.items():
         table[f"{name}.out"] = Row(upsample(xp, mode, ndim))
         table[f"{name}_backward.grad_input"] = Row(upsample_backward(xp, mode, ndim))
     return table

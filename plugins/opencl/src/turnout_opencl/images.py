@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from turnout.dtypes import FLOAT, float32, float64, int64
-from turnout_arrays.images import CUBIC, EXACT, LINEAR, NEAREST, SMOOTH_CUBIC, SMOOTH_LANCZOS, SMOOTH_LINEAR, taps
+from turnout_arrays.images import EXACT, MODES, NEAREST, taps
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.backend import copy, fill, row_major_of
@@ -107,21 +107,6 @@ def upsample_backward(mode: str, ndim: int) -> Any:
 
 
 # fmt: off
-MODES = {
-    "upsample_nearest1d":        (NEAREST, 1),
-    "upsample_nearest2d":        (NEAREST, 2),
-    "upsample_nearest3d":        (NEAREST, 3),
-    "_upsample_nearest_exact1d": (EXACT, 1),
-    "_upsample_nearest_exact2d": (EXACT, 2),
-    "_upsample_nearest_exact3d": (EXACT, 3),
-    "upsample_linear1d":         (LINEAR, 1),
-    "upsample_bilinear2d":       (LINEAR, 2),
-    "upsample_trilinear3d":      (LINEAR, 3),
-    "upsample_bicubic2d":        (CUBIC, 2),
-    "_upsample_bilinear2d_aa":   (SMOOTH_LINEAR, 2),
-    "_upsample_bicubic2d_aa":    (SMOOTH_CUBIC, 2),
-    "_upsample_lanczos2d_aa":    (SMOOTH_LANCZOS, 2),
-}
 KERNELS = {
     "constant_pad_nd.out": Row(constant_pad),
     **{f"{name}.out": Row(upsample(*mode)) for name, mode in MODES.items()},

@@ -54,7 +54,7 @@ class Saved:
 
     def carrying(self, index: int, tensor: Tensor, tangents: Tangents) -> Saved:
         """It with the tangents of the node's output `index`, where it is that output; -1 for the only one."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define carrying(index, tensor, tangents)")
 
 
 class Kept(Saved):
