@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def specialize(op: Operator, key: str) -> Any:
     """What stands at one Autocast<B> for one operator: its policy's kernel, or FALLTHROUGH when it is on no list."""
     device_type = KEYS.backend_rows[key.removeprefix(AUTOCAST)].device
-    policy = rules.rules_of(device_type).get(_short(op)) if op.namespace == "aten" else None
+    policy = rules.policy_of(device_type, _short(op)) if op.namespace == "aten" else None
     if policy is None:
         return FALLTHROUGH
     label = "autocast refuses" if policy == rules.REFUSED else f"autocast to {policy}"
@@ -116,6 +116,10 @@ def _float32_overload(op: Operator, device_type: str) -> Policy:
     return append_float32
 
 
+def _as_given(op: Operator, device_type: str) -> Policy:
+    return lambda values: None
+
+
 def _refused(op: Operator, device_type: str) -> Policy:
     def refuse(values: list[Any]) -> None:
         raise DTypeError(errors.refused(op.qualified_name, device_type))
@@ -129,6 +133,7 @@ _POLICIES: dict[str, Callable[[Operator, str], Policy]] = {
     rules.FLOAT32_RESULT: _float32_result,
     rules.FLOAT32_OVERLOAD: _float32_overload,
     rules.PROMOTE: _promote,
+    rules.AS_GIVEN: _as_given,
     rules.REFUSED: _refused,
 }
 

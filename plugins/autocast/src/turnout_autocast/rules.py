@@ -12,6 +12,7 @@ FLOAT32 = "float32"  # eligible tensors are cast to float32
 FLOAT32_RESULT = "float32 result"  # the operator's argument `dtype` is float32, unless it is given
 FLOAT32_OVERLOAD = "float32 overload"  # the overload of OVERLOADS that takes a dtype runs, with float32
 PROMOTE = "promote"  # eligible tensors are cast to the widest dtype among them
+AS_GIVEN = "the dtypes given"  # nothing is cast, nor in the operators that it is composed of
 REFUSED = "refused"  # an error: it overflows in the lower precision, which the operator before it gives it
 
 
@@ -81,15 +82,18 @@ ACCELERATOR = _listed({
 })
 # fmt: on
 
+# PyTorch has a kernel for it, which computes in the dtypes given. Here it is composed of operators that are listed.
+WHOLE = frozenset({"convolution_backward"})
+
 OVERLOADS = {"norm.Scalar": "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype"}
 RULES = {"cpu": CPU}
 LOWER_DTYPES = {"cpu": "bfloat16"}
 DEFAULT_LOWER_DTYPE = "float16"
 
 
-def rules_of(device_type: str) -> dict[str, str]:
-    """Operator without namespace -> policy. A device type that nobody listed is an accelerator."""
-    return RULES.get(device_type, ACCELERATOR)
+def policy_of(device_type: str, operator: str) -> str | None:
+    """The policy of an operator, named without its namespace, or None. A device type that nobody listed is an accelerator."""
+    return RULES.get(device_type, ACCELERATOR).get(operator) or (AS_GIVEN if operator in WHOLE else None)
 
 
 def lower_dtype_of(device_type: str) -> str:
