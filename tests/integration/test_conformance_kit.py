@@ -37,7 +37,7 @@ def run_kit(folder: Path, *options: str, mutants: bool = False, path: Iterable[P
     clean["PYTHONPATH"] = os.pathsep.join([*map(str, path), str(HERE)])
     done = subprocess.run(
         [*command, "-q", "--tb=line", f"--turnout-write-expected-failures={written}", *options],
-        cwd=folder, env=clean, capture_output=True, text=True, timeout=120,
+        cwd=folder, env=clean, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     return Run(done.returncode, done.stdout + done.stderr, expected.read(written) if written.exists() else {})
 

@@ -63,6 +63,6 @@ def test_a_module_is_imported_while_its_plugin_is_activated(ask, tmp_path):
     write_package(tmp_path, "slow", MANIFEST, CODE)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM.format(ask=ask)],
-        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "[2.0, 2.0]\n", "")

@@ -208,7 +208,7 @@ print("done")
 """
     if not hasattr(__import__("os"), "fork"):
         pytest.skip("this system has no fork")
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert (run.stdout, run.returncode) == ("done\n", 0), run.stderr
 
 
@@ -269,9 +269,9 @@ y = turnout.nn.functional.silu(x).sum()
 y.backward()
 print(explain("silu", x.detach()).chosen.distribution, f"{y.item():.3f} {x.grad.sum().item():.3f}")
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
     with_plugin = program.replace('turnout.config.set({"plugins.disable": ["kernels"]})\n', "")
-    other = subprocess.run([sys.executable, "-c", with_plugin], capture_output=True, text=True, timeout=120, check=True)
+    other = subprocess.run([sys.executable, "-c", with_plugin], capture_output=True, text=True, timeout=300, check=True)
     assert run.stdout.split()[0] == "turnout-cpu"
     assert other.stdout.split()[0] == "turnout-kernels"
     assert run.stdout.split()[1:] == other.stdout.split()[1:]

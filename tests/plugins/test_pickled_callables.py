@@ -119,7 +119,7 @@ if __name__ == "__main__":
 def test_workers_of_a_pool_call_methods_operators_and_functions(tmp_path: Any, method: str) -> None:
     program = tmp_path / "pool.py"
     program.write_text(POOL)
-    done = subprocess.run([sys.executable, str(program), method], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, str(program), method], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     roots, plus = "[1.0, 2.0]", "[2.0, 5.0]"
     expected = [roots, plus, "1.0", "[1.0, 4.0]", roots, roots, roots, "[2.0, 8.0]", roots, "[0.0, 0.0]"]
