@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 import traceback
+from contextlib import suppress
 
 import pytest
 from installed_folder import Library
@@ -323,3 +326,31 @@ def test_importing_turnout_does_not_load_what_finds_plugins():
     done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{code}"],
                           capture_output=True, text=True, check=True)  # fmt: skip
     assert done.stdout == "[]\n"
+
+
+WATCHING = """\
+import gc
+from turnout.plugins import hookimpl
+
+enabled = [gc.isenabled()]
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+    enabled.append(gc.isenabled())
+    END
+"""
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("end", ["pass", 'raise KeyError("half-way")'])
+def test_the_collector_is_paused_for_an_activation_and_then_as_before(site, before, end):
+    site.plugin("alpha", activation=WATCHING.replace("END", end))
+    try:
+        (gc.enable if before else gc.disable)()
+        with suppress(PluginError):
+            plugins.require_device("alpha")
+        assert gc.isenabled() is before
+    finally:
+        gc.enable()
+    assert sys.modules["fake_alpha.plugin"].enabled == [False, False]

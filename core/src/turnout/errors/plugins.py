@@ -33,8 +33,7 @@ def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: s
 
 def not_installed(asked: str, remedy: str, broken: Sequence[str]) -> PluginError:
     """Something that a plugin of a known package provides, which is not installed."""
-    head = f"{asked}: no installed plugin provides it"
-    return PluginError(report(head, ("to fix", remedy), *_broken(broken)))
+    return PluginError(report(f"{asked}: no installed plugin provides it", ("to fix", remedy), *_broken(broken)))
 
 
 def unknown(

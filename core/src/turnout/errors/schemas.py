@@ -56,5 +56,4 @@ def inference(function: str, problem: str, remedy: str) -> SchemaError:
 
 
 def kernel_signature(schema: object, signature: str, problem: str) -> KernelSignatureError:
-    head = f"kernel does not fit its schema: {problem}"
-    return KernelSignatureError(report(head, ("schema", schema), ("kernel", signature)))
+    return KernelSignatureError(report(f"kernel does not fit its schema: {problem}", ("schema", schema), ("kernel", signature)))

@@ -44,8 +44,7 @@ def check_tensors(op: Operator, args: tuple[Any, ...]) -> None:
         if not argument.type.is_tensor_like:
             continue
         if argument.type.is_tensor_list:
-            may = "?[" in kind
-            good = isinstance(value, (list, tuple)) and all(is_tensor(v) or (v is None and may) for v in value)
+            good = isinstance(value, (list, tuple)) and all(is_tensor(v) or (v is None and "?[" in kind) for v in value)
         else:
             # `Tensor x=[]` has an undefined tensor for its default, which is None.
             good = is_tensor(value) or (value is None and argument.has_default and argument.default is None)

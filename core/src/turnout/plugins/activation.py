@@ -5,9 +5,11 @@ Before the import, the module's place is checked: it must be in the package that
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -90,6 +92,18 @@ class Active(NamedTuple):
         return problem
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector, which would visit what plugins import and register many times; it stays anyway."""
+    restore = gc.enable if gc.isenabled() else gc.disable
+    gc.disable()
+    try:
+        yield
+    finally:
+        restore()
+
+
+@collector_paused()
 def activate(found: Found, library_factory: LibraryFactory) -> Active:
     """Activate a plugin whose requirements are active.
 
@@ -111,6 +125,7 @@ def activate(found: Found, library_factory: LibraryFactory) -> Active:
     return Active(found, library, hooks)
 
 
+@collector_paused()
 def load(manifest: Manifest) -> ModuleType:
     """Import the module of a plugin. Raises PluginError if another package of the same name would be imported."""
     top = manifest.module.partition(".")[0]

@@ -6,7 +6,7 @@ was. `undo` takes back all changes, newest first.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from turnout.devices import register_device_type, unregister_device_type
 from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
@@ -167,7 +167,7 @@ class Registrations:
             op = registry.operator(qualified)
             op.kernels.setdefault(key, []).append(kernel)
             registry.changed(op)
-            self._did(f"kernel:{qualified}@{key}", lambda: self._remove_kernel(op, key, kernel))
+            self._did(f"kernel:{qualified}@{key}", partial(self._remove_kernel, op, key, kernel))
         return kernel
 
     def _remove_kernel(self, op: Operator, key: str, kernel: Kernel) -> None:

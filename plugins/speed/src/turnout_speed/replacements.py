@@ -54,7 +54,9 @@ def configure() -> None:
 
 
 def stub(made: Any, op: Operator) -> Any:
-    """The stub of an operator with tensors among its arguments, all of plain types."""
+    """The stub of a standard operator with tensors among its arguments, all of plain types. Kernels of others are in Python."""
+    if op.namespace != "aten":
+        return made
     arguments = op.schema.arguments
     positional = sum(not a.kwarg_only for a in arguments)
     rows = _rows(arguments, [str(i) for i in range(positional)] + ["-"] * (len(arguments) - positional), by_name=True)
