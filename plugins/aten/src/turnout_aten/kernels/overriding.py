@@ -72,7 +72,7 @@ class _Over:
         return (
             call
             if isinstance(self.binder, StructuredBinder)
-            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit)
+            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit, quiet=row.quiet)
         )
 
 

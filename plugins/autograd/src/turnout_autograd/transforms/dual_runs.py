@@ -122,18 +122,20 @@ class DualRun:
 def columns(name: str, primals: Sequence[Tensor], randomness: str) -> tuple[ForwardLevel, list[Tensor]]:
     """A level whose columns are all directions of the primals, and the tangents of those."""
     counts = [check_floating(name, "an argument", p).numel() for p in primals]
-    level = ForwardLevel(plugins.service("Batched").columns(sum(counts), randomness))
+    level = ForwardLevel(plugins.service("Batched").columns(sum(counts), randomness), GRAD.get()[1])
     return level, in_columns(level, _directions, level, primals, counts)
 
 
 def _directions(level: ForwardLevel, primals: Sequence[Tensor], counts: Sequence[int]) -> list[Tensor]:
+    """For each primal, lowered to the level's vmaps, the tangents in all directions: those of its own elements are ones."""
     made, start = [], 0
     for primal, count in zip(primals, counts, strict=True):
-        directions = primal.new_zeros((level.columns.size, count))
+        low = lower(primal, level.vmaps)
+        around = low.shape[: len(level.vmaps)]
+        directions = low.new_zeros((level.columns.size, *around, count))
         if count:
-            directions.diagonal(-start).fill_(1)
-        directions = directions.reshape((level.columns.size, *primal.shape))
-        made.append(lower(raise_(directions, (level.columns,)), level.vmaps))
+            directions.diagonal(-start, 0, -1).fill_(1)
+        made.append(raise_(directions.reshape((level.columns.size, *low.shape)), (level.columns,)))
         start += count
     return made
 

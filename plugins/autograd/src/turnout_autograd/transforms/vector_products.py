@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout_aten import trees
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
-from turnout_aten.tensor.levels import LEVELS, lower
+from turnout_aten.tensor.levels import GRAD, LEVELS, lower
 from turnout_autograd import errors
 from turnout_autograd.duals.levels import ForwardLevel
 from turnout_autograd.transforms.arguments import check_tensor, fitting
@@ -78,7 +78,7 @@ def jvp(
         raise errors.GradientError(errors.transforms.no_primals("jvp"))
     given = fitting("jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves])
     plugins.service("Autograd")  # raises where autograd is disabled
-    level = ForwardLevel()
+    level = ForwardLevel(recorded=GRAD.get()[1])
     run = DualRun("jvp", func, primals, level, [lower(t, level.vmaps) for t in given], has_aux)
     check_returned("jvp", run.outputs)
     if strict and any(t is None for t in run.tangents):
