@@ -163,3 +163,14 @@ def peel(tensor: Tensor) -> tuple[Tensor, Levels, tuple[int, ...]]:
     rest = list(range(len(tensor.array.shape)))
     found = [(level, rest.pop(bdim)) for level, bdim in reversed(wrappers)]
     return tensor, tuple([level for level, _ in found]), (*[dim for _, dim in found], *rest)
+
+
+def levels_of(tensor: Tensor) -> list[Level]:
+    """The levels that batch a tensor."""
+    found = []
+    while tensor.keys & BATCHED:
+        batched = tensor.array
+        check_active(batched.level)
+        found.append(batched.level)
+        tensor = batched.value
+    return found

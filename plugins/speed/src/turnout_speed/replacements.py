@@ -23,7 +23,7 @@ from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import attach
-from turnout_speed import _calls
+from turnout_speed import _calls, _rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,8 @@ MOST = 12  # arguments
 
 
 def configure() -> None:
-    """Tell the extension module which classes and variables calls read."""
+    """Tell the extension modules which classes and variables calls read."""
+    _rules.configure(Tensor, STUB_BUILTINS, DISPATCH)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
         "DType": DType, "Device": Device, "Storage": Storage, "View": View,
@@ -196,6 +197,16 @@ def view_kernel(made: Any, op: Operator) -> Any:
     return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach)
 
 
+def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switches: int, names: dict[str, Any]) -> Any:
+    """The kernel at Batched of an operator without lists of tensors."""
+    arguments = op.schema.arguments
+    lists = any(a.type.is_tensor_list for a in arguments)
+    if lists or len(arguments) > MOST or any(a.is_write for a in arguments):
+        return made
+    at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    return _rules.rule_kernel(made, ("", "unary", "aligned").index(kind), rule, call, len(arguments), at, switches, names)
+
+
 REPLACEMENTS = {
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
@@ -203,4 +214,5 @@ REPLACEMENTS = {
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
+    "turnout_batched.kernels:rule_kernel":                    rule_kernel,
 }  # fmt: skip
