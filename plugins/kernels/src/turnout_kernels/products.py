@@ -11,11 +11,14 @@ import numpy as np
 from turnout_aten.kernels.wrapping import Row
 
 
-def matmul(self: Any, other: Any) -> Any:
-    """Products of floats. Batches are broadcast in place; where only self has them, its rows make one large product."""
+def linalg_matmul(self: Any, other: Any) -> Any:
+    """Products of floats. Batches are broadcast in place; where only self has them, its rows make one large product.
+
+    `matmul` itself stays composed: for two matrices, the usual call, `mm` is faster than a kernel that may leave the call.
+    """
     if self.dtype.char not in "fd" or self.dtype is not other.dtype or not self.ndim or not other.ndim:
         return NotImplemented
-    if self.ndim == 2 == other.ndim or self.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
+    if self.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
         return NotImplemented
     if self.ndim > 2 and other.ndim == 2 and self.flags.c_contiguous:
         flat = np.matmul(self.reshape(prod(self.shape[:-1]), self.shape[-1]), other)
@@ -57,7 +60,7 @@ def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "matmul": matmul,
+    "linalg_matmul": linalg_matmul,
     "slice_backward": Row(slice_backward, quiet=True),
     "select_backward": Row(select_backward, quiet=True),
 }

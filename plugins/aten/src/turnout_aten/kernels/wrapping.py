@@ -695,7 +695,7 @@ def plain(
     """
     schema = op.schema
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
-    quietly = fn if quiet else backend.in_kernel_context(fn)
+    quietly = fn if quiet and below is not None else backend.in_kernel_context(fn)
     array_type = backend.array_type
     lead = schema.arguments[0].type.canonical == "Tensor" if schema.arguments else False
 

@@ -44,8 +44,7 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
         left = padded(left, 0, ndim)
     if dims[1] is not None:
         right = padded(right, 0, ndim)
-    one = len(left.array.shape) == 3 == len(right.array.shape) and dims[0] is not None and dims[1] is not None
-    made: Tensor = aten.bmm(left, right) if one else aten.matmul(left, right)
+    made = _product(left, right)
     rows = len(a) == 1 and dims[0] is not None
     columns = len(b) == 1 and dims[1] is not None
     if rows or columns:
@@ -56,7 +55,19 @@ def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, 
 
 def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
     _shapes("mm", dims, (self, mat2), (2, 2))
-    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+    return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """matmul of batches: `linalg_matmul` may have a kernel that broadcasts them, and is composed where it has none."""
+    made: Tensor
+    if len(left.array.shape) == 3 == len(right.array.shape) and left.array.shape[0] == right.array.shape[0]:
+        made = aten.bmm(left, right)
+    elif len(right.array.shape) > 2:
+        made = aten.linalg_matmul(left, right)
+    else:
+        made = aten.matmul(left, right)
+    return made
 
 
 def _matrices(value: Tensor, bdim: int | None) -> Tensor:
@@ -65,7 +76,7 @@ def _matrices(value: Tensor, bdim: int | None) -> Tensor:
 
 def bmm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
     _shapes("bmm", dims, (self, mat2), (3, 3))
-    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+    return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
 
 
 def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
