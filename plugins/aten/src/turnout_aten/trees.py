@@ -105,7 +105,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> Any:
     kind = type(tree)
     if kind is tuple or kind is list:
         return Structure(kind, tuple(range(len(tree))), tuple([_flatten(branch, leaves) for branch in tree]))
-    node = _node(tree)
+    node = _node(tree) if issubclass(kind, tuple) or kind in _DICTS or kind in _REGISTERED else None
     if node is None:
         leaves.append(tree)
         return LEAF

@@ -91,7 +91,11 @@ def repeated(tensor: Tensor, level: Level) -> Tensor:
 def is_shared(tensor: Tensor, level: Level) -> bool:
     """Whether gradients inside a vmap track a tensor that it does not batch, so that each example has a gradient of its own."""
     mask = physical(tensor).gmask & GRAD.get()[0]
-    return bool(mask) and any(mask & bit for bit in tuple(SHARED.levels))
+    if mask:
+        for bit in tuple(SHARED.levels):
+            if mask & bit:
+                return True
+    return False
 
 
 def spread(tensor: Tensor, level: Level) -> Tensor:

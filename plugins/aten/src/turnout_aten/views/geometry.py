@@ -266,7 +266,7 @@ def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
         try:
             shape, steps, start, _ = view.remembered(array.shape, array.strides, array.itemsize, 0, size)
             return wrap(backend.view_array(shape, array.dtype, array, start, steps), device)
-        except Exception:
+        except (BufferError, OverflowError, TypeError, ValueError):
             pass  # nothing in it, or refused: the general way raises the error
     shape, strides, _ = view.geometry(array.shape, backend.strides(array), 0, size)
     return wrap(backend.strided(array, shape, strides, 0), device)

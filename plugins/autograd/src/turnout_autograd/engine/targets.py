@@ -34,7 +34,10 @@ class Wanted:
         self.lead = self._search(roots)
 
     def _search(self, roots: Iterable[Any]) -> dict[Node, tuple[Any, ...]]:
-        """The nodes from which a wanted tensor can be reached, the wanted ones' own nodes included, and what `reach` answers."""
+        """Each node that a wanted tensor can be reached from, and its edges, with None for those that lead nowhere.
+
+        A wanted tensor's own node is one of them; () where nothing behind it is wanted.
+        """
         stops, leaves = self.stops, self.leaves
         seen: set[Node] = set()
         stack = [e.node if e.__class__ is Output else e for e in roots]
@@ -68,10 +71,6 @@ class Wanted:
         if isinstance(edge, Output):
             edge = edge.node
         return edge in lead if isinstance(edge, Node) else id(edge) in self.leaves
-
-    def reach(self, node: Node) -> tuple[Any, ...]:
-        """The node's edges with None for those that lead nowhere; () when none does."""
-        return self.lead.get(node, ())
 
     def collect(self, node: Node, grad: Any) -> None:
         """Keep the gradients of the node's outputs that are asked for."""
