@@ -14,12 +14,12 @@ from turnout.registry import find_operator
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd import errors
 from turnout_autograd.duals.carried import SOURCE, carry, set_tangent, tangent_of
 from turnout_autograd.duals.levels import ForwardLevel, in_columns
 from turnout_autograd.engine.nodes import InputNode, attach, start
 from turnout_autograd.recording.views import refresh
-from turnout_autograd.transforms.arguments import check_floating, check_tensor
+from turnout_autograd.transforms.arguments import check_floating
+from turnout_autograd.transforms.results import call
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
@@ -83,14 +83,8 @@ class DualRun:
         entered = [dual(level, leaf, tangent, level.vmaps) for leaf, tangent in zip(leaves, tangents, strict=True)]
 
         def run() -> Any:
-            result = function(*trees.unflatten(self.inputs, entered))
-            aux = None
-            if has_aux:
-                if not isinstance(result, tuple) or len(result) != 2:
-                    raise errors.GradientError(errors.transforms.aux_missing(name))
-                result, aux = result
-            outputs, self.structure = trees.flatten(result)
-            low = [lower(check_tensor(name, "a result", t), level.vmaps) for t in outputs]
+            outputs, self.structure, aux = call(name, function, trees.unflatten(self.inputs, entered), has_aux)
+            low = [lower(t, level.vmaps) for t in outputs]
             self.tangents = [tangent_of(t, level) for t in low]
             return low, aux
 

@@ -13,7 +13,8 @@ from turnout_autograd.duals.levels import ForwardLevel
 from turnout_autograd.transforms.arguments import check_tensor, fitting
 from turnout_autograd.transforms.deferred import DeferredLevel
 from turnout_autograd.transforms.dual_runs import DualRun
-from turnout_autograd.transforms.linearized import Linearized, check_outputs, check_returned
+from turnout_autograd.transforms.linearized import Linearized, check_outputs
+from turnout_autograd.transforms.results import check_returned
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
