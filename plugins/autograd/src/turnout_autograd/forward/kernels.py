@@ -57,7 +57,7 @@ def decide(op: Operator) -> Any:
         return FALLTHROUGH
     constant = standard(op) is FALLTHROUGH
     if not writes and constant:
-        return FALLTHROUGH
+        return _aliasing(op) if schema.is_view else FALLTHROUGH
     if INPLACE_VIEW in op.tags and schema.kind == "inplace":
         return _turning(op)
     if IMPLICIT in op.kernels:
@@ -166,11 +166,27 @@ def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
 # ---- operators without writes
 
 
+def _aliasing(op: Operator) -> Callable[..., Any]:
+    """For `detach` and views without tangents. What they give is memory that a deferred level may need as it is."""
+    lookup = op.lookup
+
+    def alias(ks: int, *args: Any) -> Any:
+        ks &= BELOW
+        result = lookup(ks)(ks, *args)
+        if any(level.is_deferred for level in ACTIVE.get()):
+            for tensor in outputs_of(result):
+                tensor.keys |= FORWARD  # so that a write into it comes here
+        return result
+
+    return alias
+
+
 def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
     slots = Slots(op)
     carried_by = slots.carried
     one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor
     lookup = op.lookup
+    without_tangents = _aliasing(op) if op.schema.is_view else None
     state, levels, vmaps = DISPATCH, ACTIVE, LEVELS
 
     def push_tangents(ks: int, *args: Any) -> Any:
@@ -178,6 +194,8 @@ def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
         carried = carried_by(args)
         depth = depth_of(carried, active)
         if depth < 0:
+            if without_tangents is not None:
+                return without_tangents(ks, *args)
             ks &= BELOW
             return lookup(ks)(ks, *args)
         level = active[depth]
@@ -232,13 +250,16 @@ def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Ca
         active = ACTIVE.get()
         carried = slots.carried(args)
         depth = depth_of(carried, active)
+        targets = [t for i in at for t in tensors_in((args[i],))]
+        for each in active:
+            if each.is_deferred:
+                each.protect(targets)
         if depth < 0:
             ks &= BELOW
             return lookup(ks)(ks, *args)
         level = active[depth]
         before = DISPATCH.get()
         around = LEVELS.get()
-        targets = [t for i in at for t in tensors_in((args[i],))]
         try:
             ACTIVE.set(active[:depth])
             if not depth:
@@ -246,8 +267,6 @@ def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Ca
                 ks &= BELOW
             given = at_level(carried, level)
             original = _originals(args, targets, kept) if kept else args
-            if level.is_deferred:
-                level.protect(targets)
             result = lookup(ks)(ks, *args)
             results = targets[0] if len(targets) == 1 else targets
             nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
