@@ -178,20 +178,6 @@ def written(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
             view.keys |= FORWARD
 
 
-def follow_sources(tensor: Tensor) -> None:
-    """After a write into an input of a level: the tensor that it was made from, which shares its memory, has the same history."""
-    root = tensor if tensor.view_of is None else tensor.view_of.base
-    while root.extra is not None and SOURCE in root.extra:
-        source, level = root.extra[SOURCE]
-        found: dict[ForwardLevel, Any] = tangents_of(root) or {}
-        for other in {*found, *(tangents_of(source) or {})} - {level}:
-            written(source, other, found.get(other))
-        if source.gmask != root.gmask or source.node is not root.node:
-            source.set_gmask(root.gmask)
-            source.node = root.node
-        root = source
-
-
 def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
     """The view of `tensor` that a chain of view operators gives."""
     for op, args, index in chain:

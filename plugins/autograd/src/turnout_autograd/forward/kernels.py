@@ -19,10 +19,11 @@ from turnout_aten.declarations.signatures import signature as signature_of
 from turnout_aten.tensor.levels import LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.carried import Tangents, attach, follow_sources, set_tangent, tangents_of, written
+from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
+from turnout_autograd.forward.sources import follow_sources
 from turnout_autograd.forward.transposed import transposed
 from turnout_autograd.recording.standard_kernels import standard
 from turnout_autograd.tangents import rule as rule_of
