@@ -176,6 +176,9 @@ def written(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
     if root.storage is not None and root.storage.views and root.keys & FORWARD:
         for view in root.live_views():
             view.keys |= FORWARD
+            found = None if view.extra is None else view.extra.get(TANGENTS)
+            if found is not None:
+                found.seen = -1  # it may have been looked up since the memory was written
 
 
 def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
