@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnout_autograd.duals.carried import SOURCE, tangents_of, written
 from turnout_autograd.recording.inplace_writes import rebase
@@ -10,6 +10,7 @@ from turnout_autograd.recording.views import refresh
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
+    from turnout_autograd.duals.levels import ForwardLevel
 
 
 def follow_sources(tensor: Tensor) -> None:
@@ -17,7 +18,7 @@ def follow_sources(tensor: Tensor) -> None:
     root = tensor if tensor.view_of is None else tensor.view_of.base
     while root.extra is not None and SOURCE in root.extra:
         source, level = root.extra[SOURCE]
-        found = tangents_of(root) or {}
+        found: dict[ForwardLevel, Any] = tangents_of(root) or {}
         for other in {*found, *(tangents_of(source) or {})} - {level}:
             written(source, other, found.get(other))
         if source.gmask != root.gmask or source.node is not root.node:
