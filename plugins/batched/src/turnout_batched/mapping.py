@@ -46,7 +46,7 @@ def vmap(
     """
     plugins.require_functionality("Batched")
     if not callable(func):
-        raise errors.VmapArgumentError(transform_texts.not_callable("vmap", func))
+        raise errors.VmapArgumentError(transform_texts.not_callable("vmap", "func", func))
     check_randomness(randomness)
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise errors.VmapArgumentError(transform_texts.chunk_size("vmap", chunk_size))

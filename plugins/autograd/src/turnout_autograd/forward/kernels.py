@@ -19,10 +19,11 @@ from turnout_aten.declarations.signatures import signature as signature_of
 from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.carried import Tangents, attach, follow_sources, set_tangent, tangents_of, written
+from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
+from turnout_autograd.forward.sources import follow_sources
 from turnout_autograd.forward.transposed import transposed
 from turnout_autograd.recording.standard_kernels import standard
 from turnout_autograd.tangents import rule as rule_of
@@ -57,7 +58,7 @@ def decide(op: Operator) -> Any:
         return FALLTHROUGH
     constant = standard(op) is FALLTHROUGH
     if not writes and constant:
-        return FALLTHROUGH
+        return _aliasing(op) if schema.is_view else FALLTHROUGH
     if INPLACE_VIEW in op.tags and schema.kind == "inplace":
         return _turning(op)
     if IMPLICIT in op.kernels:
@@ -174,6 +175,21 @@ def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
 # ---- operators with rules
 
 
+def _aliasing(op: Operator) -> Callable[..., Any]:
+    """For `detach` and views without tangents. What they give is memory that a deferred level may need as it is."""
+    lookup = op.lookup
+
+    def alias(ks: int, *args: Any) -> Any:
+        ks &= BELOW
+        result = lookup(ks)(ks, *args)
+        if any(level.is_deferred for level in ACTIVE.get()):
+            for tensor in outputs_of(result):
+                tensor.keys |= FORWARD  # so that a write into it comes here
+        return result
+
+    return alias
+
+
 def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | None = None) -> Callable[..., Any]:
     """The kernel that computes a tangent for each result, and for each argument that is written.
 
@@ -186,12 +202,21 @@ def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | Non
     kept = [i for i, a in enumerate(arguments) if a.type.is_tensor_like and (reads is None or a.name in reads)] if at else []
     one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor and not at
     cache, resolve = op.cache, op.resolve
+    without_tangents = _aliasing(op) if op.schema.is_view else None
     state, levels, vmaps, gradients = DISPATCH, ACTIVE, LEVELS, GRAD
 
     def push_tangents(ks: int, *args: Any) -> Any:
         active = levels.get()
         given, depth = tangents_at(args, active)
+        targets: Any = None
+        if at:
+            targets = [t for i in at for t in tensors_in((args[i],))]
+            for each in active:
+                if each.is_deferred:
+                    each.protect(targets)
         if depth < 0:
+            if without_tangents is not None:
+                return without_tangents(ks, *args)
             ks &= BELOW
             return (cache.get(ks) or resolve(ks))(ks, *args)
         level = active[depth]
@@ -204,10 +229,7 @@ def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | Non
             if not depth:
                 state.set((before[0], before[1] & BELOW))
                 ks &= BELOW
-            targets: Any = [t for i in at for t in tensors_in((args[i],))] if at else None
             values: Any = _originals(args, targets, kept) if kept else args
-            if at and level.is_deferred:
-                level.protect(targets)
             result = (cache.get(ks) or resolve(ks))(ks, *args)
             if at:
                 nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
