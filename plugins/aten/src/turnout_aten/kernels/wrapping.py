@@ -42,6 +42,8 @@ ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that t
 SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
 BOOL = "bool"  # inputs of one dtype give bool (comparisons)
 
+COUNT: Any = object()  # in the steps of a row: the number of elements that are reduced to one
+
 
 class Row:
     """An array kernel with options.
@@ -59,16 +61,22 @@ class Row:
     few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
+    steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
+               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
+               of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
+    limit_of_steps  they serve up to this many elements (0: any)
     """
 
     __slots__ = (
-        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "pointwise", "quiet", "ranks", "refuses", "simple",
+        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_steps", "pointwise", "quiet", "ranks",
+        "refuses", "simple", "steps",
     )  # fmt: skip
 
     def __init__(
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
+        steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -82,6 +90,8 @@ class Row:
         self.quiet = quiet
         self.few = few
         self.limit_of_few = limit_of_few
+        self.steps = steps
+        self.limit_of_steps = limit_of_steps
 
 
 class Structured:
@@ -490,7 +500,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
         return target
 
     if not debug and row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
-        return _fast_inplace(s, backend, row, general)
+        return fast_inplace(s, backend, row, general)
     return general
 
 
@@ -499,7 +509,8 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
 _ASIDE = 4096
 
 
-def _fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+@replaceable
+def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
