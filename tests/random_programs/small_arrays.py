@@ -28,7 +28,7 @@ m.maximum(x, y); m.minimum(y, x); m.fmod(x, y); x.logical_and(y); x & y; m.maxim
 x.exp(); x.log(); x.sqrt(); x.sin(); x.tanh(); -x; x.abs(); m.relu(x); x.floor(); x.ceil(); x.trunc(); x.isnan(); x.logical_not()
 x.sum(); x.sum(d); m.sum(x, d, keep); x.sum(dims, keepdim=keep); x.mean(); x.mean(d); m.mean(x, d, keep); x.amax(d); x.square()
 m.amax(x, dims, keep); m.amin(x, d, keep); x.max(); x.min(); F.softmax(x, d); F.log_softmax(x, d); F.layer_norm(x, x.shape[-1:])
-x.clone().add_(y); x.clone().mul_(num); x.clone().sub_(y); x.clone().div_(y); x.clone().relu_(); x.clone().exp_(); x.clone().gt_(y)
+x.clone().add_(y); x.clone().mul_(num); x.clone().sub_(y); x.clone().div_(y); x.clone().relu_(); x.clone().gt_(y)
 x.clone().unsqueeze(0).add_(y); x.clone().add_(num); (lambda z: z.add_(z))(x.clone()); (lambda z: z.add_(z.t()))(x.clone())
 m.cat([x, x], d); m.cat([x, y], d); m.stack([x, x, y]); m.where(x > 0, x, y); m.where(x > y, x, num); x[m.tensor([0])]
 x.reshape(-1); x.clone(); x.to(m.float64); x @ y; F.linear(x, y); x.sum().item()
@@ -78,7 +78,7 @@ def _tensor(choose: random.Random, values: numpy.random.Generator, shape: list[i
 def _result(statement: str, names: dict[str, Any]) -> Any:
     try:
         value = eval(statement, dict(names))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, both runs must raise it
         return [type(error).__name__, str(error)]
     if not isinstance(value, turnout.Tensor):
         return repr(value)

@@ -6,9 +6,12 @@
  *
  * Call          a stub, a public function or a method: arguments, key set, look-up in the operator's cache
  * ArrayKernel   the wrapper of an array kernel: arrays out of tensors, the kernel, a tensor around its result
+ * PlanKernel    the wrapper of an array kernel that gets its output: what the shape function answered, new arrays, the kernel
  * RecordKernel  a kernel at Autograd: the call below, and a node that says how it was made
  * ViewKernel    a view operator at ADInplaceOrView: a remembered geometry, an array over the same memory, and the record of the view
  * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
+ * CompositeKernel  a composite kernel that ends in one call of another operator
+ * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
  */
@@ -68,7 +71,8 @@ typedef struct Face {
     Outcome (*run)(struct Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
 } Face;
 
-static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType;
+static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
+    CompositeKernelType, GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -130,7 +134,7 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
 static inline int is_kernel(PyObject *value)
 {
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
-           || Py_IS_TYPE(value, &WriteKernelType);
+           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -1132,6 +1136,352 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
+/* ---- PlanKernel */
+
+static int index_of(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
+    return -1;
+}
+
+/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
+static int numbers_of(PyObject *tuple, npy_intp *values, int most)
+{
+    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
+            return -1;
+    return (int)PyTuple_GET_SIZE(tuple);
+}
+
+enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
+enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
+
+#define PLANS 8  /* that are found without Python */
+#define WORDS 96 /* that say what a call looks like */
+#define DIMS 32
+#define OUTS 6
+
+typedef struct {
+    npy_intp words[WORDS];
+    int count;
+    PyObject *held; /* the objects whose addresses are among the words */
+    PyObject *plan;
+} Kept;
+
+typedef struct {
+    Face face;
+    PyObject *find, *kernel, *few, *keys, *as_given;
+    npy_intp limit;
+    int arguments, role[MOST], outs, first; /* the first tensor's place */
+    int passes, passed[MOST];
+    int others; /* arguments that are no tensors: a plan may replace them */
+    Kept kept[PLANS];
+    unsigned next;
+} PlanKernel;
+
+typedef struct {
+    npy_intp words[WORDS];
+    int count;
+    PyObject *held[MOST * 3];
+    int holds;
+} Look;
+
+static inline int add_word(Look *look, npy_intp word)
+{
+    if (look->count >= WORDS)
+        return 0;
+    look->words[look->count++] = word;
+    return 1;
+}
+
+static inline int add_object(Look *look, PyObject *value)
+{
+    if (look->holds >= MOST * 3)
+        return 0;
+    look->held[look->holds++] = value;
+    return add_word(look, (npy_intp)value);
+}
+
+/* The array of a plain tensor, and how it looks; NULL if it is none, or has too much to say. */
+static PyObject *look_at(Look *look, PyObject *tensor)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL)
+        return NULL;
+    PyArrayObject *a = (PyArrayObject *)array;
+    int n = PyArray_NDIM(a);
+    if (!add_object(look, (PyObject *)PyArray_DESCR(a)) || !add_word(look, n) || look->count + 2 * n > WORDS)
+        return NULL;
+    memcpy(look->words + look->count, PyArray_DIMS(a), n * sizeof(npy_intp));
+    memcpy(look->words + look->count + n, PyArray_STRIDES(a), n * sizeof(npy_intp));
+    look->count += 2 * n;
+    return array;
+}
+
+static int look_at_value(Look *look, PyObject *value)
+{
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && add_word(look, (npy_intp)&PyLong_Type) && add_word(look, (npy_intp)number);
+    }
+    if (PyFloat_CheckExact(value)) {
+        double number = PyFloat_AS_DOUBLE(value);
+        npy_intp word;
+        memcpy(&word, &number, sizeof word);
+        return add_word(look, (npy_intp)&PyFloat_Type) && add_word(look, word);
+    }
+    if (PyTuple_CheckExact(value)) {
+        if (!add_word(look, (npy_intp)&PyTuple_Type) || !add_word(look, PyTuple_GET_SIZE(value)))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+            if (!look_at_value(look, PyTuple_GET_ITEM(value, i)))
+                return 0;
+        return 1;
+    }
+    if (value == Py_None || PyBool_Check(value))
+        return add_word(look, (npy_intp)value);
+    if (PyUnicode_CheckExact(value) || (PyObject *)Py_TYPE(value) == DTYPE || (PyObject *)Py_TYPE(value) == DEVICE)
+        return add_object(look, value);
+    return 0;
+}
+
+/* The plan of a call that looks like this: one that is kept, else the one that Python finds. A borrowed reference, or NULL. */
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+{
+    for (int k = 0; k < PLANS; k++) {
+        Kept *kept = &self->kept[k];
+        if (kept->count == look->count && memcmp(kept->words, look->words, look->count * sizeof(npy_intp)) == 0)
+            return kept->plan;
+    }
+    PyObject *plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
+    PyObject *held = plan == NULL || plan == Py_None ? NULL : PyTuple_New(look->holds);
+    if (held == NULL || !PyTuple_CheckExact(plan) || PyTuple_GET_SIZE(plan) != 4 * self->outs + 3) {
+        Py_XDECREF(plan);
+        Py_XDECREF(held);
+        return NULL;
+    }
+    for (int i = 0; i < look->holds; i++)
+        PyTuple_SET_ITEM(held, i, Py_NewRef(look->held[i]));
+    Kept *kept = &self->kept[self->next++ % PLANS];
+    PyObject *before[2] = {kept->held, kept->plan};
+    memcpy(kept->words, look->words, look->count * sizeof(npy_intp));
+    kept->count = look->count;
+    kept->held = held;
+    kept->plan = plan;
+    Py_XDECREF(before[0]);
+    Py_XDECREF(before[1]);
+    return plan;
+}
+
+/* A new array of a plan's shape and dtype; NULL with or without an error. */
+static PyObject *new_output(PyObject *shape, PyObject *native, PyObject *strides)
+{
+    npy_intp dims[DIMS];
+    int n = strides == Py_None && PyArray_DescrCheck(native) ? numbers_of(shape, dims, DIMS) : -1;
+    return n < 0 ? NULL : PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), n, dims, NULL, NULL, 0, NULL);
+}
+
+static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PlanKernel *self = (PlanKernel *)face;
+    PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
+    Look look;
+    Outcome outcome = DECLINED;
+    look.count = look.holds = 0;
+    if (n != self->arguments)
+        return DECLINED;
+    for (int i = 0; i < n; i++) {
+        PyObject *value = args[i], *array;
+        if (self->role[i] == A_VALUE) {
+            if (!look_at_value(&look, value))
+                goto end;
+            arrays[i] = Py_NewRef(value);
+            continue;
+        }
+        if (value == Py_None) {
+            if (self->role[i] != A_OPTIONAL || !add_word(&look, (npy_intp)Py_None))
+                goto end;
+            arrays[i] = Py_NewRef(value);
+        } else if (self->role[i] != A_LIST) {
+            if ((array = look_at(&look, value)) == NULL)
+                goto end;
+            arrays[i] = Py_NewRef(array);
+            device = device != NULL || i != self->first ? device : SLOT(value, AT_DEVICE);
+        } else {
+            int is_list = PyList_CheckExact(value);
+            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
+            if (length == 0 || !add_word(&look, length) || (arrays[i] = PyList_New(length)) == NULL)
+                goto end;
+            for (Py_ssize_t k = 0; k < length; k++) {
+                PyObject *tensor = is_list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
+                array = tensor == Py_None ? Py_None : look_at(&look, tensor);
+                if (array == NULL || (tensor == Py_None && !add_word(&look, (npy_intp)Py_None)))
+                    goto end;
+                PyList_SET_ITEM(arrays[i], k, Py_NewRef(array));
+                if (k == 0 && i == self->first)
+                    device = tensor == Py_None ? NULL : SLOT(tensor, AT_DEVICE);
+            }
+        }
+    }
+    if (device == NULL || (plan = Py_XNewRef(plan_of(self, &look, args))) == NULL)
+        goto end;
+    Py_INCREF(device);
+    int at = 4 * self->outs;
+    PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
+    if (casts != Py_None || !PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
+        goto release;
+    if (values != Py_None) {
+        Py_ssize_t k = 0;
+        for (int i = 0; i < n; i++)
+            if (self->role[i] == A_VALUE && k < PyList_GET_SIZE(values)) {
+                PyObject *other = PyList_GET_ITEM(values, k++);
+                if (other != self->as_given)
+                    Py_SETREF(arrays[i], Py_NewRef(other));
+            }
+    }
+    for (int k = 0; k < self->outs; k++) {
+        outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), PyTuple_GET_ITEM(plan, 4 * k + 3));
+        if (outs[k] == NULL)
+            goto release;
+    }
+    Py_ssize_t count = 0;
+    for (int i = 0; i < self->passes; i++) {
+        int from = self->passed[i];
+        if (from >= EXTRA && from - EXTRA >= PyTuple_GET_SIZE(extra))
+            goto release;
+        passed[1 + count++] = from >= EXTRA ? PyTuple_GET_ITEM(extra, from - EXTRA) : arrays[from];
+    }
+    for (int k = 0; k < self->outs; k++)
+        passed[1 + count++] = outs[k];
+    PyObject *kernel = self->kernel;
+    if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
+        && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
+        kernel = self->few;
+    made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
+        goto release;
+    PyObject *tensors[OUTS];
+    int wrapped = 0;
+    for (; wrapped < self->outs; wrapped++) {
+        tensors[wrapped] = wrap(outs[wrapped], self->keys, device);
+        outs[wrapped] = NULL;
+        if (tensors[wrapped] == NULL)
+            break;
+    }
+    if (wrapped == 1 && self->outs == 1)
+        *result = Py_NewRef(tensors[0]);
+    else if (wrapped == self->outs && (*result = PyTuple_New(wrapped)) != NULL)
+        for (int k = 0; k < wrapped; k++)
+            PyTuple_SET_ITEM(*result, k, Py_NewRef(tensors[k]));
+    while (wrapped > 0)
+        Py_DECREF(tensors[--wrapped]);
+    outcome = *result == NULL ? DECLINED : DONE;
+release:
+    Py_DECREF(device);
+end:
+    if (outcome == DECLINED)
+        outcome = decline_after_error();
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(arrays[i]);
+    for (int k = 0; k < OUTS; k++)
+        Py_XDECREF(outs[k]);
+    Py_XDECREF(made);
+    Py_XDECREF(plan);
+    return outcome;
+}
+
+static int plan_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    PlanKernel *kernel = (PlanKernel *)self;
+    Py_VISIT(kernel->face.function);
+    Py_VISIT(kernel->find);
+    Py_VISIT(kernel->kernel);
+    Py_VISIT(kernel->few);
+    for (int k = 0; k < PLANS; k++) {
+        Py_VISIT(kernel->kept[k].held);
+        Py_VISIT(kernel->kept[k].plan);
+    }
+    return 0;
+}
+
+static int plan_clear(PyObject *self)
+{
+    PlanKernel *kernel = (PlanKernel *)self;
+    Py_CLEAR(kernel->face.function);
+    Py_CLEAR(kernel->find);
+    Py_CLEAR(kernel->kernel);
+    Py_CLEAR(kernel->few);
+    Py_CLEAR(kernel->keys);
+    Py_CLEAR(kernel->as_given);
+    for (int k = 0; k < PLANS; k++) {
+        kernel->kept[k].count = 0;
+        Py_CLEAR(kernel->kept[k].held);
+        Py_CLEAR(kernel->kept[k].plan);
+    }
+    return 0;
+}
+
+static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
+
+/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs), where `passed` holds the
+ * places of arguments and, from EXTRA on, of what plans add */
+static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *find, *kernel, *few, *keys, *as_given, *roles, *passed;
+    Py_ssize_t limit;
+    int outs;
+    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!i", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+                          &PyTuple_Type, &passed, &outs))
+        return NULL;
+    if (PyTuple_GET_SIZE(roles) > MOST || PyTuple_GET_SIZE(passed) > MOST || outs < 1 || outs > OUTS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    PlanKernel *made = PyObject_GC_New(PlanKernel, &PlanKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, sizeof(PlanKernel) - sizeof(Face));
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = plan_run;
+    made->find = Py_NewRef(find);
+    made->kernel = Py_NewRef(kernel);
+    made->few = few == Py_None ? NULL : Py_NewRef(few);
+    made->limit = limit;
+    made->keys = Py_NewRef(keys);
+    made->as_given = Py_NewRef(as_given);
+    made->outs = outs;
+    made->first = -1;
+    PyObject_GC_Track(made);
+    for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
+        const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
+        if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
+            goto failed;
+        if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
+            made->first = i;
+        made->arguments = i + 1;
+    }
+    for (int i = 0; i < PyTuple_GET_SIZE(passed); i++) {
+        long at = PyLong_AsLong(PyTuple_GET_ITEM(passed, i));
+        if (PyErr_Occurred() || at < 0 || (at >= made->arguments && at < EXTRA) || at >= 2 * EXTRA)
+            goto failed;
+        made->passed[i] = (int)at;
+        made->passes = i + 1;
+    }
+    if (made->first >= 0)
+        return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
+}
+
 /* ---- RecordKernel */
 
 enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_RESULT };
@@ -1350,15 +1700,6 @@ static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
 static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "result", NULL};
 static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
 
-static int index_of(const char *const *names, const char *name)
-{
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
-    return -1;
-}
-
 /* (function, cache, below, tracked, next_seq, metas, unlike, kept, node class, number of arguments, differentiable arguments,
  * saves, fits, dtype argument or -1) */
 static PyObject *make_record_kernel(PyObject *module, PyObject *args)
@@ -1455,19 +1796,6 @@ static PyObject *tuple_of(const npy_intp *values, int n)
     return made;
 }
 
-/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
-static int numbers_of(PyObject *tuple, npy_intp *values, int most)
-{
-    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
-        return -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
-        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
-            return -1;
-    return (int)PyTuple_GET_SIZE(tuple);
-}
-
-#define DIMS 32
-
 /* An array over the memory of a row-major root, from (shape, strides and start in bytes, ...). NULL with or without an error:
  * not of this kind, or it would reach outside that memory. */
 static PyObject *array_over(PyObject *root, PyObject *geometry)
@@ -1505,21 +1833,14 @@ static PyObject *array_over(PyObject *root, PyObject *geometry)
     return made;
 }
 
-/* The tensor that a view operator makes, without its record. NULL with or without an error. `storage` is that of both. */
-static PyObject *viewed_by(PyObject *remembered, PyObject *const *args, Py_ssize_t n, PyObject *storage)
+/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements). A new reference; NULL with or
+ * without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
+static PyObject *geometry_of(PyObject *remembered, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *tensor = args[0], *device = SLOT(tensor, AT_DEVICE), *offset = SLOT(tensor, AT_OFFSET);
-    PyObject *root = SLOT(storage, AT_ROOT);
+    PyObject *tensor = args[0], *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
     PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
-    PyObject *passed[MOST + 4], *found = NULL, *made = NULL;
-    if (device == NULL || offset == NULL || root == NULL || array == NULL || !PyArray_CheckExact(array))
-        return NULL;
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
-    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
-    PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
-    Py_XDECREF(backend);
-    Py_XDECREF(maker);
-    if (keys == NULL)
+    PyObject *passed[MOST + 4], *found = NULL;
+    if (offset == NULL || array == NULL || !PyArray_CheckExact(array))
         return NULL;
     passed[0] = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array));
     passed[1] = tuple_of(PyArray_STRIDES(array), PyArray_NDIM(array));
@@ -1527,25 +1848,37 @@ static PyObject *viewed_by(PyObject *remembered, PyObject *const *args, Py_ssize
     passed[3] = offset;
     for (Py_ssize_t i = 1; i < n; i++)
         passed[3 + i] = args[i];
-    Py_INCREF(root); /* both stay, whatever the call of Python does */
-    Py_INCREF(device);
     if (passed[0] != NULL && passed[1] != NULL && passed[2] != NULL)
         found = PyObject_Vectorcall(remembered, passed, 3 + n, NULL);
     Py_XDECREF(passed[0]);
     Py_XDECREF(passed[1]);
     Py_XDECREF(passed[2]);
-    if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4) {
-        PyObject *over = array_over(root, found);
-        made = over == NULL ? NULL : wrap(over, keys, device);
-        if (made != NULL) {
-            Py_SETREF(SLOT(made, AT_STORAGE), Py_NewRef(storage));
-            SLOT(made, AT_OFFSET) = Py_NewRef(PyTuple_GET_ITEM(found, 3));
-        }
+    if (found != NULL && !(PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4))
+        Py_CLEAR(found);
+    return found;
+}
+
+/* The key set of a tensor that NumPy's own constructor may make for a view on this device; NULL with or without an error. */
+static PyObject *keys_of_views(PyObject *device)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
+    PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
+    Py_XDECREF(backend);
+    Py_XDECREF(maker);
+    return keys;
+}
+
+/* The tensor of a geometry over the memory of `storage`, without its record. NULL with or without an error. */
+static PyObject *viewed_by(PyObject *geometry, PyObject *keys, PyObject *device, PyObject *storage)
+{
+    PyObject *root = Py_XNewRef(SLOT(storage, AT_ROOT)), *over = root == NULL ? NULL : array_over(root, geometry);
+    PyObject *made = over == NULL ? NULL : wrap(over, keys, device);
+    Py_XDECREF(root);
+    if (made != NULL) {
+        Py_SETREF(SLOT(made, AT_STORAGE), Py_NewRef(storage));
+        SLOT(made, AT_OFFSET) = Py_NewRef(PyTuple_GET_ITEM(geometry, 3));
     }
-    Py_XDECREF(found);
-    Py_DECREF(root);
-    Py_DECREF(device);
-    Py_DECREF(keys);
     return made;
 }
 
@@ -1602,22 +1935,26 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         Py_XSETREF(self->remembered, Py_XNewRef(remembered));
         Py_XSETREF(self->kernel, kernel);
     }
-    PyObject *storage = SLOT(args[0], AT_STORAGE), *remembered = self->remembered, *made;
-    if (remembered == NULL || storage == NULL)
+    PyObject *storage = SLOT(args[0], AT_STORAGE), *device = SLOT(args[0], AT_DEVICE), *made = NULL;
+    if (self->remembered == NULL || storage == NULL || device == NULL)
         return DECLINED;
-    storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
-    if (storage == NULL)
-        return decline_after_error();
-    if (!Py_IS_TYPE(storage, Storage)) {
-        Py_DECREF(storage);
-        return DECLINED;
-    }
-    Py_INCREF(remembered);
-    made = viewed_by(remembered, args, n, storage);
-    Py_DECREF(remembered);
+    PyObject *remembered = Py_NewRef(self->remembered); /* all stay, whatever the calls of Python do */
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(remembered, args, n);
+    storage = SLOT(args[0], AT_STORAGE);
+    if (geometry == NULL || storage == NULL)
+        storage = NULL;
+    else
+        storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
+    if (storage != NULL && Py_IS_TYPE(storage, Storage))
+        made = viewed_by(geometry, keys, device, storage);
     if (made != NULL && record_view(self, made, args, n, storage) < 0)
         Py_CLEAR(made);
-    Py_DECREF(storage);
+    Py_XDECREF(storage);
+    Py_XDECREF(geometry);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(remembered);
     *result = made;
     return made == NULL ? decline_after_error() : DONE;
 }
@@ -1741,6 +2078,296 @@ static PyObject *make_write_kernel(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
+/* ---- CompositeKernel */
+
+enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4 }; /* or a number of dims */
+enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
+
+#define ENDINGS 8
+
+typedef struct {
+    int nested;                 /* only an operand of another one */
+    int when[MOST];
+    PyObject *op;
+    int count, operand[MOST];
+    PyObject *constant[MOST];   /* in place of an operand, or NULL */
+    int item;                   /* of the result, or -1 */
+} Ending;
+
+typedef struct {
+    Face face;
+    int arguments, count;
+    Ending endings[ENDINGS];
+} CompositeKernel;
+
+static int meets(int wanted, PyObject *value)
+{
+    if (wanted == ANYTHING)
+        return 1;
+    if (wanted == NO_VALUE)
+        return value == Py_None;
+    if (wanted == LENGTHS) {
+        if (!PyTuple_CheckExact(value))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i)) || Py_SIZE(PyTuple_GET_ITEM(value, i)) < 0)
+                return 0;
+        return 1;
+    }
+    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array))
+        return 0;
+    if (wanted == ROW_MAJOR)
+        return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS);
+    return PyArray_NDIM((PyArrayObject *)array) == wanted;
+}
+
+/* Make a call of an operator, if it can be finished here. */
+static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *call = PyObject_GetAttr(op, S_CALL);
+    Outcome outcome = call == NULL ? decline_after_error() : DECLINED;
+    if (call != NULL && Py_IS_TYPE(call, &CallType))
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, NULL, result);
+    Py_XDECREF(call);
+    return outcome;
+}
+
+static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject *const *args, PyObject **result)
+{
+    PyObject *values[MOST] = {NULL}, *made = NULL;
+    Outcome outcome = DONE;
+    int n = 0;
+    for (; n < ending->count && outcome == DONE; n++)
+        if (ending->constant[n] != NULL)
+            values[n] = Py_NewRef(ending->constant[n]);
+        else if (ending->operand[n] < ENDING)
+            values[n] = Py_NewRef(args[ending->operand[n]]);
+        else
+            outcome = run_ending(self, &self->endings[ending->operand[n] - ENDING], args, &values[n]);
+    if (outcome == DONE)
+        outcome = call_operator(ending->op, values, n, &made);
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(values[i]);
+    if (outcome == DONE && ending->item >= 0) {
+        PyObject *item = PyTuple_CheckExact(made) && ending->item < PyTuple_GET_SIZE(made) ? PyTuple_GET_ITEM(made, ending->item) : NULL;
+        outcome = item == NULL ? DECLINED : DONE;
+        Py_SETREF(made, Py_XNewRef(item));
+    }
+    *result = made;
+    return outcome;
+}
+
+static Outcome composite_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    CompositeKernel *self = (CompositeKernel *)face;
+    if (n != self->arguments)
+        return DECLINED;
+    for (int e = 0; e < self->count; e++) {
+        int applies = !self->endings[e].nested;
+        for (int i = 0; i < n && applies; i++)
+            applies = meets(self->endings[e].when[i], args[i]);
+        if (applies)
+            return run_ending(self, &self->endings[e], args, result);
+    }
+    return DECLINED;
+}
+
+static int composite_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CompositeKernel *kernel = (CompositeKernel *)self;
+    Py_VISIT(kernel->face.function);
+    for (int e = 0; e < kernel->count; e++)
+        Py_VISIT(kernel->endings[e].op);
+    return 0;
+}
+
+static int composite_clear(PyObject *self)
+{
+    CompositeKernel *kernel = (CompositeKernel *)self;
+    Py_CLEAR(kernel->face.function);
+    for (int e = 0; e < kernel->count; e++) {
+        Py_CLEAR(kernel->endings[e].op);
+        for (int i = 0; i < MOST; i++)
+            Py_CLEAR(kernel->endings[e].constant[i]);
+    }
+    kernel->count = 0;
+    return 0;
+}
+
+/* (function, number of arguments, endings), each (nested, when, op, operands, item): `when` a number for each argument, `operands` ints
+ * as numbered above, or a tuple of a constant. Another ending comes before those that use it. */
+static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *endings;
+    int arguments;
+    if (!PyArg_ParseTuple(args, "OiO!", &function, &arguments, &PyTuple_Type, &endings))
+        return NULL;
+    if (arguments < 0 || arguments > MOST || PyTuple_GET_SIZE(endings) > ENDINGS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    CompositeKernel *made = PyObject_GC_New(CompositeKernel, &CompositeKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, sizeof(CompositeKernel) - sizeof(Face));
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = composite_run;
+    made->arguments = arguments;
+    PyObject_GC_Track(made);
+    for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
+        Ending *ending = &made->endings[e];
+        PyObject *when, *op, *operands;
+        made->count = e + 1;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(endings, e), "pO!OO!i", &ending->nested, &PyTuple_Type, &when, &op, &PyTuple_Type,
+                              &operands, &ending->item))
+            goto failed;
+        ending->op = Py_NewRef(op);
+        if (PyTuple_GET_SIZE(when) != arguments || PyTuple_GET_SIZE(operands) > MOST)
+            goto failed;
+        for (int i = 0; i < arguments; i++)
+            ending->when[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(when, i));
+        for (int i = 0; i < PyTuple_GET_SIZE(operands); i++) {
+            PyObject *operand = PyTuple_GET_ITEM(operands, i);
+            ending->count = i + 1;
+            if (PyTuple_CheckExact(operand) && PyTuple_GET_SIZE(operand) == 1) {
+                ending->constant[i] = Py_NewRef(PyTuple_GET_ITEM(operand, 0));
+                continue;
+            }
+            long at = PyLong_AsLong(operand);
+            if (PyErr_Occurred() || at < 0 || (at >= arguments && at < ENDING) || at >= ENDING + e)
+                goto failed;
+            ending->operand[i] = (int)at;
+        }
+        if (PyErr_Occurred())
+            goto failed;
+    }
+    return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
+}
+
+/* ---- Getter: x[index] */
+
+typedef struct {
+    Face face;
+    PyObject *select, *slice, *index; /* the operators */
+} Getter;
+
+static int is_bound(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
+
+/* A view by one item after the other, ints and slices. */
+static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject **result)
+{
+    PyObject *viewed = Py_NewRef(tensor), *dim = Py_NewRef(ZERO), *one = NULL;
+    Outcome outcome = DONE;
+    long at = 0;
+    for (Py_ssize_t i = 0; i < n && outcome == DONE; i++) {
+        PyObject *made = NULL, *item = items[i];
+        if (PyLong_CheckExact(item))
+            outcome = call_operator(self->select, (PyObject *[]){viewed, dim, item}, 3, &made);
+        else {
+            PySliceObject *cut = PySlice_Check(item) ? (PySliceObject *)item : NULL;
+            if (cut == NULL || !is_bound(cut->start) || !is_bound(cut->stop) || !is_bound(cut->step)) {
+                outcome = DECLINED;
+                break;
+            }
+            if (cut->start != Py_None || cut->stop != Py_None || cut->step != Py_None) {
+                if (cut->step == Py_None && one == NULL)
+                    one = PyLong_FromLong(1);
+                PyObject *step = cut->step == Py_None ? one : cut->step;
+                outcome = step == NULL ? DECLINED
+                          : call_operator(self->slice, (PyObject *[]){viewed, dim, cut->start, cut->stop, step}, 5, &made);
+            }
+            Py_SETREF(dim, PyLong_FromLong(++at));
+            if (dim == NULL)
+                outcome = DECLINED;
+        }
+        if (made != NULL)
+            Py_SETREF(viewed, made);
+    }
+    Py_XDECREF(dim);
+    Py_XDECREF(one);
+    if (outcome == DONE && viewed == tensor)
+        outcome = DECLINED;
+    if (outcome == DONE)
+        *result = viewed;
+    else
+        Py_DECREF(viewed);
+    return outcome;
+}
+
+static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Getter *getter = (Getter *)self;
+    PyObject *array, *result = NULL;
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == 2 && !is_traced() && Py_IS_TYPE(args[0], Tensor)
+        && (array = SLOT(args[0], AT_ARRAY)) != NULL && PyArray_CheckExact(array)) {
+        PyObject *index = args[1];
+        int dims = PyArray_NDIM((PyArrayObject *)array);
+        Outcome outcome = DECLINED;
+        if (PyLong_CheckExact(index))
+            outcome = call_operator(getter->select, (PyObject *[]){args[0], ZERO, index}, 3, &result);
+        else if (PyTuple_CheckExact(index) && PyTuple_GET_SIZE(index) <= dims)
+            outcome = get_views(getter, args[0], ((PyTupleObject *)index)->ob_item, PyTuple_GET_SIZE(index), &result);
+        else if (PySlice_Check(index) && dims > 0)
+            outcome = get_views(getter, args[0], &index, 1, &result);
+        else if (Py_IS_TYPE(index, Tensor) && (array = SLOT(index, AT_ARRAY)) != NULL && PyArray_CheckExact(array)) {
+            PyArrayObject *places = (PyArrayObject *)array;
+            PyObject *list = NULL;
+            int taken = PyArray_TYPE(places) == NPY_BOOL ? PyArray_NDIM(places) : 1;
+            if (PyArray_NDIM(places) > 0 && taken <= dims && PyArray_TYPE(places) != NPY_UBYTE && (list = PyList_New(1)) != NULL) {
+                PyList_SET_ITEM(list, 0, Py_NewRef(index));
+                outcome = call_operator(getter->index, (PyObject *[]){args[0], list}, 2, &result);
+                Py_DECREF(list);
+            }
+        }
+        if (outcome == DECLINED)
+            outcome = decline_after_error();
+        if (outcome != DECLINED)
+            return outcome == DONE ? result : NULL;
+    }
+    return PyObject_Vectorcall(getter->face.function, args, nargsf, kwnames);
+}
+
+static int getter_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Getter *)self)->face.function);
+    Py_VISIT(((Getter *)self)->select);
+    Py_VISIT(((Getter *)self)->slice);
+    Py_VISIT(((Getter *)self)->index);
+    return 0;
+}
+
+static int getter_clear(PyObject *self)
+{
+    Py_CLEAR(((Getter *)self)->face.function);
+    Py_CLEAR(((Getter *)self)->select);
+    Py_CLEAR(((Getter *)self)->slice);
+    Py_CLEAR(((Getter *)self)->index);
+    return 0;
+}
+
+/* (function, select.int, slice.Tensor, index.Tensor) */
+static PyObject *make_getter(PyObject *module, PyObject *args)
+{
+    PyObject *function, *select, *slice, *index;
+    if (!PyArg_ParseTuple(args, "OOOO", &function, &select, &slice, &index))
+        return NULL;
+    Getter *made = PyObject_GC_New(Getter, &GetterType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, getter_vectorcall);
+    made->select = Py_NewRef(select);
+    made->slice = Py_NewRef(slice);
+    made->index = Py_NewRef(index);
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
 /* ---- types and module */
 
 #define FACE(TYPE, NAME, STRUCT, CALL, TRAVERSE, CLEAR)                                                             \
@@ -1758,6 +2385,9 @@ FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
 FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_traverse, record_clear);
 FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
+FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
+FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
+FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
 static int take(PyObject *from, const char *name, PyObject **to)
@@ -1803,7 +2433,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
 
 static PyObject *is_compiled(PyObject *module, PyObject *value)
 {
-    return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || is_kernel(value));
+    return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || Py_IS_TYPE(value, &GetterType) || is_kernel(value));
 }
 
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
@@ -1815,6 +2445,9 @@ static PyMethodDef functions[] = {
     {"array_kernel", make_array_kernel, METH_VARARGS, "The wrapper of an array kernel."},
     {"record_kernel", make_record_kernel, METH_VARARGS, "A kernel at Autograd."},
     {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
+    {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
+    {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
+    {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
@@ -1827,7 +2460,8 @@ PyMODINIT_FUNC PyInit__calls(void)
     import_array();
     import_umath();
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
-        || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0)
+        || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
+        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

@@ -19,7 +19,10 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
+from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Ending
+from turnout_aten.kernels.plans import AS_GIVEN, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
+from turnout_aten.tensor import indexing
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.storage import Storage, View
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
     from turnout.schema import Argument
     from turnout_aten.kernels.wrapping import Row
 
@@ -204,8 +208,8 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.bools, unsure, row.refuses, MISSING,
-        inplace, _program(row, [a.name for a in arguments], s.tensors),
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.bools, unsure, row.refuses,
+        MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
 
 
@@ -240,6 +244,49 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, str):
         return names.index(value) if value in names else None
     return value if isinstance(value, float) else _OF_STEP + value
+
+
+def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
+    """The wrapper of an array kernel that is given its outputs, by kept answers of the shape function."""
+    roles = [_role(a) for a in s.inputs]
+    if backend.new_array is not numpy.empty or len(roles) > MOST or None in roles:
+        return made
+    variables = made.__globals__
+    names = [python_name(a.name) for a in s.inputs]
+    passed, extra = [], 64
+    for at, argument in enumerate(s.inputs):
+        replaced = len(s.precomputed.get(argument.name, ()))
+        passed += range(extra, extra + replaced) if replaced else [at]
+        extra += replaced
+    passed += range(extra, extra + len(s.precomputed.get("", ())))
+    if len(passed) > MOST:
+        return made
+    lines = [
+        f"def find({', '.join(names)}):",
+        "    try:",
+        *(f"        {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
+        f"        return KNOWN.get({key_source(s.inputs, names)})",
+        "    except (AttributeError, TypeError):",
+        "        return None",
+    ]
+    own = {"KNOWN": variables["KNOWN"], "__name__": __name__}
+    exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
+    few = None if row.few is None else _framed(made, variables["few"])
+    count = s.outs or len(s.op.schema.returns)
+    return _calls.plan_kernel(
+        made, own["find"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
+        tuple(passed), count,
+    )  # fmt: skip
+
+
+def _role(argument: Argument) -> str | None:
+    """What an argument is to a planned call; None for one that only Python passes on."""
+    canonical = argument.type.canonical
+    if argument.type.is_tensor_list:
+        return None if canonical.endswith("?") else "list"
+    if argument.type.is_tensor:
+        return "optional" if canonical.endswith("?") else "tensor"
+    return "value"
 
 
 def inplace_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any:
@@ -279,13 +326,51 @@ def view_kernel(made: Any, op: Operator) -> Any:
     return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach)
 
 
+_WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
+
+
+def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
+    """A composite kernel that says what it ends in."""
+    endings = getattr(kernel.fn.__wrapped__, "endings", ())
+    names = [python_name(a.name) for a in op.schema.arguments]
+    rows: list[Any] = []
+    known = len(names) <= MOST and all(_add_ending(rows, ending, names, nested=False) for ending in endings)
+    return _calls.composite_kernel(made, len(names), tuple(rows)) if endings and known else made
+
+
+def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested: bool) -> bool:
+    """Add the row of an ending after those of its operands; False if it calls an operator that is not there."""
+    op = find_operator(ending.operator)
+    operands: list[Any] = []
+    for operand in ending.operands:
+        if isinstance(operand, Ending):
+            if not _add_ending(rows, operand, names, nested=True):
+                return False
+            operands.append(32 + len(rows) - 1)
+        else:
+            operands.append(names.index(operand) if isinstance(operand, str) else (operand,))
+    when = tuple([_WHEN.get(ending.when[name], ending.when[name]) if name in ending.when else -1 for name in names])
+    rows.append((nested, when, op, tuple(operands), -1 if ending.item is None else ending.item))
+    return op is not None
+
+
+def late_method(made: Any, function: Any, name: str) -> Any:
+    """A method of `Tensor` that is defined in another module: only `x[index]` has a compiled form."""
+    if function is not indexing.get:
+        return made
+    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in ("select.int", "slice.Tensor", "index.Tensor")])
+
+
 REPLACEMENTS = {
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_aten.kernels.planning:planned":                  plan_kernel,
     "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,
+    "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
+    "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
 }  # fmt: skip
