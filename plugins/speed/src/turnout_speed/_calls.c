@@ -525,6 +525,7 @@ static PyObject *make_call(PyObject *module, PyObject *args)
 #define PLACES 6           /* dims of an array that a program serves */
 #define SMALL_SIZE 8192    /* elements; above, a call of NumPy costs as little */
 #define MANY_STEPS_SIZE 256 /* elements where a program has several steps */
+#define PRODUCT_SIZE (1 << 16) /* products of numbers in a matrix product */
 #define TYPES (NPY_CDOUBLE + 1)
 
 enum { FROM_STEP = 16, FROM_CONSTANT = 32, COUNT = 48 }; /* operands; below FROM_STEP: arguments of the call */
@@ -537,6 +538,7 @@ typedef struct {
 
 typedef struct {
     int operands, operand[2], reduces; /* a function of two that reduces is given one */
+    int multiplies;                    /* a product of matrices, or of batches of them: the first step of a program */
     int is_reduced;                    /* whether the result has length 1 in the reduced dims */
     int first;                         /* a reduction starts with the first element rather than with 0 */
     Loop loops[TYPES];                 /* by the type of the tensors */
@@ -682,20 +684,64 @@ static int spread_over(PyArrayObject *array, int n, const npy_intp *shape, Opera
     return 1;
 }
 
+/* What a product of matrices needs: the dims of its result. Their number; 0 where the array library does more than one call. */
+static int product_shape(PyArrayObject *a, PyArrayObject *b, npy_intp *shape)
+{
+    int n = PyArray_NDIM(a);
+    if (n < 2 || n > 3 || PyArray_NDIM(b) != n || PyArray_DESCR(a) != PyArray_DESCR(b) || PyArray_DIM(a, n - 1) != PyArray_DIM(b, n - 2)
+        || (n == 3 && PyArray_DIM(a, 0) != PyArray_DIM(b, 0)) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b)
+        || !PyArray_ISNOTSWAPPED(a) || !PyArray_ISNOTSWAPPED(b))
+        return 0;
+    shape[0] = PyArray_DIM(a, 0);
+    shape[n - 2] = PyArray_DIM(a, n - 2);
+    shape[n - 1] = PyArray_DIM(b, n - 1);
+    npy_intp work = PyArray_DIM(a, n - 1);
+    for (int d = 0; d < n; d++)
+        if (shape[d] < 1 || work < 1 || shape[d] > PRODUCT_SIZE || (work *= shape[d]) > PRODUCT_SIZE)
+            return 0;
+    return n;
+}
+
+static void run_product(const Loop *loop, PyArrayObject *a, PyArrayObject *b, int n, const npy_intp *shape, const Operand *result)
+{
+    npy_intp lengths[4] = {n == 3 ? shape[0] : 1, shape[n - 2], PyArray_DIM(a, n - 1), shape[n - 1]};
+    npy_intp steps[9] = {
+        n == 3 ? PyArray_STRIDE(a, 0) : 0, n == 3 ? PyArray_STRIDE(b, 0) : 0, n == 3 ? result->strides[0] : 0,
+        PyArray_STRIDE(a, n - 2), PyArray_STRIDE(a, n - 1), PyArray_STRIDE(b, n - 2), PyArray_STRIDE(b, n - 1),
+        result->strides[n - 2], result->strides[n - 1],
+    };
+    char *data[3] = {PyArray_BYTES(a), PyArray_BYTES(b), result->data};
+    loop->run(data, lengths, steps, loop->data);
+}
+
 /* The result of a program for these arguments, with arrays in place of tensors: that of the row's kernel, bit by bit. NULL without
  * an error: the program does not serve them. Reads and writes only elements of row-major arrays and of its own memory. */
 static PyObject *run_program(const Program *program, PyObject *const *args, int arguments)
 {
     npy_intp shape[PLACES], size = 1; /* of all tensors together */
     int n = 0, type = -1, from = 0, to = 0;
+    PyArrayObject *factors[2] = {NULL, NULL};
+    if (program->steps[0].multiplies) {
+        for (int k = 0; k < 2; k++)
+            if (!PyArray_CheckExact(args[program->steps[0].operand[k]]))
+                return NULL;
+            else
+                factors[k] = (PyArrayObject *)args[program->steps[0].operand[k]];
+        n = product_shape(factors[0], factors[1], shape);
+        type = PyArray_TYPE(factors[0]);
+        if (n == 0 || type >= TYPES)
+            return NULL;
+    }
     for (int i = 0; i < arguments; i++) {
-        if (!PyArray_CheckExact(args[i]))
+        if (!PyArray_CheckExact(args[i]) || args[i] == (PyObject *)factors[0] || args[i] == (PyObject *)factors[1])
             continue;
         PyArrayObject *array = (PyArrayObject *)args[i];
         int dims = PyArray_NDIM(array);
         if (!is_plain(array) || dims > PLACES || PyArray_TYPE(array) >= TYPES || (type >= 0 && type != PyArray_TYPE(array)))
             return NULL;
         type = PyArray_TYPE(array);
+        if (factors[0] != NULL)
+            continue; /* it is spread over the product, or does not fit */
         if (dims > n) {
             for (int d = n - 1; d >= 0; d--)
                 shape[d + dims - n] = shape[d];
@@ -728,7 +774,7 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
         memcpy(full, shape, sizeof full);
         if (reduced)
             places = 1; /* the result comes first, too */
-        for (int k = 0; k < step->operands; k++) {
+        for (int k = 0; k < step->operands && !step->multiplies; k++) {
             Operand *operand = &operands[places + k];
             int of = step->operand[k];
             memset(operand->strides, 0, sizeof operand->strides);
@@ -778,6 +824,10 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
             free_space += (elements * itemsize + 15) / 16 * 16;
             if (free_space > end)
                 return NULL;
+        }
+        if (step->multiplies) {
+            run_product(loop, factors[0], factors[1], n, shape, result);
+            continue;
         }
         if (!reduced) {
             operands[step->operands] = *result;
@@ -849,7 +899,9 @@ static int read_program(Program *program, PyObject *row)
         PyUFuncObject *ufunc = (PyUFuncObject *)PyTuple_GET_ITEM(one, 0);
         step->operands = (int)PyTuple_GET_SIZE(one) - 1;
         step->reduces = ufunc->nin == 2 && step->operands == 1;
-        if (ufunc->nout != 1 || ufunc->core_enabled || !(ufunc->nin == step->operands || step->reduces))
+        step->multiplies = s == 0 && ufunc->core_enabled && ufunc->core_signature != NULL
+                           && strcmp(ufunc->core_signature, "(n?,k),(k,m?)->(n?,m?)") == 0;
+        if (ufunc->nout != 1 || (ufunc->core_enabled && !step->multiplies) || !(ufunc->nin == step->operands || step->reduces))
             goto wrong;
         if (step->reduces) {
             PyObject *identity = PyObject_GetAttrString((PyObject *)ufunc, "identity");
@@ -878,6 +930,8 @@ static int read_program(Program *program, PyObject *row)
             if (!((at >= 0 && at < MOST) || at == COUNT || (at >= FROM_STEP && at < FROM_STEP + s)))
                 goto wrong;
             step->operand[k] = (int)at;
+            if (step->multiplies && at >= FROM_STEP)
+                goto wrong;
             if (!step->reduces && (at < FROM_STEP || (at != COUNT && !program->steps[at - FROM_STEP].is_reduced)))
                 step->is_reduced = 0;
         }
