@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 Vectors = tuple[Any, ...]
@@ -18,8 +19,8 @@ class Nesting:
     """The program of a seed, up to `depth` transforms deep.
 
     names    what it is made of, for people
-    forward  whether it has what only forward mode can do: writes into inputs and into what a gradient needs, and no_grad that
-             does not stop tangents. The plain loops cannot, as their tangents are those of gradients
+    forward  whether it has what only forward mode can do: writes into inputs and into what a gradient needs, views of those, and
+             no_grad that does not stop tangents. The plain loops cannot, as their tangents are those of gradients
     """
 
     def __init__(self, seed: int, depth: int = 3, forward: bool = False) -> None:
@@ -129,21 +130,52 @@ class Nesting:
 
         return keep
 
+    def _itself(self, size: int, depth: int) -> Expression:
+        """A vector as it is: transforms may return what they were given, and aliases of it."""
+        a, view = self._vector(size), self.draw.choice(["all", "row"])
+        return lambda t, scope: VIEWS[view](a(t, scope)).reshape(3)
+
+    def _target(self) -> tuple[int | None, str]:
+        """What to write into: the place of a transform's input, or None for something new; and by which operator."""
+        on_input = self._input is not None and self.draw.random() < 0.6
+        return self._input if on_input else None, self.draw.choice([*WRITES])
+
     def _overwrites(self, size: int, depth: int) -> Expression:
         """Writes into the input of a transform in forward mode, or into something new, after it was used or before."""
-        a, b, at = self._part(size, depth), self._vector(size), self._input
-        on_input, view, late = at is not None and self.draw.random() < 0.6, self.draw.random() < 0.5, self.draw.random() < 0.4
+        a, b, (at, how) = self._part(size, depth), self._vector(size), self._target()
+        view, late, recorded = self.draw.choice([*VIEWS]), self.draw.random() < 0.4, self.draw.random() < 0.8
+        self.names.append(f"({how} into {view} of {'something new' if at is None else 'an input'}, {late=}, {recorded=})")
 
         def overwrite(t: Any, scope: Vectors) -> Any:
             y, z = a(t, scope), b(t, scope) * 0.5
-            target = scope[at] if on_input and at is not None else y * z
+            target = y * z if at is None else scope[at]
             before = target * target if late else y
-            part = target[:2] if view else target
-            part.mul_(z[:2] if view else z)
+            with nullcontext() if recorded else t.no_grad():
+                WRITES[how](VIEWS[view](target), VIEWS[view](z))
             target[0].sin_()
             return before * target + y
 
         return overwrite
+
+    def _viewed(self, size: int, depth: int) -> Expression:
+        """Views that are older than a write into their base, or into another view of it, and are used after it."""
+        a, b, (at, how) = self._part(size, depth), self._vector(size), self._target()
+        older, written, newer = [self.draw.choice([*VIEWS]) for _ in range(3)]
+        recorded, again = self.draw.random() < 0.8, self.draw.random() < 0.3
+        which = f"{how} into {written} of {'something new' if at is None else 'an input'}"
+        self.names.append(f"({which}, {older=}, {newer=}, {recorded=}, {again=})")
+
+        def look(t: Any, scope: Vectors) -> Any:
+            y, z = a(t, scope), b(t, scope) * 0.5
+            base = y + z * 0 if at is None else scope[at]
+            with nullcontext() if recorded else t.no_grad():
+                view = VIEWS[older](base)
+            WRITES[how](VIEWS[written](base), VIEWS[written](z))
+            if again:
+                view.mul_(0.5)
+            return base * view.sum().sin() + VIEWS[newer](base).sum().cos() * z
+
+        return look
 
     def _cast(self, size: int, depth: int) -> Expression:
         a, on = self._part(size, depth), self.draw.random() < 0.7
@@ -240,5 +272,27 @@ class Nesting:
 
 PLAIN = ("product", "sum", "total", "choice", "running", "softmax", "writes", "constant", "cast")
 TRANSFORMS = ("grad", "vmap", "vjp", "jvp", "jacobian")
-FORWARD = ("overwrites",) * 3
+FORWARD = ("overwrites", "overwrites", "viewed", "itself")
 SECOND = ("hessian", "linearize")
+
+# Views of three numbers that may be written into.
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "all": lambda x: x.view(3),
+    "head": lambda x: x[:2],
+    "element": lambda x: x[1],
+    "row": lambda x: x.unsqueeze(0),
+    "column": lambda x: x.view(3, 1),
+    "turned": lambda x: x.view(3, 1).transpose(0, 1),
+    "chain": lambda x: x.unsqueeze(1)[1:].squeeze(1),
+    "part of a part": lambda x: x[1:][:1],
+}
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "product": lambda view, z: view.mul_(z),
+    "sum": lambda view, z: view.add_(z, alpha=0.5),
+    "copy": lambda view, z: view.copy_(z),
+    "function": lambda view, z: view.sin_(),
+    "zeros": lambda view, z: view.zero_(),
+    "constant": lambda view, z: view.fill_(0.5),
+    "constants": lambda view, z: view.copy_(z.detach()),
+    "unseen": lambda view, z: view.detach().mul_(0.5),
+}

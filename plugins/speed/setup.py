@@ -1,12 +1,13 @@
-"""Builds the extension module where a C compiler is at hand. Without one the package installs all the same, and says so."""
+"""Builds the extension modules where a C compiler is at hand. Without one the package installs all the same, and says so."""
 
 import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-EXTENSION = Extension(
-    "turnout_speed._calls", sources=["src/turnout_speed/_calls.c"], include_dirs=[numpy.get_include()], optional=True
-)
+EXTENSIONS = [
+    Extension(f"turnout_speed.{name}", [f"src/turnout_speed/{name}.c"], include_dirs=[numpy.get_include()], optional=True)
+    for name in ("_calls", "_rules")
+]
 
 
 class Build(build_ext):
@@ -14,8 +15,9 @@ class Build(build_ext):
 
     def build_extensions(self) -> None:
         if self.compiler.compiler_type == "unix":
-            EXTENSION.extra_compile_args = ["-O3", "-ffp-contract=off", "-fno-strict-aliasing"]
+            for extension in EXTENSIONS:
+                extension.extra_compile_args = ["-O3", "-ffp-contract=off", "-fno-strict-aliasing"]
         super().build_extensions()
 
 
-setup(ext_modules=[EXTENSION], cmdclass={"build_ext": Build})
+setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": Build})

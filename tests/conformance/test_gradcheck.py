@@ -7,13 +7,13 @@ of zero) is not counted: whether it shows is measured beside the right formula, 
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from formulas import OWN_CALLS, Formula, floating, formulas, reached, refusals
+from source_mutants import SourceMutation, changes
 
 import turnout
 from turnout import autograd
@@ -229,20 +229,8 @@ def test_every_formula_that_is_right_only_in_the_first_order_fails_gradgradcheck
 # ---- mutants of sources
 
 
-class Edit(ast.NodeTransformer):
-    """Changes the node of an expression that has a given number, and leaves the others."""
-
-    def __init__(self, number: int) -> None:
-        self.left = number
-        self.done = ""
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        for made in self.changed(node):
-            if self.left == 0 and not self.done:
-                self.done = f"{ast.unparse(node)} -> {ast.unparse(made)}"
-                return made
-            self.left -= 1
-        return super().generic_visit(node)
+class FormulaMutation(SourceMutation):
+    """A change in the expression of a formula."""
 
     def changed(self, node: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.BinOp):
@@ -277,25 +265,17 @@ _OTHERS = {
 
 def source_mutants(formula: Formula) -> Iterator[tuple[str, Any]]:
     """What was changed in the formula, and `backward` with that change."""
-    module = inspect.getmodule(formula.node)
-    tree = formula.source()
-    number = 0
-    while True:
-        changed = copy.deepcopy(tree)
-        done = ""
-        for statement in formula.branch(changed):
+
+    def change(function: ast.FunctionDef, number: int) -> str:
+        for statement in formula.branch(function):
             is_formula = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith("grad_")
             if is_formula and not ast.unparse(statement).startswith(tuple(f"{p} = fit(" for p in _targets(statement))):
-                edit = Edit(number)
-                statement.value = edit.visit(statement.value)
-                done = edit.done
-                break
-        if not done:
-            return
-        number += 1
-        scope: dict[str, Any] = dict(vars(module))
-        exec(compile(ast.fix_missing_locations(ast.Module([changed], [])), "<mutant>", "exec"), scope)
-        yield done, scope["backward"]
+                mutation = FormulaMutation(number)
+                statement.value = mutation.visit(statement.value)
+                return mutation.done
+        return ""
+
+    return changes(formula.source(), vars(inspect.getmodule(formula.node)), change)
 
 
 def _targets(statement: ast.Assign) -> list[str]:

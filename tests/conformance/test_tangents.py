@@ -1,228 +1,36 @@
 """Tangent rules: every operator case's rule is the derivative that gradients imply, and what differences of the values say.
 
 The judge is the pullback of the pullback: a gradient is linear in what comes in, and its own gradient along a tangent is the
-derivative along that tangent. It uses no rule.
+derivative along that tangent. It uses no rule. `test_tangent_mutants` shows that it notices wrong rules.
 """
 
 from __future__ import annotations
 
-import ast
-import copy
-import inspect
-import textwrap
-from collections.abc import Iterator
-from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any
 
-import numpy as np
 import pytest
 from formulas import INPLACE, formulas, inplace_of
+from tangent_samples import (
+    CASES,
+    ONE_TRIANGLE,
+    Sample,
+    by_pullbacks,
+    by_rule,
+    differentiable_places,
+    flat,
+    rule_of,
+    same,
+    samples,
+    tangents_for,
+    tangents_of,
+    without_phases,
+)
 
 import turnout
 from turnout import autograd, func
 from turnout.registry import REGISTRY
-from turnout_aten import trees
 from turnout_conformance.cases import OperatorCase
-from turnout_conformance.cases.differentiable import CONSTANTS, DIFFERENTIABLE, as_function, leaf, leaves, replaced
-from turnout_conformance.cases.model import S, T, calls, values
-
-PRECISE = ("float64", "complex128")
-
-
-def rule_of(op: Any) -> Any:
-    turnout.ones(1).requires_grad_()
-    from turnout_autograd.tangents import rule
-
-    return rule(op)
-
-
-def random_like(tensors: list[turnout.Tensor], seed: int) -> list[turnout.Tensor]:
-    draw = np.random.default_rng(seed)
-    made = []
-    for t in tensors:
-        values = draw.uniform(-1, 1, t.shape) + (1j * draw.uniform(-1, 1, t.shape) if t.is_complex() else 0)
-        made.append(turnout.from_numpy(np.asarray(values, t.dtype.name)))
-    return made
-
-
-def flat(found: Any) -> list[Any]:
-    """The results of a call, or their tangents."""
-    if isinstance(found, (list, tuple)):
-        return [t for each in found for t in flat(each)]
-    return [found]
-
-
-class Sample(NamedTuple):
-    """A call of one operator that has a gradient, with a tangent for each of its leaves."""
-
-    case: OperatorCase
-    op: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    @property
-    def inputs(self) -> list[turnout.Tensor]:
-        return leaves((self.args, self.kwargs))
-
-    def detached(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        found = {id(t): t.detach() for t in self.inputs}
-        return replaced(self.args, found), replaced(self.kwargs, found)
-
-
-# Gradients of functions that are defined for real numbers only: they are not asked about complex ones.
-REAL_ONLY = {
-    "gelu_backward", "mse_loss_backward", "nll_loss_backward", "nll_loss_forward", "_softmax_backward_data",
-    "_log_softmax_backward_data", "upsample_linear1d_backward", "upsample_bilinear2d_backward", "upsample_trilinear3d_backward",
-    "_upsample_bilinear2d_aa_backward", "_upsample_bicubic2d_aa_backward", "_upsample_lanczos2d_aa_backward",
-    "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward",
-}  # fmt: skip
-
-
-def complex_leaf(data: Any, dtype: str) -> turnout.Tensor:
-    """A leaf of complex numbers where the sample has real ones."""
-    made = leaf(data, "float64" if dtype == "complex128" else dtype).detach()
-    if made.dtype is not turnout.float64:
-        return made
-    return turnout.complex(made, made.flip(tuple(range(made.ndim))) * 0.7 + 0.3).requires_grad_()
-
-
-def hermitian_leaf(data: Any, dtype: str) -> turnout.Tensor:
-    """The same as a positive definite matrix."""
-    made = complex_leaf(data, dtype).detach()
-    return (made @ made.mH + turnout.eye(made.shape[-1])).requires_grad_()
-
-
-def given_to(case: OperatorCase) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The calls of a case in float64, and in complex128 where the operator accepts it."""
-    if "float64" in case.dtypes:
-        yield from calls(case, "float64", leaf)
-    if "complex128" in case.dtypes:
-        yield from calls(case, "complex128", leaf)
-    elif case.op not in REAL_ONLY:
-        yield from calls(case, "complex128", hermitian_leaf if case.op in ONE_TRIANGLE else complex_leaf)
-
-
-def samples(case: OperatorCase) -> Iterator[Sample]:
-    """Every call of a case whose results have gradients."""
-    op = REGISTRY.find(f"aten::{case.op}")
-    names = [a.name for a in op.schema.arguments]
-    constant = (CONSTANTS | REFUSED).get(case.op)
-    for args, kwargs in given_to(case):
-        given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
-        sample = Sample(case, op, given, kwargs)
-        try:
-            has_gradients = bool(sample.inputs) and bool(leaves(flat(op(*given, **kwargs))))
-        except turnout.TurnoutError:
-            assert any(t.is_complex() for t in sample.inputs)
-            assert "complex128" not in case.dtypes
-            continue
-        if has_gradients:
-            yield sample
-
-
-# Operators whose cases are not differentiable where differences are taken, and those that random calls stand for elsewhere.
-LOW, HIGH, SQUARE = values(3, low=0.2, high=0.8), values(3, low=1.1, high=3.0, seed=3), values(3, 3, seed=2)
-POSITIVE = (np.asarray(SQUARE) @ np.asarray(SQUARE).T + np.eye(3)).tolist()
-REFUSED = {"igamma": "self", "igammac": "self", "special_zeta": "self"}
-OWN = [
-    OperatorCase(op, samples, lambda np, *args, **kwargs: None, dtypes=("float64",))
-    for op, samples in {
-        "igamma": (S(T(LOW), T(HIGH)),),
-        "igammac": (S(T(LOW), T(HIGH)),),
-        "special_zeta": (S(T(HIGH), T(values(3, low=1.2, high=2.5))),),
-        "clamp.Tensor": (S(T(LOW), T(HIGH), T([0.5, 0.9, 4.0])),),
-        "xlogy.Scalar_Self": (S(2.0, T(HIGH)),),
-        "log_sigmoid_forward": (S(T(SQUARE)),),
-        "nan_to_num": (S(T(SQUARE), 0.0, 1.0, 2.0),),
-        "nextafter": (S(T(LOW), T(HIGH)),),
-        "mode": (S(T(SQUARE), 0), S(T(SQUARE), 1, True)),
-        "sort.stable": (S(T(SQUARE), stable=True), S(T(SQUARE), stable=False, dim=0, descending=True)),
-        "linalg_cholesky_ex": (S(T(POSITIVE)), S(T(POSITIVE), upper=True), S(T([POSITIVE, POSITIVE]))),
-        "_linalg_eigh": (S(T(POSITIVE)), S(T(POSITIVE), "U"), S(T(POSITIVE), "L", False)),
-        "div.Tensor_mode": (S(T(LOW), T(HIGH), rounding_mode=None),),
-        "div.Scalar_mode": (S(T(LOW), 3.0, rounding_mode=None), S(T(LOW), 2.0 + 1.0j, rounding_mode=None)),
-        "index_add": (S(T(values(5)), 0, T([0, 2, 0], "int64"), T(LOW)),),
-        "scatter_reduce.two": (
-            S(T(LOW), 0, T([0, 2, 0], "int64"), T(values(3, seed=5)), "prod"),
-            S(T(values()), 0, T(0, "int64"), T(values(seed=5)), "prod"),
-        ),
-    }.items()
-]  # fmt: skip
-CASES = [case for case in (*DIFFERENTIABLE, *OWN) if rule_of(REGISTRY.find(f"aten::{case.op}")) is not None]
-
-
-def tangents_for(sample: Sample, tangents: list[turnout.Tensor | None]) -> tuple[Any, ...]:
-    """What a rule is given: one for each argument that may hold tensors."""
-    found = {id(p): t for p, t in zip(sample.inputs, tangents, strict=True)}
-    given: list[Any] = []
-    bound: Any = sample.op.bind(sample.args, sample.kwargs)
-    for argument, value in zip(sample.op.schema.arguments, bound, strict=True):
-        if str(argument.type).startswith("Tensor"):
-            if not isinstance(value, (list, tuple)):
-                given.append(found.get(id(value)))
-                continue
-            each = tuple(found.get(id(t)) for t in value)
-            given.append(each if any(t is not None for t in each) else None)
-    return tuple(given)
-
-
-def differentiable_places(sample: Sample, results: list[Any]) -> list[int]:
-    """The results of a recorded call that have gradients."""
-    return [i for i, t in enumerate(results) if isinstance(t, turnout.Tensor) and t.requires_grad]
-
-
-def by_rule(rule: Any, sample: Sample, tangents: list[turnout.Tensor | None]) -> list[turnout.Tensor]:
-    """The tangents that the rule says, of the results that have gradients; zeros for None."""
-    args, kwargs = sample.detached()
-    with turnout.no_grad():
-        result = sample.op(*args, **kwargs)
-        made = rule(args, kwargs, tangents_for(sample, tangents), result)
-    recorded = flat(sample.op(*sample.args, **sample.kwargs))
-    results = flat(result)
-    made = flat(made)
-    places = differentiable_places(sample, recorded)
-    assert len(made) == len(places)
-    return [turnout.zeros_like(results[i]) if t is None else t for i, t in zip(places, made, strict=True)]
-
-
-def by_pullbacks(sample: Sample, tangents: list[turnout.Tensor | None]) -> list[turnout.Tensor]:
-    """The pullback of the pullback."""
-    call, given = as_function(sample.op, sample.args, sample.kwargs)
-    inputs = [t.detach() for t in given]
-    places = differentiable_places(sample, flat(call(*given)))
-
-    def function(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
-        results = trees.flatten(call(*tensors))[0]
-        return [results[i] for i in places]
-
-    results, pull = func.vjp(function, *inputs)
-    _, push = func.vjp(lambda *cotangents: pull(list(cotangents)), *[turnout.zeros_like(r) for r in results])
-    found: Any = push(tuple(turnout.zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True)))
-    return flat(found)
-
-
-def same(found: list[Any], expected: list[Any], tolerance: float = 1e-8) -> None:
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
-        assert a.shape == b.shape
-        assert a.dtype is b.dtype
-        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance)
-
-
-def without_phases(sample: Sample, made: list[turnout.Tensor]) -> list[turnout.Tensor]:
-    """What is determined of complex singular vectors: U dS Vh + dU S Vh + U S dVh, and dS."""
-    if sample.case.op != "_linalg_svd" or not made[0].is_complex() or not made[0].numel():
-        return made
-    args, kwargs = sample.detached()
-    U, S_, Vh = sample.op(*args, **kwargs)
-    k = S_.shape[-1]
-    U, dU, Vh, dVh = U[..., :k], made[0][..., :k], Vh[..., :k, :], made[2][..., :k, :]
-    s, ds = S_.to(U.dtype).unsqueeze(-2), made[1].to(U.dtype).unsqueeze(-2)
-    return [(U * ds) @ Vh + (dU * s) @ Vh + (U * s) @ dVh, made[1]]
-
-
-def tangents_of(sample: Sample, seed: int = 5) -> list[turnout.Tensor]:
-    return random_like([t.detach() for t in sample.inputs], seed)
+from turnout_conformance.cases.differentiable import as_function, replaced
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -259,7 +67,6 @@ def test_the_rule_is_what_differences_of_the_values_say(case: OperatorCase) -> N
 
 # Vectors whose phase is open: LAPACK may choose another one at each side of the difference.
 OPEN_VECTORS = {"_linalg_svd", "_linalg_eigh", "linalg_eig"}
-ONE_TRIANGLE = {"_linalg_eigh", "linalg_cholesky_ex"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -512,123 +319,3 @@ def test_terms_without_a_tangent_are_left_out() -> None:
     one = turnout.ones(1, dtype=turnout.float64)
     assert rule_of(op)((infinite, one), {}, (one, None), op(infinite, one)).tolist() == [1.0]
     assert rule_of(op)((infinite, one), {}, (None, None), op(infinite, one)) is None
-
-
-# ---- mutants: rules changed in their source
-
-
-class Mutation(ast.NodeTransformer):
-    """Changes the place of a rule that has a given number, and leaves the others."""
-
-    def __init__(self, number: int, names: list[str], is_complex: bool) -> None:
-        self.left = number
-        self.names = names
-        self.is_complex = is_complex
-        self.done = ""
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        for made in self.changed(node):
-            if self.left == 0 and not self.done:
-                self.done = f"{ast.unparse(node)} -> {ast.unparse(made)}"
-                return made
-            self.left -= 1
-        return super().generic_visit(node)
-
-    def changed(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Another sign, a missing part, another operand, another operator."""
-        text = ast.unparse(node)
-        if isinstance(node, ast.IfExp) and text.endswith("is not None else None") and not text.startswith("aten.zeros_like"):
-            yield ast.IfExp(node.test, ast.UnaryOp(ast.USub(), node.body), node.orelse)
-            yield ast.IfExp(node.test, ast.BinOp(node.body, ast.Mult(), ast.Constant(0)), node.orelse)
-        if isinstance(node, ast.BinOp):
-            others = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
-            for old, new in others.items():
-                if isinstance(node.op, old):
-                    yield ast.BinOp(node.left, new(), node.right)
-            yield node.left
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "conj" and self.is_complex:
-            yield node.args[0]
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in self.names:
-            at = self.names.index(node.id)
-            yield ast.Name(self.names[at - 1], ast.Load())
-
-
-def mutants(compute: Any, is_complex: bool) -> Iterator[tuple[str, Any]]:
-    """What was changed, and the rule with that change; a missing conjugate where complex numbers can show it."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(compute))).body
-    assert isinstance(tree, ast.FunctionDef)
-    arguments = [a.arg for a in tree.args.args[2:] if any(f"{a.arg}_t" in ast.unparse(s) for s in tree.body)]
-    number = 0
-    while True:
-        mutation = Mutation(number, arguments if len(arguments) > 1 else [], is_complex)
-        changed = copy.deepcopy(tree)
-        unpacking = sum(isinstance(s, ast.Assign) and ast.unparse(s.value) in ("tangents", "result") for s in changed.body)
-        changed.body[unpacking:] = [cast(ast.stmt, mutation.visit(s)) for s in changed.body[unpacking:]]
-        if not mutation.done:
-            return
-        number += 1
-        scope = dict(compute.__globals__)
-        module = ast.Module([ast.fix_missing_locations(changed)], [])
-        exec(compile(module, "<mutant>", "exec"), scope)
-        yield mutation.done, scope[tree.name]
-
-
-def is_noticed(case: OperatorCase, compute: Any) -> bool:
-    """Whether the test of the rule fails with another one."""
-    rule = rule_of(REGISTRY.find(f"aten::{case.op}"))
-    for sample, given, expected in judged(case.op):
-        rule.compute = compute
-        try:
-            same(without_phases(sample, by_rule(rule, sample, given)), expected)
-        except Exception:  # noqa: BLE001 - a mutant may compute nonsense, and any refusal is one
-            return True
-        except AssertionError:
-            return True
-    return False
-
-
-@cache
-def judged(op: str) -> list[tuple[Sample, list[Any], list[Any]]]:
-    """What the test compares, of every case of an operator."""
-    found = []
-    for case in CASES:
-        for sample in samples(case) if case.op == op else ():
-            tangents = tangents_of(sample)
-            alone = [[t if i == at else None for i, t in enumerate(tangents)] for at in range(len(tangents))]
-            for given in (tangents, *alone):
-                found.append((sample, given, without_phases(sample, by_pullbacks(sample, given))))
-    return found
-
-
-SHAPE = "only its shape is read"
-KIND = "only whether it is bool, or whether it has a tangent, is read"
-MASKED = "differs only where a logarithm is masked because it is not finite"
-# Operands whose change changes nothing.
-EQUIVALENT = {
-    ("pow.Tensor_Tensor", "exponent -> self"): KIND,
-    ("float_power.Tensor_Tensor", "exponent -> self"): KIND,
-    ("where.self", "self -> condition"): SHAPE,
-    ("where.self", "other -> self"): SHAPE,
-    ("xlogy.Tensor", "self -> other"): MASKED,
-    ("xlogy.Tensor", "other -> self"): MASKED,
-    ("special_xlog1py", "self -> other"): MASKED,
-    ("special_xlog1py", "other -> self"): MASKED,
-    ("binary_cross_entropy", "target -> self"): "the slope by the target does not depend on the target",
-    ("binary_cross_entropy_with_logits", "target -> self"): "the slope by the target does not depend on the target",
-    ("_linalg_solve_ex", "A -> B"): SHAPE,
-    ("_linalg_solve_ex", "B -> A"): SHAPE,
-    ("mse_loss_backward", "target -> self"): SHAPE,
-}
-
-
-def test_every_change_in_the_source_of_a_rule_is_noticed() -> None:
-    noticed, missed = 0, set()
-    for op, case in {case.op: case for case in CASES}.items():
-        is_complex = any(t.is_complex() for sample, _, _ in judged(op) for t in sample.inputs)
-        for what, compute in mutants(rule_of(REGISTRY.find(f"aten::{op}")).compute, is_complex):
-            if is_noticed(case, compute):
-                noticed += 1
-            else:
-                missed.add((op, what))
-    assert missed == EQUIVALENT.keys()
-    assert noticed > 1000

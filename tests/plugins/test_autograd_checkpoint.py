@@ -428,7 +428,7 @@ def test_an_argument_that_was_written_is_an_error():
             ArgumentError,
             "checkpoint: determinism_check must be 'default' or 'none', got 'all'",
         ),
-        (lambda: checkpoint(leaf()), CallError, "checkpoint: the function must be callable, got Tensor"),
+        (lambda: checkpoint(leaf()), CallError, "checkpoint: argument 'function' must be callable, got Tensor"),
         (
             lambda: checkpoint(turnout.exp, leaf(), context_fn=contextlib.nullcontext),
             ArgumentError,

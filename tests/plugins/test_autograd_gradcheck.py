@@ -146,6 +146,76 @@ def test_derivatives_along_tangents_are_compared_on_demand(x, y):
     assert x.tolist() == [1.0, 2.0]
 
 
+def forward_only(forward, tangent):
+    """A function with a right gradient for x * y, and a derivative along tangents of its own."""
+
+    def remembered(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        return forward(x, y)
+
+    made = {
+        "forward": staticmethod(remembered),
+        "backward": staticmethod(lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0])),
+        "jvp": staticmethod(lambda ctx, a, b: tangent(*ctx.saved_tensors, a, b)),
+    }
+    return type("Made", (autograd.Function,), made).apply
+
+
+def product_rule(x, y, a, b):
+    if a is None or b is None:
+        return a * y if b is None else x * b
+    return a * y + x * b
+
+
+def test_derivatives_along_tangents_inside_vmap_are_compared_on_demand(x, y):
+    options = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    right = forward_only(lambda x, y: x * y, product_rule)
+    assert autograd.gradcheck(right, (x, y), **options)
+    for fast in (False, True):
+        assert autograd.gradcheck(lambda a, b: (a * b.exp(), a.sum()), (x, y), fast_mode=fast, **options)
+
+    def seen_inside(x, y, a, b):
+        return product_rule(x, y, a, b) * (2 if LEVELS.get() else 1)
+
+    wrong_inside = forward_only(lambda x, y: x * y, seen_inside)
+    assert autograd.gradcheck(wrong_inside, (x, y), check_forward_ad=True)
+    assert refused(lambda: autograd.gradcheck(wrong_inside, (x, y), **options)) == (
+        "gradcheck: output 0 gets another derivative along a tangent of input 0 inside vmap than outside"
+    )
+
+
+def test_a_tangent_of_one_input_alone_must_not_change_its_derivative(x, y):
+    def careless(x, y, a, b):
+        return a * y * 1.001 if b is None else product_rule(x, y, a, b)
+
+    wrong_alone = forward_only(lambda x, y: x * y, careless)
+    assert refused(lambda: autograd.gradcheck(wrong_alone, (x, y), check_forward_ad=True)) == (
+        "gradcheck: output 0 gets another derivative when only input 0 has a tangent"
+    )
+    assert autograd.gradcheck(wrong_alone, (x, y), check_forward_ad=True, check_undefined_grad=False)
+
+
+def test_derivatives_of_gradients_are_compared_in_both_modes(x, y):
+    for options in ({}, {"check_rev_over_rev": False}, {"fast_mode": True}):
+        assert autograd.gradgradcheck(lambda a, b: (a * b.exp(), a.sum()), (x, y), check_fwd_over_rev=True, **options)
+    square = function(
+        lambda ctx, x: ctx.save_for_backward(x) or x * x, lambda ctx, grad: grad * 2 * ctx.saved_tensors[0].detach()
+    )
+    assert autograd.gradcheck(square, x, check_forward_ad=True)
+    found = refused(lambda: autograd.gradgradcheck(square, x, check_fwd_over_rev=True, check_rev_over_rev=False))
+    assert found.startswith(
+        "gradcheck: the derivative of output 0 along a tangent is wrong\n"
+        "  at        element 0 of input 0, element 0 of the output\n"
+    )
+    assert refused(lambda: autograd.gradgradcheck(square, x, check_fwd_over_rev=True)).startswith(
+        "gradcheck: the gradient of output 0"
+    )
+    z = turnout.tensor([1 + 2j, 0.5j], dtype=turnout.complex128).requires_grad_()
+    assert autograd.gradgradcheck(lambda z: z * z.conj() * z, z, check_fwd_over_rev=True)
+
+
 def test_an_input_without_influence_has_no_gradient_inside_vmap_either(x, y):
     seeds = turnout.eye(2, dtype=turnout.float64)
     rows, none = autograd.grad(x * 3, [x, y], seeds, is_grads_batched=True, allow_unused=True, retain_graph=True)
@@ -167,6 +237,17 @@ def test_what_they_refuse(x):
     assert refused(lambda: autograd.gradcheck(turnout.exp, x, check_backward_ad=False), ValueError) == (
         "gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check"
     )
+    for check, options, text in (
+        (autograd.gradcheck, {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True},
+         "gradcheck: check_batched_grad needs check_backward_ad"),
+        (autograd.gradcheck, {"check_batched_forward_grad": True},
+         "gradcheck: check_batched_forward_grad needs check_forward_ad"),
+        (autograd.gradgradcheck, {"check_rev_over_rev": False},
+         "gradgradcheck: with neither check_rev_over_rev nor check_fwd_over_rev there is nothing to check"),
+        (autograd.gradgradcheck, {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_batched_grad": True},
+         "gradgradcheck: check_batched_grad needs check_rev_over_rev"),
+    ):  # fmt: skip
+        assert refused(lambda check=check, options=options: check(turnout.exp, x, **options), ValueError) == text
     found = refused(lambda: autograd.gradgradcheck(turnout.exp, turnout.ones(2, dtype=turnout.float64)), ValueError)
     assert found == "gradgradcheck: no input requires a gradient"
     assert refused(lambda: autograd.gradgradcheck(lambda a: a.detach(), x)) == ("gradgradcheck: no output requires a gradient")

@@ -211,7 +211,7 @@ def wider():
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: functional_call([tensor(1.0)], {}), CallError, "functional_call: the module must be callable, got list"),
+        (lambda: functional_call([tensor(1.0)], {}), CallError, "functional_call: argument 'module' must be callable, got list"),
         (
             lambda: functional_call(Line(), tensor(1.0)),
             CallError,

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy
 import pytest
 
 import turnout
@@ -68,7 +69,7 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "x[0]": (lambda: x[0], 1),
         "x[1:]": (lambda: x[1:], 1),
         "a view by a tuple": (lambda: turnout.ops.aten.view(x, (3, 1)), 1),
-        "a view by a list": (lambda: turnout.ops.aten.view(x, [3, 1]), 0),
+        "a view by a list": (lambda: turnout.ops.aten.view(x, [3, 1]), 1),
         "a view of a view": (lambda: x.view(3, 1)[0], 2),
         "a view without elements": (lambda: x[3:], 0),
         "a subclass": (lambda: x + turnout.as_subclass(x, Plain), 0),
@@ -125,6 +126,50 @@ def test_a_view_outside_the_memory_is_refused_as_it_is_without(is_on: None):
     ]:
         with pytest.raises(turnout.errors.ShapeError, match="of a storage with 6"):
             x.as_strided(shape, strides, offset)
+
+
+def test_a_kernel_of_python_has_the_frame_of_the_text_that_calls_it(is_on: None):
+    x = turnout.ones(2, 3)
+    frames = {}
+    for speed in ("on", "off"):
+        code = """
+import traceback, turnout, warnings
+x = turnout.ones(2, 3)
+for call in (lambda: x.reshape(5), lambda: turnout.cat([x, x], 7), lambda: turnout.softmax(x, 9), lambda: x.sum(5)):
+    for _ in range(3):
+        try:
+            call()
+        except turnout.errors.TurnoutError as error:
+            shown = traceback.format_exc()
+    print(shown)
+"""
+        frames[speed] = run(code, TURNOUT_SPEED=speed)
+    assert frames["on"] == frames["off"]
+    assert "<stub of aten::reshape>" in frames["on"]
+    assert x.reshape(6).shape == (6,)
+
+
+def test_steps_of_a_row_give_what_its_kernel_gives_bit_by_bit(is_on: None):
+    found = {speed: run("from random_programs import small_arrays; small_arrays.main(0, 150)", TURNOUT_SPEED=speed)
+             for speed in ("on", "off")}  # fmt: skip
+    for on, off in zip(found["on"].splitlines(), found["off"].splitlines(), strict=True):
+        assert on == off
+
+
+def test_a_write_is_taken_and_counted(is_on: None):
+    x, y = turnout.ones(3), turnout.ones(3)
+    view = x[1:]
+    x.add_(y), view.mul_(2.0)
+    before, version = _calls.taken(), x._version
+    x.add_(y)
+    view.mul_(2.0)
+    assert _calls.taken() == before + 2
+    assert (x._version, view._version, x.tolist()) == (version + 2, version + 2, [3.0, 10.0, 10.0])
+    x.array.flags.writeable = False
+    with pytest.raises(turnout.errors.TurnoutError) as refused:
+        x.add_(y)
+    assert x.tolist() == [3.0, 10.0, 10.0]
+    assert "read-only" in str(refused.value)
 
 
 def test_a_debugger_sees_the_generated_text(is_on: None):
@@ -224,7 +269,8 @@ def test_calls_good_and_bad_leave_no_memory(is_on: None):
     def work() -> None:
         for _ in range(300):
             y + y, y * 2.5, y.exp(), y.sum(), turnout.mul(y, y), x * y, (x + y).sum(), turnout.div(x, y)
-            y + 1
+            y + 1, y.sum(0), y.sum([0]), y.view([2, 1]), turnout.softmax(y, 0), turnout.mean(y, 0, True), y > x, y.add_(1)
+            turnout.cat([y, y]), turnout.where(y > 0, y, y), y.clone(), y.reshape(1, 2)
             for bad in (other, None, "two"):
                 try:
                     y + bad
@@ -243,11 +289,16 @@ def test_calls_good_and_bad_leave_no_memory(is_on: None):
 def test_the_makers_refuse_what_they_cannot_read():
     def f() -> None: ...
 
-    with pytest.raises(ValueError, match=r"^one or two targets$"):
-        _calls.call(f, (), None)
+    with pytest.raises(ValueError, match=r"^at most two targets$"):
+        _calls.call(f, ((), (), ()), None, None, None, 0)
     with pytest.raises(ValueError, match=r"^unknown kind Complex$"):
-        _calls.call(f, (({}, 1, (("Complex", False, 0, None, None),)),), None)
+        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),)),), None, None, None, 0)
     with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
-        _calls.array_kernel(f, (), None, f, f, 1, None, None, 0, True, True, "", None)
+        _calls.array_kernel(f, (), None, f, f, 1, None, 0, True, True, "", None, False, None)
+    for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.multiply, 0),), ((numpy.modf, 0),)):
+        with pytest.raises(ValueError, match=r"^a wrong step$"):
+            _calls.array_kernel(
+                f, (("tensor", None, -1),), None, f, f, 1, None, 0, True, True, "", None, False, (steps, 9, -1, -1)
+            )
     with pytest.raises(TypeError, match=r"^Node\.edges is not a slot$"):
         _calls.record_kernel(f, {}, 1, 1, f, f, f, f, type("Node", (), {"edges": 1}), 1, (0,), (), "", -1)

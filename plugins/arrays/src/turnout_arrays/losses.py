@@ -90,10 +90,13 @@ def softmaxes(xp: Any) -> Table:
         if out is None and natives.get(input_dtype.name) != grad.dtype:
             raise TypeError("another dtype than the gradient's")
 
+    powers = ((xp.maximum, "self"), (xp.subtract, "self", 0), (xp.exp, 1), (xp.add, 2))
+    quotient = (*powers, (xp.true_divide, 2, 3))
+    difference = (*powers, (xp.log, 3), (xp.subtract, 1, 4))
     # fmt: off
     return {
-        "_softmax.out":                   Row(softmax, SAME, refuses="c"),
-        "_log_softmax.out":               Row(log_softmax, SAME, refuses="c"),
+        "_softmax.out":                   Row(softmax, SAME, refuses="c", steps=quotient, limit_of_steps=_FEW),
+        "_log_softmax.out":               Row(log_softmax, SAME, refuses="c", steps=difference, limit_of_steps=_FEW),
         "_softmax_backward_data.out":     Row(softmax_backward, SAME),
         "_log_softmax_backward_data.out": Row(log_softmax_backward, SAME),
     }

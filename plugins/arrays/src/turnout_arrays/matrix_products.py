@@ -68,7 +68,9 @@ def kernels(xp: Any) -> Table:
             return store(xp, out, value, self.dtype)
 
         kernel.__name__ = kernel.__qualname__ = name
-        return Row(kernel, SAME, ranks=(None, *ranks))
+        factors = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2")}.get(name)
+        steps = ((xp.matmul, *factors), (xp.add, 0, "self")) if factors else ()
+        return Row(kernel, SAME, ranks=(None, *ranks), steps=steps)
 
     def cross(self: Any, other: Any, dim: int, out: Any = None) -> Any:
         x, y = [xp.moveaxis(a, dim, 0) for a in xp.broadcast_arrays(widen(xp, self), widen(xp, other))]
@@ -77,8 +79,8 @@ def kernels(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "mm.out":    Row(matmul, SAME, ranks=(2, 2)),
-        "bmm.out":   Row(batched, SAME, ranks=(3, 3)),
+        "mm.out":    Row(matmul, SAME, ranks=(2, 2), steps=((xp.matmul, "self", "mat2"),)),
+        "bmm.out":   Row(batched, SAME, ranks=(3, 3), steps=((xp.matmul, "self", "mat2"),)),
         "mv.out":    Row(matmul, SAME, ranks=(2, 1)),
         "dot.out":   Row(dot, SAME, ranks=(1, 1)),
         "vdot.out":         Row(vdot, SAME, ranks=(1, 1)),

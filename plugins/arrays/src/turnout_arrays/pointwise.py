@@ -14,9 +14,14 @@ from turnout_aten.kernels.wrapping import ALWAYS, BOOL, SAME, Row
 Table = dict[str, Any]
 
 
-def row(fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False) -> Row:
+def row(fn: Any, allocates: str = "", refuses: str = "", *, quiet: bool = False, steps: tuple[Any, ...] = ()) -> Row:
     """The row of a kernel whose output may be the same array as an input."""
-    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet)
+    return Row(fn, allocates, pointwise=True, refuses=refuses, quiet=quiet, steps=steps)
+
+
+def _both(ufunc: Any) -> tuple[Any, ...]:
+    """The steps of a kernel that is one function of its two arguments."""
+    return ((ufunc, "self", "other"),)
 
 
 def kernels(xp: Any) -> Table:
@@ -109,9 +114,9 @@ def unary(xp: Any) -> Table:
         "cos.out":            row(xp.cos, SAME),
         "tanh.out":           row(xp.tanh, SAME),
         "reciprocal.out":     row(reciprocal, SAME),
-        "floor.out":          row(unchanged_integers(xp.floor), SAME, refuses="b"),
-        "ceil.out":           row(unchanged_integers(xp.ceil), SAME, refuses="b"),
-        "trunc.out":          row(unchanged_integers(xp.trunc), SAME, refuses="b"),
+        "floor.out":          row(unchanged_integers(xp.floor), SAME, refuses="b", steps=((xp.floor, "self"),)),
+        "ceil.out":           row(unchanged_integers(xp.ceil), SAME, refuses="b", steps=((xp.ceil, "self"),)),
+        "trunc.out":          row(unchanged_integers(xp.trunc), SAME, refuses="b", steps=((xp.trunc, "self"),)),
         "round.out":          row(round_to_integer, SAME),
         "sign.out":           row(sign, SAME),
         "isnan.out":          row(xp.isnan, ALWAYS),
@@ -186,8 +191,8 @@ def arithmetic(xp: Any) -> Table:
         "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus, bools=False),
         "rsub.Tensor_out": Row(rsub, SAME, pointwise=True, bools=False),
         "mul.out":         binary(xp, times, ALWAYS, halves=False),
-        "maximum.out":     row(ordered(xp.maximum), ALWAYS),
-        "minimum.out":     row(ordered(xp.minimum), ALWAYS),
+        "maximum.out":     row(ordered(xp.maximum), ALWAYS, steps=_both(xp.maximum)),
+        "minimum.out":     row(ordered(xp.minimum), ALWAYS, steps=_both(xp.minimum)),
         "lerp.Scalar_out": row(lerp, quiet=True),
         "lerp.Tensor_out": row(lerp_tensor, quiet=True),
         "addcmul.out":     row(addcmul, quiet=True),
@@ -303,7 +308,7 @@ def comparisons(xp: Any) -> Table:
     bits = {"and": xp.bitwise_and, "or": xp.bitwise_or, "xor": xp.bitwise_xor}
     table: Table = {}
     for name, ufunc in compare.items():
-        table[f"{name}.Tensor_out"] = row((comparison if name in ("eq", "ne") else ordered)(ufunc), BOOL)
+        table[f"{name}.Tensor_out"] = row((comparison if name in ("eq", "ne") else ordered)(ufunc), BOOL, steps=_both(ufunc))
     for name, ufunc in logic.items():
         table[f"logical_{name}.out"] = row(ufunc, ALWAYS)
     for name, ufunc in bits.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays.numbers import is_half, store, widen
-from turnout_aten.kernels.wrapping import SAME, Row
+from turnout_aten.kernels.wrapping import COUNT, SAME, Row
 
 Table = dict[str, Any]
 
@@ -152,12 +152,14 @@ def sums(xp: Any) -> Table:
     def prod_dim(self: Any, dim: int, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         return reduced(xp.multiply, self, axes(self, dim), keepdim, dtype, out)
 
+    summed = ((xp.add, "self"),)
+    mean = (*summed, (xp.true_divide, 0, COUNT))
     # fmt: off
     return {
-        "sum.out":         Row(sum_all, SAME),
-        "sum.IntList_out": Row(sum_dims, SAME),
-        "mean.dtype_out":  Row(mean_all, SAME),
-        "mean.out":        Row(mean_dims, SAME),
+        "sum.out":         Row(sum_all, SAME, steps=summed, limit_of_steps=_STEPS),
+        "sum.IntList_out": Row(sum_dims, SAME, steps=summed, limit_of_steps=_STEPS),
+        "mean.dtype_out":  Row(mean_all, SAME, steps=mean, limit_of_steps=_STEPS),
+        "mean.out":        Row(mean_dims, SAME, steps=mean, limit_of_steps=_STEPS),
         "prod.out":        Row(prod_all, SAME),
         "prod.int_out":    Row(prod_dim, SAME),
     }
@@ -221,10 +223,10 @@ def extremes(xp: Any) -> Table:
     # fmt: off
     return {
         "aminmax.out":   Row(aminmax),
-        "amax.out":      Row(amax, SAME),
-        "amin.out":      Row(amin, SAME),
-        "max.unary_out": Row(max_all, SAME),
-        "min.unary_out": Row(min_all, SAME),
+        "amax.out":      Row(amax, SAME, steps=((xp.maximum, "self"),)),
+        "amin.out":      Row(amin, SAME, steps=((xp.minimum, "self"),)),
+        "max.unary_out": Row(max_all, SAME, steps=((xp.maximum, "self"),)),
+        "min.unary_out": Row(min_all, SAME, steps=((xp.minimum, "self"),)),
         "max.dim_max":   Row(both(xp.argmax), quiet=True),
         "min.dim_min":   Row(both(xp.argmin), quiet=True),
         "argmax.out":    Row(where(xp.argmax), quiet=True),

@@ -7,7 +7,7 @@ and defaultdicts keep their class. A *prefix* of a tree may have a leaf where th
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from turnout.errors import ArgumentError
@@ -102,11 +102,14 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> Any:
-    node = _node(tree)
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return Structure(kind, tuple(range(len(tree))), tuple([_flatten(branch, leaves) for branch in tree]))
+    node = _node(tree) if issubclass(kind, tuple) or kind in _DICTS or kind in _REGISTERED else None
     if node is None:
         leaves.append(tree)
         return LEAF
-    return Structure(type(tree), tuple(node[0]), tuple([_flatten(branch, leaves) for branch in node[1]]), node[2])
+    return Structure(kind, tuple(node[0]), tuple([_flatten(branch, leaves) for branch in node[1]]), node[2])
 
 
 def unflatten(structure: Any, leaves: list[Any]) -> Any:
@@ -121,14 +124,15 @@ def unflatten(structure: Any, leaves: list[Any]) -> Any:
         >>> turnout.trees.unflatten(structure, ["x", "y", "z"])
         {'w': 'x', 'b': ['y', 'z']}
     """
-    rest = iter(leaves)
-    return _build(structure, lambda: next(rest))
+    return _build(structure, iter(leaves))
 
 
-def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
+def _build(structure: Any, rest: Iterator[Any]) -> Any:
     if structure is LEAF:
-        return leaf()
-    parts = [_build(branch, leaf) for branch in structure.branches]
+        return next(rest)
+    parts = [next(rest) if branch is LEAF else _build(branch, rest) for branch in structure.branches]
+    if structure.kind is tuple:
+        return tuple(parts)
     if structure.kind in _DICTS:
         items = zip(structure.keys, parts, strict=True)
         return defaultdict(structure.held, items) if structure.kind is defaultdict else structure.kind(items)

@@ -17,20 +17,20 @@ from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.stubs import compile_function, python_name
 from turnout.operators.values import tensors_in
+from turnout.plugins import replaceable
 from turnout.state import DISPATCH, current
 from turnout_aten import operators as aten
 from turnout_aten.tensor.levels import GRAD, LEVELS, SHARED
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched import errors
-from turnout_batched.levels import MODE, spread_all
+from turnout_batched.levels import MODE, Level, is_shared, spread, spread_all
 from turnout_batched.rules import DECOMPOSED, REFUSED, RULES
 from turnout_batched.rules.classes import rule_of
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
-from turnout_batched.values import BATCHED, batched_tensor, physical
+from turnout_batched.values import BATCHED, BatchedTensor, BatchedValue, batched_tensor, physical
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
-    from turnout_batched.levels import Level
 
     Call = Callable[..., Any]
 
@@ -44,7 +44,29 @@ def specialize(op: Operator) -> Any:
     if not any(a.type.is_tensor_like for a in op.schema.arguments):
         return FALLTHROUGH
     fn, how = decide(op)
-    return Kernel(as_switched(op, spreading(op, fn)), INTERNAL, label=f"{how} of {op.qualified_name}")
+    rule = None if op.qualified_name.removeprefix("aten::") in REFUSED else _rule(op)
+    if rule is None:
+        fn = as_switched(op, spreading(op, fn))
+    else:
+        kind = "unary" if rule is unary else "aligned" if rule in (pointwise, choice, masking) else ""
+        fn = rule_kernel(op, rule, kind, _positional(op) if takes_call(rule) else None, opt_in_switches(op), NAMES)
+    return Kernel(fn, INTERNAL, label=f"{how} of {op.qualified_name}")
+
+
+@replaceable
+def rule_kernel(op: Operator, rule: Any, kind: str, call: Any, switches: int, names: dict[str, Any]) -> Call:
+    """The kernel of an operator that has a rule, which gets `call` first if that is not None.
+
+    What is replaced may leave the rule out: `kind` is "unary" where it passes values on and keeps the batch dim of the first one,
+    and "aligned" where it only aligns batches for broadcasting. `switches` are those of functionalities that have to be off, and
+    `names` are those of this package that a replacement reads.
+    """
+    return as_switched(op, spreading(op, by_rule(op, _ready(rule, op))))
+
+
+def opt_in_switches(op: Operator) -> int:
+    """The switches of the functionalities that take part only where they are switched on."""
+    return sum(f.switch for f in op.registry.keys.functionalities if f.opt_in)
 
 
 def as_switched(op: Operator, fn: Call) -> Call:
@@ -53,8 +75,7 @@ def as_switched(op: Operator, fn: Call) -> Call:
     One that has a kernel for the operator is called first, on the batched tensors: its casts are calls like any others. Otherwise
     they are off for the rule, whose operators may be on lists that this one is not on; a composite would go through them.
     """
-    keys = op.registry.keys
-    switches = sum(f.switch for f in keys.functionalities if f.opt_in)
+    switches = opt_in_switches(op)
     decomposes = IMPLICIT in op.kernels
     above = ~(BATCHED | MODE)
 
@@ -171,8 +192,13 @@ def _batch_of(arg: Any, level: Level) -> Any:
     return batched_tensor(aten.expand(arg, (level.size, *arg.shape)), 0, level)
 
 
+def takes_call(rule: Any) -> bool:
+    """Whether a rule serves several operators."""
+    return getattr(rule, "takes_call", False)
+
+
 def _ready(rule: Any, op: Operator) -> Call:
-    made: Call = partial(rule, _positional(op)) if getattr(rule, "takes_call", False) else rule
+    made: Call = partial(rule, _positional(op)) if takes_call(rule) else rule
     return made
 
 
@@ -294,6 +320,12 @@ def wrapped(made: Any, bdim: Any, level: Level) -> Any:
     if isinstance(made, tuple):
         return tuple([wrapped(each, bdim, level) for each in made])
     return made
+
+
+NAMES: dict[str, Any] = {
+    "LEVELS": LEVELS, "SHARED": SHARED.levels, "BATCHED": BATCHED, "wrapped": wrapped, "is_shared": is_shared, "spread": spread,
+    "Tensor": BatchedTensor, "Value": BatchedValue, "Level": Level,
+}  # fmt: skip
 
 
 # ---- through other operators

@@ -91,7 +91,11 @@ def repeated(tensor: Tensor, level: Level) -> Tensor:
 def is_shared(tensor: Tensor, level: Level) -> bool:
     """Whether gradients inside a vmap track a tensor that it does not batch, so that each example has a gradient of its own."""
     mask = physical(tensor).gmask & GRAD.get()[0]
-    return bool(mask) and any(mask & bit for bit in tuple(SHARED.levels))
+    if mask:
+        for bit in tuple(SHARED.levels):
+            if mask & bit:
+                return True
+    return False
 
 
 def spread(tensor: Tensor, level: Level) -> Tensor:
@@ -163,3 +167,14 @@ def peel(tensor: Tensor) -> tuple[Tensor, Levels, tuple[int, ...]]:
     rest = list(range(len(tensor.array.shape)))
     found = [(level, rest.pop(bdim)) for level, bdim in reversed(wrappers)]
     return tensor, tuple([level for level, _ in found]), (*[dim for _, dim in found], *rest)
+
+
+def levels_of(tensor: Tensor) -> list[Level]:
+    """The levels that batch a tensor."""
+    found = []
+    while tensor.keys & BATCHED:
+        batched = tensor.array
+        check_active(batched.level)
+        found.append(batched.level)
+        tensor = batched.value
+    return found

@@ -46,7 +46,7 @@ def vmap(
     """
     plugins.require_functionality("Batched")
     if not callable(func):
-        raise errors.VmapArgumentError(transform_texts.not_callable("vmap", func))
+        raise errors.VmapArgumentError(transform_texts.not_callable("vmap", "func", func))
     check_randomness(randomness)
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise errors.VmapArgumentError(transform_texts.chunk_size("vmap", chunk_size))
@@ -54,9 +54,8 @@ def vmap(
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = trees.flatten(args)
-        names = trees.paths(structure)
-        dims = _in_dims(in_dims, args, structure, leaves, names)
-        size = _size(leaves, dims, names)
+        dims = _in_dims(in_dims, args, structure, leaves)
+        size = _size(leaves, dims, structure)
         if chunk_size is None or size <= chunk_size:
             return _run(func, leaves, dims, structure, kwargs, size, out_dims, randomness)
         results = []
@@ -80,7 +79,7 @@ def check_randomness(randomness: str) -> None:
 # ---- what goes in
 
 
-def _in_dims(in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any], names: list[str]) -> list[int | None]:
+def _in_dims(in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any]) -> list[int | None]:
     """The batch dim of each leaf, counted from the front."""
     if not args:
         raise errors.VmapArgumentError(errors.no_arguments())
@@ -91,12 +90,18 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[A
     found = trees.spread(in_dims, structure)
     if found is None:
         raise errors.VmapArgumentError(errors.dims_structure("in_dims", "the arguments"))
-    return [_in_dim(d, leaf, "argument " + name) for d, leaf, name in zip(found, leaves, names, strict=True)]
+    for i, (dim, leaf) in enumerate(zip(found, leaves, strict=True)):
+        if dim is not None and not (dim.__class__ is int and isinstance(leaf, Tensor) and 0 <= dim < len(leaf.array.shape)):
+            found[i] = _in_dim(dim, leaf, _argument(structure, i))
+    return found
 
 
-def _in_dim(dim: Any, leaf: Any, place: str) -> int | None:
-    if dim is None:
-        return None
+def _argument(structure: Any, i: int) -> str:
+    """The name of a leaf of the arguments, for errors."""
+    return "argument " + trees.paths(structure)[i]
+
+
+def _in_dim(dim: Any, leaf: Any, place: str) -> int:
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise errors.VmapArgumentError(errors.dim_kind("in_dims", place, dim))
     if not isinstance(leaf, Tensor):
@@ -110,13 +115,15 @@ def _in_range(what: str, place: str, dim: int, ndim: int) -> int:
     return dim + ndim if dim < 0 else dim
 
 
-def _size(leaves: list[Any], dims: list[int | None], names: list[str]) -> int:
-    sizes = [("argument " + name, leaf.shape[d]) for name, leaf, d in zip(names, leaves, dims, strict=True) if d is not None]
+def _size(leaves: list[Any], dims: list[int | None], structure: Any) -> int:
+    sizes = [(i, leaf.array.shape[d]) for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)) if d is not None]
     if not sizes:
         raise errors.VmapArgumentError(errors.nothing_mapped())
-    if any(n != sizes[0][1] for _, n in sizes):
-        raise errors.VmapArgumentError(errors.sizes_differ(sizes))
-    return sizes[0][1]
+    size: int = sizes[0][1]
+    for _, other in sizes:
+        if other != size:
+            raise errors.VmapArgumentError(errors.sizes_differ([(_argument(structure, i), n) for i, n in sizes]))
+    return size
 
 
 def _run(
@@ -147,8 +154,13 @@ def _out(result: Any, out_dims: Any, level: Level) -> Any:
     found = _out_dims(out_dims, structure)
     if found is None:
         raise errors.VmapArgumentError(errors.dims_structure("out_dims", "the result"))
-    names = ["the result" + path for path in trees.paths(structure)]
-    made = [_unwrapped(v, d, name, level) for v, d, name in zip(outputs, found, names, strict=True)]
+    made = []
+    for i, (value, dim) in enumerate(zip(outputs, found, strict=True)):
+        batched = value.array if isinstance(value, Tensor) and value.keys & BATCHED else None
+        if dim == 0 and dim.__class__ is int and batched is not None and batched.level is level:
+            made.append(moved(batched.value, batched.bdim, 0))
+        else:
+            made.append(_unwrapped(value, dim, "the result" + trees.paths(structure)[i], level))
     return trees.unflatten(structure, made)
 
 

@@ -20,5 +20,5 @@ def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None
 
     library.fallback("Batched", None, form=INTERNAL, specialize=kernels.specialize, label="vmap")
     library.fallback("BatchedMode", None, form=INTERNAL, specialize=randomness.specialize, label="randomness of vmap")
-    library.on_undo(install_lowering(levels.lower, levels.raise_, levels.peel))
+    library.on_undo(install_lowering(levels.lower, levels.raise_, levels.peel, levels.levels_of))
     library.service("Batched", service)

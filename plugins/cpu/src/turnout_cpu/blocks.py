@@ -75,7 +75,7 @@ def blocked(pool: Pool, row: Row) -> Row:
     simple, limit = (whole, SMALL) if row.allocates else (None, 0)
     return Row(
         kernel, row.allocates, pointwise=True, simple=simple, limit=limit, bools=row.bools, refuses=row.refuses,
-        ranks=row.ranks, quiet=row.quiet,
+        ranks=row.ranks, quiet=row.quiet, steps=row.steps, limit_of_steps=row.limit_of_steps,
     )  # fmt: skip
 
 

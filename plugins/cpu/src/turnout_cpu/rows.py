@@ -72,7 +72,8 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     simple = whole if makes else None
     limit = LARGE if makes else 0
     return Row(
-        kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet
+        kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet,
+        steps=row.steps, limit_of_steps=row.limit_of_steps,
     )  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def sum_rows(row: Row) -> Row:
                 return out
         return whole(self, dim, keepdim, dtype, out)
 
-    return Row(sum_dims, row.allocates, refuses=row.refuses)
+    return Row(sum_dims, row.allocates, refuses=row.refuses, steps=row.steps, limit_of_steps=row.limit_of_steps)
 
 
 def two_norm(row: Row) -> Row:
@@ -147,7 +148,10 @@ def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
         return whole(parts, *args) if pool.run(tasks) else whole(self, *args)
 
     kernel.__name__ = kernel.__qualname__ = whole.__name__
-    return Row(kernel, row.allocates, simple=whole, limit=LARGE, refuses=row.refuses)
+    return Row(
+        kernel, row.allocates, simple=whole, limit=LARGE, refuses=row.refuses,
+        steps=row.steps, limit_of_steps=row.limit_of_steps,
+    )  # fmt: skip
 
 
 def _reduce(ufunc: Any, part: Any, out: Any) -> None:

@@ -56,7 +56,7 @@ def functionalize(func: Callable[P, R], *, remove: str = "mutations") -> Callabl
     """
     plugins.require_functionality("Functionalize")
     if not callable(func):
-        raise errors.FunctionalizeError(transform_texts.not_callable("functionalize", func))
+        raise errors.FunctionalizeError(transform_texts.not_callable("functionalize", "func", func))
     if remove not in _REMOVE:
         raise errors.FunctionalizeError(errors.bad_remove(remove))
     copies = remove == "mutations_and_views"

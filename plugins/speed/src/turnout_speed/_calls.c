@@ -6,8 +6,12 @@
  *
  * Call          a stub, a public function or a method: arguments, key set, look-up in the operator's cache
  * ArrayKernel   the wrapper of an array kernel: arrays out of tensors, the kernel, a tensor around its result
+ * PlanKernel    the wrapper of an array kernel that gets its output: what the shape function answered, new arrays, the kernel
  * RecordKernel  a kernel at Autograd: the call below, and a node that says how it was made
  * ViewKernel    a view operator at ADInplaceOrView: a remembered geometry, an array over the same memory, and the record of the view
+ * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
+ * CompositeKernel  a composite kernel that ends in one call of another operator
+ * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
  */
@@ -17,10 +21,12 @@
 #include <stddef.h>
 #include <math.h>
 #include <float.h>
+#include <fenv.h>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
 
 #define MOST 12 /* arguments of an operator; one with more keeps its Python function */
 
@@ -28,12 +34,12 @@ typedef enum { FAILED = -1, DECLINED = 0, DONE = 1 } Outcome;
 
 /* ---- what is known of Turnout: set once by `configure` */
 
-static PyTypeObject *Tensor, *Storage, *View;
+static PyTypeObject *Tensor, *Storage, *View, *SIZE;
 static Py_ssize_t AT_OFFSET, AT_ROOT, AT_STORAGE_VER, AT_VIEWS, AT_BASE, AT_CHAIN, AT_SEEN, AT_MULTI, AT_NO_GRAD, AT_MAKER;
 static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
 static PyObject *STUB_BUILTINS, *DISPATCH, *FRESH, *GRAD, *DTYPE, *DEVICE;
-static PyObject *CLOCK, *NUMPY_ADD, *NUMPY_SUB, *NUMPY_MUL, *NUMPY_DIV;
-static PyObject *S_DISPATCH, *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE;
+static PyObject *CLOCK;
+static PyObject *S_DISPATCH, *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
 static PyObject *ZERO, *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 
@@ -65,7 +71,8 @@ typedef struct Face {
     Outcome (*run)(struct Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
 } Face;
 
-static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType;
+static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
+    CompositeKernelType, GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -126,7 +133,8 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
 
 static inline int is_kernel(PyObject *value)
 {
-    return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType);
+    return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
+           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -145,13 +153,15 @@ static Outcome run_cached(PyObject *cache, PyObject *ks, PyObject *const *args, 
 
 /* ---- Call */
 
-enum { IS_TENSOR, IS_SCALAR, IS_INT, IS_FLOAT, IS_BOOL, IS_STR, IS_DTYPE, IS_DEVICE, IS_INTS };
+enum { IS_TENSOR, IS_SCALAR, IS_INT, IS_FLOAT, IS_BOOL, IS_STR, IS_DTYPE, IS_DEVICE, IS_INTS, IS_TENSORS, IS_NONE };
 
 typedef struct {
     PyObject *cache;
     int arguments;          /* of the schema */
+    int tensors;            /* of them hold tensors: without any, the state alone gives the key set */
     int kind[MOST];
-    int optional[MOST];
+    int optional[MOST];     /* whether it may be None; of a list of tensors, whether its elements may be */
+    int size[MOST];         /* of a list of ints: how often one that stands for the list is repeated, or 0 */
     int source[MOST];       /* the parameter that gives it, or -1: it always has its default */
     PyObject *standard[MOST]; /* its default, or NULL */
     PyObject *name[MOST];   /* the parameter's name, or NULL where it cannot be given by name */
@@ -162,6 +172,9 @@ typedef struct {
     Face face;
     int count;
     Target targets[2];
+    PyObject *tail;         /* the last line of the text: (kernel, ks, arguments); or NULL */
+    PyObject *chosen;       /* the overloads by the types of a call; or NULL */
+    int most;               /* the arguments of a call that is looked for there */
 } Call;
 
 /* Whether a value is what the schema asks for, so that the Python function would pass it on as it is. */
@@ -193,16 +206,42 @@ static inline int fits(int kind, int optional, PyObject *value)
         return (PyObject *)Py_TYPE(value) == DTYPE;
     case IS_DEVICE:
         return (PyObject *)Py_TYPE(value) == DEVICE;
-    case IS_INTS:
-        if (!PyTuple_CheckExact(value))
-            return 0;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
-            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i)))
-                return 0;
-        return 1;
     default:
         return 0;
     }
+}
+
+/* A list of ints as the Python function would pass it on: a plain tuple. A new reference; NULL with or without an error. */
+static PyObject *as_ints(PyObject *value, int size)
+{
+    int is_list = PyList_CheckExact(value);
+    if (is_list || PyTuple_CheckExact(value) || Py_IS_TYPE(value, SIZE)) {
+        Py_ssize_t n = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+        PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
+        for (Py_ssize_t i = 0; i < n; i++)
+            if (!PyLong_CheckExact(items[i]))
+                return NULL;
+        return is_list ? PyList_AsTuple(value) : PyTuple_GetSlice(value, 0, n);
+    }
+    if (size == 0 || !PyLong_CheckExact(value))
+        return NULL;
+    PyObject *made = PyTuple_New(size);
+    for (int i = 0; made != NULL && i < size; i++)
+        PyTuple_SET_ITEM(made, i, Py_NewRef(value));
+    return made;
+}
+
+/* ks | the keys of a tensor; 0 if it is none, or with an error. */
+static inline int add_keys(PyObject **ks, PyObject *tensor)
+{
+    PyObject *keys = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_KEYS) : NULL;
+    if (keys == NULL)
+        return 0;
+    if (*ks == NULL)
+        *ks = Py_NewRef(keys);
+    else if (keys != *ks)
+        Py_SETREF(*ks, PyNumber_Or(*ks, keys));
+    return *ks != NULL;
 }
 
 /* The state of the context: FRESH, another pair, or NULL where only the Python function knows. A new reference. */
@@ -230,10 +269,26 @@ static PyObject *with_state(PyObject *ks, PyObject *state)
     return made;
 }
 
-static Outcome run_target(Target *target, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+/* Call a kernel of Python from the frame that the text of the function would have: its last line. Not again, if that fails. */
+static Outcome call_kernel(const Target *target, PyObject *tail, PyObject *kernel, PyObject *ks, PyObject **values, PyObject **result)
 {
-    PyObject *values[MOST];
-    PyObject *ks = NULL;
+    PyObject *passed[MOST + 3];
+    Py_ssize_t count = 2;
+    passed[1] = is_kernel(kernel) ? ((Face *)kernel)->function : kernel; /* it has just declined */
+    passed[2] = ks;
+    for (int i = 0; i < target->arguments; i++)
+        if (target->source[i] >= 0 || target->name[i] != NULL)
+            passed[1 + count++] = values[i];
+    *result = PyObject_Vectorcall(tail, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    return *result == NULL ? FAILED : DONE;
+}
+
+static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+{
+    PyObject *values[MOST], *made[MOST]; /* what was made of an argument here, to be released */
+    PyObject *ks = NULL, *kernel = NULL;
+    int count = 0;
+    Outcome outcome = DECLINED;
     Py_ssize_t used = n;
     if (n > target->parameters)
         return DECLINED;
@@ -253,42 +308,84 @@ static Outcome run_target(Target *target, PyObject *const *args, Py_ssize_t n, P
             if (value == NULL)
                 value = target->standard[i];
             if (value == NULL)
-                goto declined;
+                goto end;
         }
-        if (!fits(target->kind[i], target->optional[i], value))
-            goto declined;
         values[i] = value;
-        if (target->kind[i] == IS_TENSOR && value != Py_None) {
-            PyObject *keys = SLOT(value, AT_KEYS);
-            if (keys == NULL)
-                goto declined;
-            if (ks == NULL)
-                ks = Py_NewRef(keys);
-            else if (keys != ks) {
-                Py_SETREF(ks, PyNumber_Or(ks, keys));
-                if (ks == NULL)
-                    return decline_after_error();
-            }
+        switch (target->kind[i]) {
+        case IS_TENSOR:
+            if (!(value == Py_None ? target->optional[i] : add_keys(&ks, value)))
+                goto end;
+            break;
+        case IS_TENSORS: {
+            int is_list = PyList_CheckExact(value);
+            if (!is_list && !PyTuple_CheckExact(value))
+                goto end;
+            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+            PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
+            for (Py_ssize_t k = 0; k < length; k++)
+                if (!(items[k] == Py_None ? target->optional[i] : add_keys(&ks, items[k])))
+                    goto end;
+            break;
+        }
+        case IS_INTS:
+            if (value == Py_None && target->optional[i])
+                break;
+            value = as_ints(value, target->size[i]);
+            if (value == NULL)
+                goto end;
+            values[i] = made[count++] = value;
+            break;
+        default:
+            if (!fits(target->kind[i], target->optional[i], value))
+                goto end;
         }
     }
-    if (used != n + named || ks == NULL)
-        goto declined;
+    if (used != n + named || (ks == NULL && target->tensors))
+        goto end;
     PyObject *state = dispatch_state();
-    if (state == NULL) {
-        Py_DECREF(ks);
-        return decline_after_error();
-    }
-    if (state != FRESH)
+    if (state == NULL)
+        goto end;
+    if (ks == NULL)
+        ks = with_state(Py_NewRef(ZERO), state);
+    else if (state != FRESH)
         ks = with_state(ks, state);
     Py_DECREF(state);
-    if (ks == NULL)
-        return decline_after_error();
-    Outcome outcome = run_cached(target->cache, ks, values, target->arguments, result);
-    Py_DECREF(ks);
-    return outcome;
-declined:
+    kernel = ks == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(target->cache, ks)); /* it may be cleared while it runs */
+    if (kernel == NULL)
+        goto end;
+    if (is_kernel(kernel)) {
+        outcome = ((Face *)kernel)->run((Face *)kernel, ks, values, target->arguments, result);
+        TAKEN += outcome == DONE;
+    }
+    if (outcome == DECLINED && tail != NULL && !PyErr_Occurred())
+        outcome = call_kernel(target, tail, kernel, ks, values, result);
+end:
+    if (outcome == DECLINED)
+        outcome = decline_after_error();
+    while (count > 0)
+        Py_DECREF(made[--count]);
+    Py_XDECREF(kernel);
     Py_XDECREF(ks);
-    return DECLINED;
+    return outcome;
+}
+
+/* The overload that the types of the arguments choose, if its call can be finished here. */
+static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *types = PyTuple_New(n);
+    if (types == NULL)
+        return decline_after_error();
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(types, i, Py_NewRef(Py_TYPE(args[i])));
+    PyObject *op = Py_XNewRef(PyDict_GetItemWithError(chosen, types));
+    Py_DECREF(types);
+    PyObject *call = op == NULL ? NULL : PyObject_GetAttr(op, S_CALL);
+    Outcome outcome = DECLINED;
+    if (call != NULL && Py_IS_TYPE(call, &CallType))
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, NULL, result);
+    Py_XDECREF(op);
+    Py_XDECREF(call);
+    return outcome == DECLINED ? decline_after_error() : outcome;
 }
 
 static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -296,13 +393,15 @@ static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t n
     Call *call = (Call *)self;
     if (!is_traced()) {
         PyObject *result = NULL;
-        for (int i = 0; i < call->count; i++) {
-            Outcome outcome = run_target(&call->targets[i], args, PyVectorcall_NARGS(nargsf), kwnames, &result);
-            if (outcome != DECLINED) {
-                TAKEN++;
-                return outcome == DONE ? result : NULL;
-            }
-        }
+        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+        Outcome outcome = DECLINED;
+        /* The tail is that of the function's own target: a call of another one is finished here or not at all. */
+        for (int i = 0; i < call->count && outcome == DECLINED; i++)
+            outcome = run_target(&call->targets[i], i == 0 ? call->tail : NULL, args, n, kwnames, &result);
+        if (outcome == DECLINED && n <= call->most && kwnames == NULL)
+            outcome = run_chosen(call->chosen, args, n, &result);
+        if (outcome != DECLINED)
+            return outcome == DONE ? result : NULL;
     }
     return PyObject_Vectorcall(call->face.function, args, nargsf, kwnames);
 }
@@ -311,6 +410,8 @@ static int call_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Call *call = (Call *)self;
     Py_VISIT(call->face.function);
+    Py_VISIT(call->tail);
+    Py_VISIT(call->chosen);
     for (int t = 0; t < call->count; t++) {
         Py_VISIT(call->targets[t].cache);
         for (int i = 0; i < call->targets[t].arguments; i++)
@@ -323,6 +424,8 @@ static int call_clear(PyObject *self)
 {
     Call *call = (Call *)self;
     Py_CLEAR(call->face.function);
+    Py_CLEAR(call->tail);
+    Py_CLEAR(call->chosen);
     for (int t = 0; t < call->count; t++) {
         Py_CLEAR(call->targets[t].cache);
         for (int i = 0; i < call->targets[t].arguments; i++) {
@@ -343,9 +446,10 @@ static void face_dealloc(PyObject *self)
     PyObject_GC_Del(self);
 }
 
-static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints", NULL};
+static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints",
+                                    "tensors", "none", NULL};
 
-/* (cache, parameters, ((kind, optional, source, default or MISSING, name or None), ...)) */
+/* (cache, parameters, ((kind, optional, size, source, default or MISSING, name or None), ...)) */
 static int read_target(Target *target, PyObject *row, PyObject *missing)
 {
     PyObject *arguments, *cache;
@@ -359,8 +463,8 @@ static int read_target(Target *target, PyObject *row, PyObject *missing)
     for (int i = 0; i < PyTuple_GET_SIZE(arguments); i++) {
         const char *kind;
         PyObject *standard, *name;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "spiOO", &kind, &target->optional[i], &target->source[i], &standard,
-                              &name))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "spiiOO", &kind, &target->optional[i], &target->size[i],
+                              &target->source[i], &standard, &name))
             return -1;
         target->kind[i] = -1;
         for (int k = 0; KINDS[k] != NULL; k++)
@@ -370,6 +474,7 @@ static int read_target(Target *target, PyObject *row, PyObject *missing)
             PyErr_Format(PyExc_ValueError, "unknown kind %s", kind);
             return -1;
         }
+        target->tensors += target->kind[i] == IS_TENSOR || target->kind[i] == IS_TENSORS;
         target->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
         target->name[i] = NULL;
         if (name != Py_None) {
@@ -381,13 +486,15 @@ static int read_target(Target *target, PyObject *row, PyObject *missing)
     return 0;
 }
 
+/* (function, targets, MISSING, tail or None, chosen or None, most) */
 static PyObject *make_call(PyObject *module, PyObject *args)
 {
-    PyObject *function, *targets, *missing;
-    if (!PyArg_ParseTuple(args, "OO!O", &function, &PyTuple_Type, &targets, &missing))
+    PyObject *function, *targets, *missing, *tail, *chosen;
+    int most;
+    if (!PyArg_ParseTuple(args, "OO!OOOi", &function, &PyTuple_Type, &targets, &missing, &tail, &chosen, &most))
         return NULL;
-    if (PyTuple_GET_SIZE(targets) < 1 || PyTuple_GET_SIZE(targets) > 2) {
-        PyErr_SetString(PyExc_ValueError, "one or two targets");
+    if (PyTuple_GET_SIZE(targets) > 2 || (chosen != Py_None && !PyDict_CheckExact(chosen))) {
+        PyErr_SetString(PyExc_ValueError, "at most two targets");
         return NULL;
     }
     Call *made = PyObject_GC_New(Call, &CallType);
@@ -395,6 +502,9 @@ static PyObject *make_call(PyObject *module, PyObject *args)
         return NULL;
     face_init(&made->face, function, call_vectorcall);
     made->count = 0;
+    made->tail = tail == Py_None ? NULL : Py_NewRef(tail);
+    made->chosen = chosen == Py_None ? NULL : Py_NewRef(chosen);
+    made->most = made->chosen == NULL ? -1 : most;
     for (int i = 0; i < PyTuple_GET_SIZE(targets); i++) {
         memset(&made->targets[i], 0, sizeof(Target));
         made->count = i + 1;
@@ -408,9 +518,445 @@ static PyObject *make_call(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
-/* ---- ArrayKernel */
+/* ---- programs: steps that are calls of NumPy's own loops */
 
-enum { NO_LOOP, ADD, SUB, MUL, DIV };
+#define STEPS 8
+#define CONSTANTS 4
+#define PLACES 6           /* dims of an array that a program serves */
+#define SMALL_SIZE 8192    /* elements; above, a call of NumPy costs as little */
+#define MANY_STEPS_SIZE 256 /* elements where a program has several steps */
+#define PRODUCT_SIZE (1 << 16) /* products of numbers in a matrix product */
+#define TYPES (NPY_CDOUBLE + 1)
+
+enum { FROM_STEP = 16, FROM_CONSTANT = 32, COUNT = 48 }; /* operands; below FROM_STEP: arguments of the call */
+
+typedef struct {
+    PyUFuncGenericFunction run; /* NULL: there is none for this type */
+    void *data;
+    int to;
+} Loop;
+
+typedef struct {
+    int operands, operand[2], reduces; /* a function of two that reduces is given one */
+    int multiplies;                    /* a product of matrices, or of batches of them: the first step of a program */
+    int is_reduced;                    /* whether the result has length 1 in the reduced dims */
+    int first;                         /* a reduction starts with the first element rather than with 0 */
+    Loop loops[TYPES];                 /* by the type of the tensors */
+} Step;
+
+typedef struct {
+    int count;                 /* 0: no program */
+    Step steps[STEPS];
+    double constants[CONSTANTS];
+    npy_intp limit;            /* elements */
+    int dim, keepdim, reduces; /* arguments, or -1; whether a step reduces */
+} Program;
+
+/* What a step reads or writes: a place, and how far the next element is in each dim. */
+typedef struct {
+    char *data;
+    npy_intp strides[PLACES];
+} Operand;
+
+/* Call a loop over `n` dims. Dims that are one line for every operand are one call. */
+static void run_loop(const Loop *loop, int n, const npy_intp *shape, int count, const Operand *operands)
+{
+    npy_intp lengths[PLACES], steps[PLACES][3], at[PLACES] = {0};
+    char *data[3];
+    int dims = 0;
+    for (int d = 0; d < n; d++) {
+        if (shape[d] == 1)
+            continue;
+        int joins = dims > 0;
+        for (int k = 0; joins && k < count; k++)
+            joins = steps[dims - 1][k] == operands[k].strides[d] * shape[d];
+        dims += !joins;
+        lengths[dims - 1] = joins ? lengths[dims - 1] * shape[d] : shape[d];
+        for (int k = 0; k < count; k++)
+            steps[dims - 1][k] = operands[k].strides[d];
+    }
+    for (int k = 0; k < count; k++)
+        data[k] = operands[k].data;
+    if (dims == 0) {
+        dims = 1;
+        lengths[0] = 1;
+        for (int k = 0; k < count; k++)
+            steps[0][k] = 0;
+    }
+    for (;;) {
+        char *passed[3] = {data[0], data[1], count > 2 ? data[2] : NULL};
+        loop->run(passed, &lengths[dims - 1], steps[dims - 1], loop->data);
+        int d = dims - 2;
+        for (; d >= 0; d--) {
+            at[d]++;
+            for (int k = 0; k < count; k++)
+                data[k] += steps[d][k];
+            if (at[d] < lengths[d])
+                break;
+            for (int k = 0; k < count; k++)
+                data[k] -= steps[d][k] * lengths[d];
+            at[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
+}
+
+static void set_strides(Operand *operand, int n, const npy_intp *shape, npy_intp itemsize, int reduced_from, int reduced_to)
+{
+    for (int d = n - 1; d >= 0; d--) {
+        int reduced = d >= reduced_from && d < reduced_to;
+        operand->strides[d] = reduced ? 0 : itemsize;
+        itemsize *= reduced ? 1 : shape[d];
+    }
+}
+
+/* The dims that are reduced: [from, to) of n; 0 if they are no run of dims, or are written wrongly. */
+static int reduced_dims(const Program *program, PyObject *const *args, int n, int *from, int *to)
+{
+    PyObject *dim = program->dim < 0 ? Py_None : args[program->dim];
+    Py_ssize_t count = PyTuple_CheckExact(dim) ? PyTuple_GET_SIZE(dim) : 1;
+    unsigned found = 0;
+    *from = 0;
+    *to = n;
+    if (dim == Py_None || count == 0)
+        return 1;
+    if (n == 0)
+        return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *one = PyTuple_CheckExact(dim) ? PyTuple_GET_ITEM(dim, i) : dim;
+        int overflow;
+        long at = PyLong_CheckExact(one) ? PyLong_AsLongAndOverflow(one, &overflow) : n;
+        at += at < 0 ? n : 0;
+        if (at < 0 || at >= n || found & 1u << at)
+            return 0;
+        found |= 1u << at;
+    }
+    for (*from = 0; !(found & 1u << *from);)
+        ++*from;
+    for (*to = *from; *to < n && found & 1u << *to;)
+        ++*to;
+    return found >> *to == 0;
+}
+
+static inline int is_plain(PyArrayObject *array)
+{
+    return PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) && PyArray_ISNOTSWAPPED(array);
+}
+
+/* A number as an element of a type: its place, or NULL where the array library would convert or refuse it in another way. */
+static char *number_as(PyObject *value, int type, char *place)
+{
+    double number;
+    if (PyFloat_CheckExact(value))
+        number = PyFloat_AS_DOUBLE(value);
+    else if (PyLong_CheckExact(value)) {
+        int overflow;
+        long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow || whole < -(1LL << 24) || whole > 1LL << 24)
+            return NULL;
+        number = (double)whole;
+    } else
+        return NULL;
+    if (type == NPY_DOUBLE)
+        memcpy(place, &number, sizeof number);
+    else if (type == NPY_FLOAT && !(isfinite(number) && fabs(number) > FLT_MAX)) { /* NumPy warns of it */
+        float single = (float)number;
+        memcpy(place, &single, sizeof single);
+    } else
+        return NULL;
+    return place;
+}
+
+/* The strides of an array of fewer or shorter dims, repeated over `shape`; 0 if it does not fit. */
+static int spread_over(PyArrayObject *array, int n, const npy_intp *shape, Operand *operand)
+{
+    int behind = n - PyArray_NDIM(array);
+    if (behind < 0)
+        return 0;
+    for (int d = 0; d < n; d++) {
+        npy_intp length = d < behind ? 1 : PyArray_DIM(array, d - behind);
+        if (length != shape[d] && length != 1)
+            return 0;
+        operand->strides[d] = length == 1 ? 0 : PyArray_STRIDE(array, d - behind);
+    }
+    operand->data = PyArray_BYTES(array);
+    return 1;
+}
+
+/* What a product of matrices needs: the dims of its result. Their number; 0 where the array library does more than one call. */
+static int product_shape(PyArrayObject *a, PyArrayObject *b, npy_intp *shape)
+{
+    int n = PyArray_NDIM(a);
+    if (n < 2 || n > 3 || PyArray_NDIM(b) != n || PyArray_DESCR(a) != PyArray_DESCR(b) || PyArray_DIM(a, n - 1) != PyArray_DIM(b, n - 2)
+        || (n == 3 && PyArray_DIM(a, 0) != PyArray_DIM(b, 0)) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b)
+        || !PyArray_ISNOTSWAPPED(a) || !PyArray_ISNOTSWAPPED(b))
+        return 0;
+    shape[0] = PyArray_DIM(a, 0);
+    shape[n - 2] = PyArray_DIM(a, n - 2);
+    shape[n - 1] = PyArray_DIM(b, n - 1);
+    npy_intp work = PyArray_DIM(a, n - 1);
+    for (int d = 0; d < n; d++)
+        if (shape[d] < 1 || work < 1 || shape[d] > PRODUCT_SIZE || (work *= shape[d]) > PRODUCT_SIZE)
+            return 0;
+    return n;
+}
+
+static void run_product(const Loop *loop, PyArrayObject *a, PyArrayObject *b, int n, const npy_intp *shape, const Operand *result)
+{
+    npy_intp lengths[4] = {n == 3 ? shape[0] : 1, shape[n - 2], PyArray_DIM(a, n - 1), shape[n - 1]};
+    npy_intp steps[9] = {
+        n == 3 ? PyArray_STRIDE(a, 0) : 0, n == 3 ? PyArray_STRIDE(b, 0) : 0, n == 3 ? result->strides[0] : 0,
+        PyArray_STRIDE(a, n - 2), PyArray_STRIDE(a, n - 1), PyArray_STRIDE(b, n - 2), PyArray_STRIDE(b, n - 1),
+        result->strides[n - 2], result->strides[n - 1],
+    };
+    char *data[3] = {PyArray_BYTES(a), PyArray_BYTES(b), result->data};
+    loop->run(data, lengths, steps, loop->data);
+}
+
+/* The result of a program for these arguments, with arrays in place of tensors: that of the row's kernel, bit by bit. NULL without
+ * an error: the program does not serve them. Reads and writes only elements of row-major arrays and of its own memory. */
+static PyObject *run_program(const Program *program, PyObject *const *args, int arguments)
+{
+    npy_intp shape[PLACES], size = 1; /* of all tensors together */
+    int n = 0, type = -1, from = 0, to = 0;
+    PyArrayObject *factors[2] = {NULL, NULL};
+    if (program->steps[0].multiplies) {
+        for (int k = 0; k < 2; k++)
+            if (!PyArray_CheckExact(args[program->steps[0].operand[k]]))
+                return NULL;
+            else
+                factors[k] = (PyArrayObject *)args[program->steps[0].operand[k]];
+        n = product_shape(factors[0], factors[1], shape);
+        type = PyArray_TYPE(factors[0]);
+        if (n == 0 || type >= TYPES)
+            return NULL;
+    }
+    for (int i = 0; i < arguments; i++) {
+        if (!PyArray_CheckExact(args[i]) || args[i] == (PyObject *)factors[0] || args[i] == (PyObject *)factors[1])
+            continue;
+        PyArrayObject *array = (PyArrayObject *)args[i];
+        int dims = PyArray_NDIM(array);
+        if (!is_plain(array) || dims > PLACES || PyArray_TYPE(array) >= TYPES || (type >= 0 && type != PyArray_TYPE(array)))
+            return NULL;
+        type = PyArray_TYPE(array);
+        if (factors[0] != NULL)
+            continue; /* it is spread over the product, or does not fit */
+        if (dims > n) {
+            for (int d = n - 1; d >= 0; d--)
+                shape[d + dims - n] = shape[d];
+            for (int d = 0; d < dims - n; d++)
+                shape[d] = 1;
+            n = dims;
+        }
+        for (int d = 0; d < dims; d++)
+            if (shape[n - dims + d] == 1)
+                shape[n - dims + d] = PyArray_DIM(array, d);
+    }
+    for (int d = 0; d < n; d++)
+        if ((size *= shape[d]) < 1 || size > program->limit)
+            return NULL;
+    if (type < 0 || program->steps[program->count - 1].loops[type].run == NULL || size > program->limit
+        || (program->reduces && !reduced_dims(program, args, n, &from, &to)))
+        return NULL;
+    if (PyTypeNum_ISINTEGER(type))
+        feclearexcept(FE_ALL_EXCEPT);
+    double space[MANY_STEPS_SIZE * 2], numbers[2];
+    char *free_space = (char *)space, *end = free_space + sizeof space;
+    Operand results[STEPS];
+    PyArrayObject *made = NULL;
+    for (int s = 0; s < program->count; s++) {
+        const Step *step = &program->steps[s];
+        const Loop *loop = &step->loops[type];
+        Operand operands[3];
+        int places = 0, reduced = step->reduces;
+        npy_intp full[PLACES];
+        memcpy(full, shape, sizeof full);
+        if (reduced)
+            places = 1; /* the result comes first, too */
+        for (int k = 0; k < step->operands && !step->multiplies; k++) {
+            Operand *operand = &operands[places + k];
+            int of = step->operand[k];
+            memset(operand->strides, 0, sizeof operand->strides);
+            operand->data = (char *)&numbers[k];
+            if (of >= FROM_STEP && of < FROM_CONSTANT)
+                *operand = results[of - FROM_STEP];
+            else if (of >= FROM_CONSTANT) {
+                double number = of == COUNT ? 1 : program->constants[of - FROM_CONSTANT];
+                for (int d = from; of == COUNT && d < to; d++)
+                    number *= (double)shape[d];
+                if (type == NPY_FLOAT)
+                    *(float *)operand->data = (float)number;
+                else if (type == NPY_DOUBLE)
+                    *(double *)operand->data = number;
+                else
+                    return NULL;
+            } else if (PyArray_CheckExact(args[of])) {
+                if (!spread_over((PyArrayObject *)args[of], n, shape, operand))
+                    return NULL;
+            } else if (number_as(args[of], type, operand->data) == NULL)
+                return NULL;
+        }
+        Operand *result = &results[s];
+        PyArray_Descr *descr = PyArray_DescrFromType(loop->to);
+        npy_intp itemsize = PyDataType_ELSIZE(descr);
+        set_strides(result, n, shape, itemsize, step->is_reduced ? from : n, step->is_reduced ? to : n);
+        npy_intp elements = size;
+        for (int d = from; step->is_reduced && d < to; d++) {
+            elements /= shape[d];
+            full[d] = reduced ? shape[d] : 1;
+        }
+        if (s == program->count - 1) {
+            int keepdim = program->keepdim >= 0 && args[program->keepdim] == Py_True, dims = 0;
+            npy_intp kept[PLACES];
+            for (int d = 0; d < n; d++)
+                if (!step->is_reduced || d < from || d >= to)
+                    kept[dims++] = shape[d];
+                else if (keepdim)
+                    kept[dims++] = 1;
+            made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, dims, kept, NULL, NULL, 0, NULL);
+            if (made == NULL)
+                return NULL;
+            result->data = PyArray_BYTES(made);
+        } else {
+            Py_DECREF(descr);
+            result->data = free_space;
+            free_space += (elements * itemsize + 15) / 16 * 16;
+            if (free_space > end)
+                return NULL;
+        }
+        if (step->multiplies) {
+            run_product(loop, factors[0], factors[1], n, shape, result);
+            continue;
+        }
+        if (!reduced) {
+            operands[step->operands] = *result;
+            run_loop(loop, n, full, step->operands + 1, operands);
+            continue;
+        }
+        operands[0] = operands[2] = *result;
+        if (!step->first) {
+            memset(result->data, 0, elements * itemsize);
+            run_loop(loop, n, full, 3, operands);
+            continue;
+        }
+        /* The reduced dims of row-major memory are one: what lies before them, they, and what lies behind. */
+        npy_intp three[3] = {1, 1, 1};
+        for (int d = 0; d < n; d++)
+            three[d < from ? 0 : d < to ? 1 : 2] *= shape[d];
+        npy_intp line = three[2] * itemsize;
+        char *data = operands[1].data;
+        for (npy_intp i = 0; i < three[0]; i++)
+            memcpy(result->data + i * line, data + i * three[1] * line, line);
+        if (--three[1] > 0) {
+            Operand flat[3] = {{result->data, {line, 0, itemsize}}, {data + line, {(three[1] + 1) * line, line, itemsize}},
+                               {result->data, {line, 0, itemsize}}};
+            run_loop(loop, 3, three, 3, flat);
+        }
+    }
+    if (PyErr_Occurred() || (PyTypeNum_ISINTEGER(type) && fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)))
+        Py_CLEAR(made); /* whole numbers divided by zero: the kernel says it */
+    return (PyObject *)made;
+}
+
+/* The loop of a function for operands of one type. */
+static Loop loop_of(PyUFuncObject *ufunc, int type)
+{
+    Loop found = {NULL, NULL, -1};
+    for (int i = 0; i < ufunc->ntypes; i++) {
+        const char *types = ufunc->types + i * ufunc->nargs;
+        int fits = types[ufunc->nin] < TYPES && types[ufunc->nin] != NPY_OBJECT;
+        for (int k = 0; k < ufunc->nin; k++)
+            fits = fits && types[k] == type;
+        if (fits && ufunc->functions[i] != NULL) {
+            found.run = ufunc->functions[i];
+            found.data = ufunc->data == NULL ? NULL : ufunc->data[i];
+            found.to = types[ufunc->nin];
+            break;
+        }
+    }
+    return found;
+}
+
+/* (steps, limit, dim, keepdim), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
+static int read_program(Program *program, PyObject *row)
+{
+    PyObject *steps;
+    int constants = 0;
+    if (!PyArg_ParseTuple(row, "O!nii", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim))
+        return -1;
+    Py_ssize_t count = PyTuple_GET_SIZE(steps);
+    if (count > STEPS)
+        goto wrong;
+    if (program->limit > (count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE))
+        program->limit = count > 1 ? MANY_STEPS_SIZE : SMALL_SIZE;
+    for (Py_ssize_t s = 0; s < count; s++) {
+        PyObject *one = PyTuple_GET_ITEM(steps, s);
+        Step *step = &program->steps[s];
+        if (!PyTuple_CheckExact(one) || PyTuple_GET_SIZE(one) < 2 || PyTuple_GET_SIZE(one) > 3
+            || !PyObject_TypeCheck(PyTuple_GET_ITEM(one, 0), &PyUFunc_Type))
+            goto wrong;
+        PyUFuncObject *ufunc = (PyUFuncObject *)PyTuple_GET_ITEM(one, 0);
+        step->operands = (int)PyTuple_GET_SIZE(one) - 1;
+        step->reduces = ufunc->nin == 2 && step->operands == 1;
+        step->multiplies = s == 0 && ufunc->core_enabled && ufunc->core_signature != NULL
+                           && strcmp(ufunc->core_signature, "(n?,k),(k,m?)->(n?,m?)") == 0;
+        if (ufunc->nout != 1 || (ufunc->core_enabled && !step->multiplies) || !(ufunc->nin == step->operands || step->reduces))
+            goto wrong;
+        if (step->reduces) {
+            PyObject *identity = PyObject_GetAttrString((PyObject *)ufunc, "identity");
+            if (identity == NULL)
+                return -1;
+            step->first = identity == Py_None;
+            int zero = PyLong_CheckExact(identity) && PyObject_Not(identity) == 1;
+            Py_DECREF(identity);
+            if (!step->first && !zero)
+                goto wrong;
+        }
+        program->reduces |= step->reduces;
+        step->is_reduced = program->reduces;
+        for (int k = 0; k < step->operands; k++) {
+            PyObject *operand = PyTuple_GET_ITEM(one, k + 1);
+            if (PyFloat_CheckExact(operand)) {
+                if (constants >= CONSTANTS)
+                    goto wrong;
+                program->constants[constants] = PyFloat_AS_DOUBLE(operand);
+                step->operand[k] = FROM_CONSTANT + constants++;
+                continue;
+            }
+            long at = PyLong_AsLong(operand);
+            if (PyErr_Occurred())
+                return -1;
+            if (!((at >= 0 && at < MOST) || at == COUNT || (at >= FROM_STEP && at < FROM_STEP + s)))
+                goto wrong;
+            step->operand[k] = (int)at;
+            if (step->multiplies && at >= FROM_STEP)
+                goto wrong;
+            if (!step->reduces && (at < FROM_STEP || (at != COUNT && !program->steps[at - FROM_STEP].is_reduced)))
+                step->is_reduced = 0;
+        }
+        for (int type = 0; type < TYPES; type++) {
+            int own = type;
+            for (int k = 0; k < step->operands; k++)
+                if (step->operand[k] >= FROM_STEP && step->operand[k] < FROM_CONSTANT) {
+                    const Loop *before = &program->steps[step->operand[k] - FROM_STEP].loops[type];
+                    own = before->run == NULL ? -1 : before->to;
+                }
+            step->loops[type] = own == type ? loop_of(ufunc, type) : (Loop){NULL, NULL, -1};
+            if (step->reduces && step->loops[type].to != type)
+                step->loops[type].run = NULL;
+            if (type != NPY_FLOAT && type != NPY_DOUBLE && (count > 1 || program->reduces || type > NPY_ULONGLONG))
+                step->loops[type].run = NULL;
+        }
+    }
+    program->count = (int)count;
+    return 0;
+wrong:
+    PyErr_SetString(PyExc_ValueError, "a wrong step");
+    return -1;
+}
+
+/* ---- ArrayKernel */
 
 typedef struct {
     Face face;
@@ -421,7 +967,9 @@ typedef struct {
     int absent[MOST];         /* whether it must be None */
     PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
     int rank[MOST];           /* of the tensors, or -1 */
-    int bools, unsure, loop;
+    int bools, unsure, inplace;
+    Program program;          /* where it has one, and the other arguments have their defaults */
+    int ignored[MOST];        /* of an argument without default: the program is for False only */
     npy_intp limit;
     char refuses[16];
     PyObject *half;           /* NULL: float16 needs no look */
@@ -450,50 +998,16 @@ static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
     return made;
 }
 
-#define LOOP_LIMIT 8192 /* elements; above, NumPy's own loops are as fast */
-
-#define LOOP(type, sign) for (npy_intp i = 0; i < size; i++) ((type *)to)[i] = ((const type *)from)[i] sign ((const type *)by)[i * step]
-#define LOOPS(type)                                 \
-    switch (loop) {                                 \
-    case ADD: LOOP(type, +); break;                 \
-    case SUB: LOOP(type, -); break;                 \
-    case MUL: LOOP(type, *); break;                 \
-    default: LOOP(type, /); break;                  \
-    }
-
-static inline int is_plain(PyArrayObject *array)
+/* Write a result into the array of the tensor that was given first. Declined where that is not plain memory of its own. */
+static Outcome write_back(PyArrayObject *first, PyObject *made)
 {
-    return PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) && PyArray_ISNOTSWAPPED(array);
-}
-
-/* Element-wise arithmetic on small contiguous arrays of one shape, or an array and a number: NumPy's result, bit by bit, without
- * a look at the floating-point flags. NULL without an error: not of this kind. */
-static PyObject *small_loop(int loop, PyArrayObject *self, PyArrayObject *other, double number)
-{
-    int type = PyArray_TYPE(self);
-    npy_intp size = PyArray_SIZE(self);
-    npy_intp step = other != NULL;
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || size > LOOP_LIMIT || !is_plain(self))
-        return NULL;
-    if (other != NULL
-        && (!is_plain(other) || PyArray_NDIM(self) != PyArray_NDIM(other)
-            || !PyArray_CompareLists(PyArray_DIMS(self), PyArray_DIMS(other), PyArray_NDIM(self))))
-        return NULL;
-    if (other == NULL && type == NPY_FLOAT && isfinite(number) && fabs(number) > FLT_MAX)
-        return NULL; /* NumPy warns of it */
-    PyObject *made = PyArray_SimpleNew(PyArray_NDIM(self), PyArray_DIMS(self), type);
-    if (made == NULL)
-        return NULL;
-    void *to = PyArray_DATA((PyArrayObject *)made);
-    const void *from = PyArray_DATA(self);
-    float single = (float)number;
-    const void *by = other != NULL ? PyArray_DATA(other) : type == NPY_FLOAT ? (const void *)&single : (const void *)&number;
-    if (type == NPY_FLOAT) {
-        LOOPS(float)
-    } else {
-        LOOPS(double)
-    }
-    return made;
+    PyArrayObject *from = (PyArrayObject *)made;
+    if (!is_plain(first) || !is_plain(from) || !PyArray_ISWRITEABLE(first) || PyArray_DESCR(from) != PyArray_DESCR(first)
+        || PyArray_NDIM(from) != PyArray_NDIM(first)
+        || !PyArray_CompareLists(PyArray_DIMS(from), PyArray_DIMS(first), PyArray_NDIM(first)))
+        return DECLINED;
+    memmove(PyArray_DATA(first), PyArray_DATA(from), PyArray_NBYTES(first));
+    return DONE;
 }
 
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
@@ -502,7 +1016,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     PyObject *given[MOST + 1];
     if (n != self->arguments)
         return DECLINED;
-    int simple = self->simple != NULL;
+    int plain = 1; /* whether every other argument has its default */
     for (int i = 0; i < n; i++) {
         given[i] = args[i];
         if (self->absent[i] && args[i] != Py_None)
@@ -510,14 +1024,14 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         if (self->number[i] && (!self->bools && PyBool_Check(args[i])))
             return DECLINED;
         if (self->standard[i] != NULL && args[i] != self->standard[i])
-            simple = 0;
+            plain = 0;
     }
     PyArray_Descr *descr = NULL;
     PyArrayObject *first = NULL; /* its tensor belongs to the caller; a kernel can exchange the tensor's array, so it is held */
     for (int k = 0; k < self->tensors; k++) {
         PyObject *tensor = args[self->tensor[k]];
         PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
-        if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL)
+        if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
             return DECLINED;
         if (k == 0) {
             first = (PyArrayObject *)array;
@@ -526,36 +1040,35 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             return DECLINED;
         if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
             return DECLINED;
+        if (self->inplace && k > 0 && SLOT(args[self->tensor[0]], AT_STORAGE) != Py_None
+            && SLOT(args[self->tensor[0]], AT_STORAGE) == SLOT(tensor, AT_STORAGE))
+            return DECLINED;
         given[self->tensor[k]] = array;
     }
     if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
         return DECLINED;
-    if (simple && self->limit && PyArray_SIZE(first) > self->limit)
-        simple = 0;
-    PyObject *made = NULL;
-    if (simple && self->loop) {
-        if (self->tensors == 2)
-            made = small_loop(self->loop, first, (PyArrayObject *)given[self->tensor[1]], 0.0);
-        else if (PyFloat_CheckExact(args[1]))
-            made = small_loop(self->loop, first, NULL, PyFloat_AS_DOUBLE(args[1]));
-        else if (PyLong_CheckExact(args[1])) {
-            int overflow;
-            long long number = PyLong_AsLongLongAndOverflow(args[1], &overflow);
-            if (!overflow && number >= -(1LL << 24) && number <= (1LL << 24))
-                made = small_loop(self->loop, first, NULL, (double)number);
-        }
-    }
+    if (self->inplace && (!is_plain(first) || PyArray_SIZE(first) > SMALL_SIZE))
+        return DECLINED;
+    int simple = plain && self->simple != NULL && !(self->limit && PyArray_SIZE(first) > self->limit);
+    int serves = self->program.count;
+    for (int i = 0; serves && i < n; i++)
+        if (i != self->program.dim && i != self->program.keepdim
+            && ((self->standard[i] != NULL && args[i] != self->standard[i]) || (self->ignored[i] && args[i] != Py_False)))
+            serves = 0;
+    PyObject *made = serves ? run_program(&self->program, given, (int)n) : NULL;
     if (made == NULL) {
         if (PyErr_Occurred())
             return decline_after_error();
         PyObject *passed[MOST + 1];
         Py_ssize_t count = 0;
+        Py_INCREF(first);
         for (int i = 0; i < n; i++)
             if (!simple || self->standard[i] == NULL)
                 passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
         made = PyObject_Vectorcall(simple ? self->simple : self->kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         for (Py_ssize_t i = 0; i < count; i++)
             Py_DECREF(passed[1 + i]);
+        Py_DECREF(first);
         if (made == NULL)
             return decline_after_error();
         if (!PyArray_CheckExact(made)) {
@@ -571,6 +1084,13 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         }
     }
     PyObject *tensor = args[self->tensor[0]];
+    if (self->inplace) {
+        Outcome outcome = SLOT(tensor, AT_ARRAY) == (PyObject *)first ? write_back(first, made) : DECLINED;
+        Py_DECREF(made);
+        if (outcome == DONE)
+            *result = Py_NewRef(tensor);
+        return outcome;
+    }
     if (self->unsure && PyArray_DESCR((PyArrayObject *)made) != descr) {
         Py_DECREF(made);
         return DECLINED;
@@ -607,16 +1127,16 @@ static int array_clear(PyObject *self)
     return 0;
 }
 
-/* (function, arguments, simple or None, kernel, as_array, keys, half or None, ufunc or None, limit, bools, unsure, refuses), where
- * `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
+/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, bools, unsure, refuses, MISSING, inplace,
+ * program), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *ufunc, *missing;
+    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program;
     Py_ssize_t limit;
-    int bools, unsure;
+    int bools, unsure, inplace;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOOnppsO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &ufunc, &limit, &bools, &unsure, &refuses, &missing))
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnppsOpO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &bools, &unsure, &refuses, &missing, &inplace, &program))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
@@ -637,7 +1157,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->kernel = Py_NewRef(kernel);
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
-    made->loop = ufunc == NUMPY_ADD ? ADD : ufunc == NUMPY_SUB ? SUB : ufunc == NUMPY_MUL ? MUL : ufunc == NUMPY_DIV ? DIV : NO_LOOP;
+    made->inplace = inplace;
     made->arguments = (int)PyTuple_GET_SIZE(arguments);
     for (int i = 0; i < made->arguments; i++) {
         const char *role;
@@ -654,17 +1174,366 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         }
         made->absent[i] = strcmp(role, "absent") == 0;
         made->number[i] = strcmp(role, "number") == 0;
+        made->ignored[i] = strcmp(role, "value") == 0 && standard == missing;
         made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
     }
-    if (made->tensors == 0 || (made->loop && !(made->tensors == 2 || (made->tensors == 1 && made->arguments >= 2 && made->number[1]))))
-        made->loop = NO_LOOP;
     PyObject_GC_Track(made);
+    if (program != Py_None && read_program(&made->program, program) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
     if (made->tensors == 0) {
         Py_DECREF(made);
         PyErr_SetString(PyExc_ValueError, "a kernel needs a tensor");
         return NULL;
     }
     return (PyObject *)made;
+}
+
+/* ---- PlanKernel */
+
+static int index_of(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
+    return -1;
+}
+
+/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
+static int numbers_of(PyObject *tuple, npy_intp *values, int most)
+{
+    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
+            return -1;
+    return (int)PyTuple_GET_SIZE(tuple);
+}
+
+enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
+enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
+
+#define PLANS 8  /* that are found without Python */
+#define WORDS 96 /* that say what a call looks like */
+#define DIMS 32
+#define OUTS 6
+
+typedef struct {
+    npy_intp words[WORDS];
+    int count;
+    PyObject *held; /* the objects whose addresses are among the words */
+    PyObject *plan;
+} Kept;
+
+typedef struct {
+    Face face;
+    PyObject *find, *kernel, *few, *keys, *as_given;
+    npy_intp limit;
+    int arguments, role[MOST], outs, first; /* the first tensor's place */
+    int passes, passed[MOST];
+    int others; /* arguments that are no tensors: a plan may replace them */
+    Kept kept[PLANS];
+    unsigned next;
+} PlanKernel;
+
+typedef struct {
+    npy_intp words[WORDS];
+    int count;
+    PyObject *held[MOST * 3];
+    int holds;
+} Look;
+
+static inline int add_word(Look *look, npy_intp word)
+{
+    if (look->count >= WORDS)
+        return 0;
+    look->words[look->count++] = word;
+    return 1;
+}
+
+static inline int add_object(Look *look, PyObject *value)
+{
+    if (look->holds >= MOST * 3)
+        return 0;
+    look->held[look->holds++] = value;
+    return add_word(look, (npy_intp)value);
+}
+
+/* The array of a plain tensor, and how it looks; NULL if it is none, or has too much to say. */
+static PyObject *look_at(Look *look, PyObject *tensor)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL)
+        return NULL;
+    PyArrayObject *a = (PyArrayObject *)array;
+    int n = PyArray_NDIM(a);
+    if (!add_object(look, (PyObject *)PyArray_DESCR(a)) || !add_word(look, n) || look->count + 2 * n > WORDS)
+        return NULL;
+    memcpy(look->words + look->count, PyArray_DIMS(a), n * sizeof(npy_intp));
+    memcpy(look->words + look->count + n, PyArray_STRIDES(a), n * sizeof(npy_intp));
+    look->count += 2 * n;
+    return array;
+}
+
+static int look_at_value(Look *look, PyObject *value)
+{
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && add_word(look, (npy_intp)&PyLong_Type) && add_word(look, (npy_intp)number);
+    }
+    if (PyFloat_CheckExact(value)) {
+        double number = PyFloat_AS_DOUBLE(value);
+        npy_intp word;
+        memcpy(&word, &number, sizeof word);
+        return add_word(look, (npy_intp)&PyFloat_Type) && add_word(look, word);
+    }
+    if (PyTuple_CheckExact(value)) {
+        if (!add_word(look, (npy_intp)&PyTuple_Type) || !add_word(look, PyTuple_GET_SIZE(value)))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+            if (!look_at_value(look, PyTuple_GET_ITEM(value, i)))
+                return 0;
+        return 1;
+    }
+    if (value == Py_None || PyBool_Check(value))
+        return add_word(look, (npy_intp)value);
+    if (PyUnicode_CheckExact(value) || (PyObject *)Py_TYPE(value) == DTYPE || (PyObject *)Py_TYPE(value) == DEVICE)
+        return add_object(look, value);
+    return 0;
+}
+
+/* The plan of a call that looks like this: one that is kept, else the one that Python finds. A borrowed reference, or NULL. */
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+{
+    for (int k = 0; k < PLANS; k++) {
+        Kept *kept = &self->kept[k];
+        if (kept->count == look->count && memcmp(kept->words, look->words, look->count * sizeof(npy_intp)) == 0)
+            return kept->plan;
+    }
+    PyObject *plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
+    PyObject *held = plan == NULL || plan == Py_None ? NULL : PyTuple_New(look->holds);
+    if (held == NULL || !PyTuple_CheckExact(plan) || PyTuple_GET_SIZE(plan) != 4 * self->outs + 3) {
+        Py_XDECREF(plan);
+        Py_XDECREF(held);
+        return NULL;
+    }
+    for (int i = 0; i < look->holds; i++)
+        PyTuple_SET_ITEM(held, i, Py_NewRef(look->held[i]));
+    Kept *kept = &self->kept[self->next++ % PLANS];
+    PyObject *before[2] = {kept->held, kept->plan};
+    memcpy(kept->words, look->words, look->count * sizeof(npy_intp));
+    kept->count = look->count;
+    kept->held = held;
+    kept->plan = plan;
+    Py_XDECREF(before[0]);
+    Py_XDECREF(before[1]);
+    return plan;
+}
+
+/* A new array of a plan's shape and dtype; NULL with or without an error. */
+static PyObject *new_output(PyObject *shape, PyObject *native, PyObject *strides)
+{
+    npy_intp dims[DIMS];
+    int n = strides == Py_None && PyArray_DescrCheck(native) ? numbers_of(shape, dims, DIMS) : -1;
+    return n < 0 ? NULL : PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), n, dims, NULL, NULL, 0, NULL);
+}
+
+static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PlanKernel *self = (PlanKernel *)face;
+    PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
+    Look look;
+    Outcome outcome = DECLINED;
+    look.count = look.holds = 0;
+    if (n != self->arguments)
+        return DECLINED;
+    for (int i = 0; i < n; i++) {
+        PyObject *value = args[i], *array;
+        if (self->role[i] == A_VALUE) {
+            if (!look_at_value(&look, value))
+                goto end;
+            arrays[i] = Py_NewRef(value);
+            continue;
+        }
+        if (value == Py_None) {
+            if (self->role[i] != A_OPTIONAL || !add_word(&look, (npy_intp)Py_None))
+                goto end;
+            arrays[i] = Py_NewRef(value);
+        } else if (self->role[i] != A_LIST) {
+            if ((array = look_at(&look, value)) == NULL)
+                goto end;
+            arrays[i] = Py_NewRef(array);
+            device = device != NULL || i != self->first ? device : SLOT(value, AT_DEVICE);
+        } else {
+            int is_list = PyList_CheckExact(value);
+            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
+            if (length == 0 || !add_word(&look, length) || (arrays[i] = PyList_New(length)) == NULL)
+                goto end;
+            for (Py_ssize_t k = 0; k < length; k++) {
+                PyObject *tensor = is_list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
+                array = tensor == Py_None ? Py_None : look_at(&look, tensor);
+                if (array == NULL || (tensor == Py_None && !add_word(&look, (npy_intp)Py_None)))
+                    goto end;
+                PyList_SET_ITEM(arrays[i], k, Py_NewRef(array));
+                if (k == 0 && i == self->first)
+                    device = tensor == Py_None ? NULL : SLOT(tensor, AT_DEVICE);
+            }
+        }
+    }
+    if (device == NULL || (plan = Py_XNewRef(plan_of(self, &look, args))) == NULL)
+        goto end;
+    Py_INCREF(device);
+    int at = 4 * self->outs;
+    PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
+    if (casts != Py_None || !PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
+        goto release;
+    if (values != Py_None) {
+        Py_ssize_t k = 0;
+        for (int i = 0; i < n; i++)
+            if (self->role[i] == A_VALUE && k < PyList_GET_SIZE(values)) {
+                PyObject *other = PyList_GET_ITEM(values, k++);
+                if (other != self->as_given)
+                    Py_SETREF(arrays[i], Py_NewRef(other));
+            }
+    }
+    for (int k = 0; k < self->outs; k++) {
+        outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), PyTuple_GET_ITEM(plan, 4 * k + 3));
+        if (outs[k] == NULL)
+            goto release;
+    }
+    Py_ssize_t count = 0;
+    for (int i = 0; i < self->passes; i++) {
+        int from = self->passed[i];
+        if (from >= EXTRA && from - EXTRA >= PyTuple_GET_SIZE(extra))
+            goto release;
+        passed[1 + count++] = from >= EXTRA ? PyTuple_GET_ITEM(extra, from - EXTRA) : arrays[from];
+    }
+    for (int k = 0; k < self->outs; k++)
+        passed[1 + count++] = outs[k];
+    PyObject *kernel = self->kernel;
+    if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
+        && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
+        kernel = self->few;
+    made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
+        goto release;
+    PyObject *tensors[OUTS];
+    int wrapped = 0;
+    for (; wrapped < self->outs; wrapped++) {
+        tensors[wrapped] = wrap(outs[wrapped], self->keys, device);
+        outs[wrapped] = NULL;
+        if (tensors[wrapped] == NULL)
+            break;
+    }
+    if (wrapped == 1 && self->outs == 1)
+        *result = Py_NewRef(tensors[0]);
+    else if (wrapped == self->outs && (*result = PyTuple_New(wrapped)) != NULL)
+        for (int k = 0; k < wrapped; k++)
+            PyTuple_SET_ITEM(*result, k, Py_NewRef(tensors[k]));
+    while (wrapped > 0)
+        Py_DECREF(tensors[--wrapped]);
+    outcome = *result == NULL ? DECLINED : DONE;
+release:
+    Py_DECREF(device);
+end:
+    if (outcome == DECLINED)
+        outcome = decline_after_error();
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(arrays[i]);
+    for (int k = 0; k < OUTS; k++)
+        Py_XDECREF(outs[k]);
+    Py_XDECREF(made);
+    Py_XDECREF(plan);
+    return outcome;
+}
+
+static int plan_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    PlanKernel *kernel = (PlanKernel *)self;
+    Py_VISIT(kernel->face.function);
+    Py_VISIT(kernel->find);
+    Py_VISIT(kernel->kernel);
+    Py_VISIT(kernel->few);
+    for (int k = 0; k < PLANS; k++) {
+        Py_VISIT(kernel->kept[k].held);
+        Py_VISIT(kernel->kept[k].plan);
+    }
+    return 0;
+}
+
+static int plan_clear(PyObject *self)
+{
+    PlanKernel *kernel = (PlanKernel *)self;
+    Py_CLEAR(kernel->face.function);
+    Py_CLEAR(kernel->find);
+    Py_CLEAR(kernel->kernel);
+    Py_CLEAR(kernel->few);
+    Py_CLEAR(kernel->keys);
+    Py_CLEAR(kernel->as_given);
+    for (int k = 0; k < PLANS; k++) {
+        kernel->kept[k].count = 0;
+        Py_CLEAR(kernel->kept[k].held);
+        Py_CLEAR(kernel->kept[k].plan);
+    }
+    return 0;
+}
+
+static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
+
+/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs), where `passed` holds the
+ * places of arguments and, from EXTRA on, of what plans add */
+static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *find, *kernel, *few, *keys, *as_given, *roles, *passed;
+    Py_ssize_t limit;
+    int outs;
+    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!i", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+                          &PyTuple_Type, &passed, &outs))
+        return NULL;
+    if (PyTuple_GET_SIZE(roles) > MOST || PyTuple_GET_SIZE(passed) > MOST || outs < 1 || outs > OUTS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    PlanKernel *made = PyObject_GC_New(PlanKernel, &PlanKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, sizeof(PlanKernel) - sizeof(Face));
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = plan_run;
+    made->find = Py_NewRef(find);
+    made->kernel = Py_NewRef(kernel);
+    made->few = few == Py_None ? NULL : Py_NewRef(few);
+    made->limit = limit;
+    made->keys = Py_NewRef(keys);
+    made->as_given = Py_NewRef(as_given);
+    made->outs = outs;
+    made->first = -1;
+    PyObject_GC_Track(made);
+    for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
+        const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
+        if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
+            goto failed;
+        if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
+            made->first = i;
+        made->arguments = i + 1;
+    }
+    for (int i = 0; i < PyTuple_GET_SIZE(passed); i++) {
+        long at = PyLong_AsLong(PyTuple_GET_ITEM(passed, i));
+        if (PyErr_Occurred() || at < 0 || (at >= made->arguments && at < EXTRA) || at >= 2 * EXTRA)
+            goto failed;
+        made->passed[i] = (int)at;
+        made->passes = i + 1;
+    }
+    if (made->first >= 0)
+        return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
 }
 
 /* ---- RecordKernel */
@@ -885,15 +1754,6 @@ static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
 static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "result", NULL};
 static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
 
-static int index_of(const char *const *names, const char *name)
-{
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
-    return -1;
-}
-
 /* (function, cache, below, tracked, next_seq, metas, unlike, kept, node class, number of arguments, differentiable arguments,
  * saves, fits, dtype argument or -1) */
 static PyObject *make_record_kernel(PyObject *module, PyObject *args)
@@ -990,19 +1850,6 @@ static PyObject *tuple_of(const npy_intp *values, int n)
     return made;
 }
 
-/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
-static int numbers_of(PyObject *tuple, npy_intp *values, int most)
-{
-    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
-        return -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
-        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
-            return -1;
-    return (int)PyTuple_GET_SIZE(tuple);
-}
-
-#define DIMS 32
-
 /* An array over the memory of a row-major root, from (shape, strides and start in bytes, ...). NULL with or without an error:
  * not of this kind, or it would reach outside that memory. */
 static PyObject *array_over(PyObject *root, PyObject *geometry)
@@ -1040,21 +1887,14 @@ static PyObject *array_over(PyObject *root, PyObject *geometry)
     return made;
 }
 
-/* The tensor that a view operator makes, without its record. NULL with or without an error. `storage` is that of both. */
-static PyObject *viewed_by(PyObject *remembered, PyObject *const *args, Py_ssize_t n, PyObject *storage)
+/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements). A new reference; NULL with or
+ * without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
+static PyObject *geometry_of(PyObject *remembered, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *tensor = args[0], *device = SLOT(tensor, AT_DEVICE), *offset = SLOT(tensor, AT_OFFSET);
-    PyObject *root = SLOT(storage, AT_ROOT);
+    PyObject *tensor = args[0], *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
     PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
-    PyObject *passed[MOST + 4], *found = NULL, *made = NULL;
-    if (device == NULL || offset == NULL || root == NULL || array == NULL || !PyArray_CheckExact(array))
-        return NULL;
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
-    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
-    PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
-    Py_XDECREF(backend);
-    Py_XDECREF(maker);
-    if (keys == NULL)
+    PyObject *passed[MOST + 4], *found = NULL;
+    if (offset == NULL || array == NULL || !PyArray_CheckExact(array))
         return NULL;
     passed[0] = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array));
     passed[1] = tuple_of(PyArray_STRIDES(array), PyArray_NDIM(array));
@@ -1062,25 +1902,37 @@ static PyObject *viewed_by(PyObject *remembered, PyObject *const *args, Py_ssize
     passed[3] = offset;
     for (Py_ssize_t i = 1; i < n; i++)
         passed[3 + i] = args[i];
-    Py_INCREF(root); /* both stay, whatever the call of Python does */
-    Py_INCREF(device);
     if (passed[0] != NULL && passed[1] != NULL && passed[2] != NULL)
         found = PyObject_Vectorcall(remembered, passed, 3 + n, NULL);
     Py_XDECREF(passed[0]);
     Py_XDECREF(passed[1]);
     Py_XDECREF(passed[2]);
-    if (found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4) {
-        PyObject *over = array_over(root, found);
-        made = over == NULL ? NULL : wrap(over, keys, device);
-        if (made != NULL) {
-            Py_SETREF(SLOT(made, AT_STORAGE), Py_NewRef(storage));
-            SLOT(made, AT_OFFSET) = Py_NewRef(PyTuple_GET_ITEM(found, 3));
-        }
+    if (found != NULL && !(PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4))
+        Py_CLEAR(found);
+    return found;
+}
+
+/* The key set of a tensor that NumPy's own constructor may make for a view on this device; NULL with or without an error. */
+static PyObject *keys_of_views(PyObject *device)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
+    PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
+    Py_XDECREF(backend);
+    Py_XDECREF(maker);
+    return keys;
+}
+
+/* The tensor of a geometry over the memory of `storage`, without its record. NULL with or without an error. */
+static PyObject *viewed_by(PyObject *geometry, PyObject *keys, PyObject *device, PyObject *storage)
+{
+    PyObject *root = Py_XNewRef(SLOT(storage, AT_ROOT)), *over = root == NULL ? NULL : array_over(root, geometry);
+    PyObject *made = over == NULL ? NULL : wrap(over, keys, device);
+    Py_XDECREF(root);
+    if (made != NULL) {
+        Py_SETREF(SLOT(made, AT_STORAGE), Py_NewRef(storage));
+        SLOT(made, AT_OFFSET) = Py_NewRef(PyTuple_GET_ITEM(geometry, 3));
     }
-    Py_XDECREF(found);
-    Py_DECREF(root);
-    Py_DECREF(device);
-    Py_DECREF(keys);
     return made;
 }
 
@@ -1137,22 +1989,26 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         Py_XSETREF(self->remembered, Py_XNewRef(remembered));
         Py_XSETREF(self->kernel, kernel);
     }
-    PyObject *storage = SLOT(args[0], AT_STORAGE), *remembered = self->remembered, *made;
-    if (remembered == NULL || storage == NULL)
+    PyObject *storage = SLOT(args[0], AT_STORAGE), *device = SLOT(args[0], AT_DEVICE), *made = NULL;
+    if (self->remembered == NULL || storage == NULL || device == NULL)
         return DECLINED;
-    storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
-    if (storage == NULL)
-        return decline_after_error();
-    if (!Py_IS_TYPE(storage, Storage)) {
-        Py_DECREF(storage);
-        return DECLINED;
-    }
-    Py_INCREF(remembered);
-    made = viewed_by(remembered, args, n, storage);
-    Py_DECREF(remembered);
+    PyObject *remembered = Py_NewRef(self->remembered); /* all stay, whatever the calls of Python do */
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(remembered, args, n);
+    storage = SLOT(args[0], AT_STORAGE);
+    if (geometry == NULL || storage == NULL)
+        storage = NULL;
+    else
+        storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
+    if (storage != NULL && Py_IS_TYPE(storage, Storage))
+        made = viewed_by(geometry, keys, device, storage);
     if (made != NULL && record_view(self, made, args, n, storage) < 0)
         Py_CLEAR(made);
-    Py_DECREF(storage);
+    Py_XDECREF(storage);
+    Py_XDECREF(geometry);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(remembered);
     *result = made;
     return made == NULL ? decline_after_error() : DONE;
 }
@@ -1202,6 +2058,370 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
+/* ---- WriteKernel */
+
+typedef struct {
+    Face face;
+    PyObject *cache, *below;
+} WriteKernel;
+
+/* Count a write of the first argument; -1 with an error. */
+static int count_write(PyObject *tensor)
+{
+    PyObject *storage = SLOT(tensor, AT_STORAGE);
+    PyObject **counter = storage == Py_None ? &SLOT(tensor, AT_VER) : &SLOT(storage, AT_STORAGE_VER);
+    PyObject *one = PyLong_FromLong(1), *next = one == NULL ? NULL : PyNumber_Add(*counter, one);
+    Py_XDECREF(one);
+    if (next == NULL)
+        return -1;
+    Py_SETREF(*counter, next);
+    return 0;
+}
+
+static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    WriteKernel *self = (WriteKernel *)face;
+    if (n < 1 || !Py_IS_TYPE(args[0], Tensor))
+        return DECLINED;
+    PyObject *storage = SLOT(args[0], AT_STORAGE), *view = SLOT(args[0], AT_VIEW_OF);
+    if (storage == NULL || !(storage == Py_None || (Py_IS_TYPE(storage, Storage) && SLOT(storage, AT_STORAGE_VER) != NULL))
+        || SLOT(args[0], AT_VER) == NULL || view == NULL
+        || !(view == Py_None || (Py_IS_TYPE(view, View) && SLOT(view, AT_NO_GRAD) == Py_False)))
+        return DECLINED;
+    PyObject *below = PyNumber_And(ks, self->below);
+    if (below == NULL)
+        return decline_after_error();
+    Outcome outcome = run_cached(self->cache, below, args, n, result);
+    Py_DECREF(below);
+    if (outcome == DONE && count_write(args[0]) < 0) {
+        Py_CLEAR(*result);
+        return FAILED; /* it is written: not once more */
+    }
+    return outcome;
+}
+
+static int write_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((WriteKernel *)self)->face.function);
+    Py_VISIT(((WriteKernel *)self)->cache);
+    return 0;
+}
+
+static int write_clear(PyObject *self)
+{
+    Py_CLEAR(((WriteKernel *)self)->face.function);
+    Py_CLEAR(((WriteKernel *)self)->cache);
+    Py_CLEAR(((WriteKernel *)self)->below);
+    return 0;
+}
+
+/* (function, cache, below) */
+static PyObject *make_write_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *cache, *below;
+    if (!PyArg_ParseTuple(args, "OO!O", &function, &PyDict_Type, &cache, &below))
+        return NULL;
+    WriteKernel *made = PyObject_GC_New(WriteKernel, &WriteKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = write_run;
+    made->cache = Py_NewRef(cache);
+    made->below = Py_NewRef(below);
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- CompositeKernel */
+
+enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4 }; /* or a number of dims */
+enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
+
+#define ENDINGS 8
+
+typedef struct {
+    int nested;                 /* only an operand of another one */
+    int when[MOST];
+    PyObject *op;
+    int count, operand[MOST];
+    PyObject *constant[MOST];   /* in place of an operand, or NULL */
+    int item;                   /* of the result, or -1 */
+} Ending;
+
+typedef struct {
+    Face face;
+    int arguments, count;
+    Ending endings[ENDINGS];
+} CompositeKernel;
+
+static int meets(int wanted, PyObject *value)
+{
+    if (wanted == ANYTHING)
+        return 1;
+    if (wanted == NO_VALUE)
+        return value == Py_None;
+    if (wanted == LENGTHS) {
+        if (!PyTuple_CheckExact(value))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i)) || Py_SIZE(PyTuple_GET_ITEM(value, i)) < 0)
+                return 0;
+        return 1;
+    }
+    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array))
+        return 0;
+    if (wanted == ROW_MAJOR)
+        return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS);
+    return PyArray_NDIM((PyArrayObject *)array) == wanted;
+}
+
+/* Make a call of an operator, if it can be finished here. */
+static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *call = PyObject_GetAttr(op, S_CALL);
+    Outcome outcome = call == NULL ? decline_after_error() : DECLINED;
+    if (call != NULL && Py_IS_TYPE(call, &CallType))
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, NULL, result);
+    Py_XDECREF(call);
+    return outcome;
+}
+
+static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject *const *args, PyObject **result)
+{
+    PyObject *values[MOST] = {NULL}, *made = NULL;
+    Outcome outcome = DONE;
+    int n = 0;
+    for (; n < ending->count && outcome == DONE; n++)
+        if (ending->constant[n] != NULL)
+            values[n] = Py_NewRef(ending->constant[n]);
+        else if (ending->operand[n] < ENDING)
+            values[n] = Py_NewRef(args[ending->operand[n]]);
+        else
+            outcome = run_ending(self, &self->endings[ending->operand[n] - ENDING], args, &values[n]);
+    if (outcome == DONE)
+        outcome = call_operator(ending->op, values, n, &made);
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(values[i]);
+    if (outcome == DONE && ending->item >= 0) {
+        PyObject *item = PyTuple_CheckExact(made) && ending->item < PyTuple_GET_SIZE(made) ? PyTuple_GET_ITEM(made, ending->item) : NULL;
+        outcome = item == NULL ? DECLINED : DONE;
+        Py_SETREF(made, Py_XNewRef(item));
+    }
+    *result = made;
+    return outcome;
+}
+
+static Outcome composite_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    CompositeKernel *self = (CompositeKernel *)face;
+    if (n != self->arguments)
+        return DECLINED;
+    for (int e = 0; e < self->count; e++) {
+        int applies = !self->endings[e].nested;
+        for (int i = 0; i < n && applies; i++)
+            applies = meets(self->endings[e].when[i], args[i]);
+        if (applies)
+            return run_ending(self, &self->endings[e], args, result);
+    }
+    return DECLINED;
+}
+
+static int composite_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CompositeKernel *kernel = (CompositeKernel *)self;
+    Py_VISIT(kernel->face.function);
+    for (int e = 0; e < kernel->count; e++)
+        Py_VISIT(kernel->endings[e].op);
+    return 0;
+}
+
+static int composite_clear(PyObject *self)
+{
+    CompositeKernel *kernel = (CompositeKernel *)self;
+    Py_CLEAR(kernel->face.function);
+    for (int e = 0; e < kernel->count; e++) {
+        Py_CLEAR(kernel->endings[e].op);
+        for (int i = 0; i < MOST; i++)
+            Py_CLEAR(kernel->endings[e].constant[i]);
+    }
+    kernel->count = 0;
+    return 0;
+}
+
+/* (function, number of arguments, endings), each (nested, when, op, operands, item): `when` a number for each argument, `operands` ints
+ * as numbered above, or a tuple of a constant. Another ending comes before those that use it. */
+static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *endings;
+    int arguments;
+    if (!PyArg_ParseTuple(args, "OiO!", &function, &arguments, &PyTuple_Type, &endings))
+        return NULL;
+    if (arguments < 0 || arguments > MOST || PyTuple_GET_SIZE(endings) > ENDINGS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    CompositeKernel *made = PyObject_GC_New(CompositeKernel, &CompositeKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, sizeof(CompositeKernel) - sizeof(Face));
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = composite_run;
+    made->arguments = arguments;
+    PyObject_GC_Track(made);
+    for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
+        Ending *ending = &made->endings[e];
+        PyObject *when, *op, *operands;
+        made->count = e + 1;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(endings, e), "pO!OO!i", &ending->nested, &PyTuple_Type, &when, &op, &PyTuple_Type,
+                              &operands, &ending->item))
+            goto failed;
+        ending->op = Py_NewRef(op);
+        if (PyTuple_GET_SIZE(when) != arguments || PyTuple_GET_SIZE(operands) > MOST)
+            goto failed;
+        for (int i = 0; i < arguments; i++)
+            ending->when[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(when, i));
+        for (int i = 0; i < PyTuple_GET_SIZE(operands); i++) {
+            PyObject *operand = PyTuple_GET_ITEM(operands, i);
+            ending->count = i + 1;
+            if (PyTuple_CheckExact(operand) && PyTuple_GET_SIZE(operand) == 1) {
+                ending->constant[i] = Py_NewRef(PyTuple_GET_ITEM(operand, 0));
+                continue;
+            }
+            long at = PyLong_AsLong(operand);
+            if (PyErr_Occurred() || at < 0 || (at >= arguments && at < ENDING) || at >= ENDING + e)
+                goto failed;
+            ending->operand[i] = (int)at;
+        }
+        if (PyErr_Occurred())
+            goto failed;
+    }
+    return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
+}
+
+/* ---- Getter: x[index] */
+
+typedef struct {
+    Face face;
+    PyObject *select, *slice, *index; /* the operators */
+} Getter;
+
+static int is_bound(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
+
+/* A view by one item after the other, ints and slices. */
+static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject **result)
+{
+    PyObject *viewed = Py_NewRef(tensor), *dim = Py_NewRef(ZERO), *one = NULL;
+    Outcome outcome = DONE;
+    long at = 0;
+    for (Py_ssize_t i = 0; i < n && outcome == DONE; i++) {
+        PyObject *made = NULL, *item = items[i];
+        if (PyLong_CheckExact(item))
+            outcome = call_operator(self->select, (PyObject *[]){viewed, dim, item}, 3, &made);
+        else {
+            PySliceObject *cut = PySlice_Check(item) ? (PySliceObject *)item : NULL;
+            if (cut == NULL || !is_bound(cut->start) || !is_bound(cut->stop) || !is_bound(cut->step)) {
+                outcome = DECLINED;
+                break;
+            }
+            if (cut->start != Py_None || cut->stop != Py_None || cut->step != Py_None) {
+                if (cut->step == Py_None && one == NULL)
+                    one = PyLong_FromLong(1);
+                PyObject *step = cut->step == Py_None ? one : cut->step;
+                outcome = step == NULL ? DECLINED
+                          : call_operator(self->slice, (PyObject *[]){viewed, dim, cut->start, cut->stop, step}, 5, &made);
+            }
+            Py_SETREF(dim, PyLong_FromLong(++at));
+            if (dim == NULL)
+                outcome = DECLINED;
+        }
+        if (made != NULL)
+            Py_SETREF(viewed, made);
+    }
+    Py_XDECREF(dim);
+    Py_XDECREF(one);
+    if (outcome == DONE && viewed == tensor)
+        outcome = DECLINED;
+    if (outcome == DONE)
+        *result = viewed;
+    else
+        Py_DECREF(viewed);
+    return outcome;
+}
+
+static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Getter *getter = (Getter *)self;
+    PyObject *array, *result = NULL;
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == 2 && !is_traced() && Py_IS_TYPE(args[0], Tensor)
+        && (array = SLOT(args[0], AT_ARRAY)) != NULL && PyArray_CheckExact(array)) {
+        PyObject *index = args[1];
+        int dims = PyArray_NDIM((PyArrayObject *)array);
+        Outcome outcome = DECLINED;
+        if (PyLong_CheckExact(index))
+            outcome = call_operator(getter->select, (PyObject *[]){args[0], ZERO, index}, 3, &result);
+        else if (PyTuple_CheckExact(index) && PyTuple_GET_SIZE(index) <= dims)
+            outcome = get_views(getter, args[0], ((PyTupleObject *)index)->ob_item, PyTuple_GET_SIZE(index), &result);
+        else if (PySlice_Check(index) && dims > 0)
+            outcome = get_views(getter, args[0], &index, 1, &result);
+        else if (Py_IS_TYPE(index, Tensor) && (array = SLOT(index, AT_ARRAY)) != NULL && PyArray_CheckExact(array)) {
+            PyArrayObject *places = (PyArrayObject *)array;
+            PyObject *list = NULL;
+            int taken = PyArray_TYPE(places) == NPY_BOOL ? PyArray_NDIM(places) : 1;
+            if (PyArray_NDIM(places) > 0 && taken <= dims && PyArray_TYPE(places) != NPY_UBYTE && (list = PyList_New(1)) != NULL) {
+                PyList_SET_ITEM(list, 0, Py_NewRef(index));
+                outcome = call_operator(getter->index, (PyObject *[]){args[0], list}, 2, &result);
+                Py_DECREF(list);
+            }
+        }
+        if (outcome == DECLINED)
+            outcome = decline_after_error();
+        if (outcome != DECLINED)
+            return outcome == DONE ? result : NULL;
+    }
+    return PyObject_Vectorcall(getter->face.function, args, nargsf, kwnames);
+}
+
+static int getter_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Getter *)self)->face.function);
+    Py_VISIT(((Getter *)self)->select);
+    Py_VISIT(((Getter *)self)->slice);
+    Py_VISIT(((Getter *)self)->index);
+    return 0;
+}
+
+static int getter_clear(PyObject *self)
+{
+    Py_CLEAR(((Getter *)self)->face.function);
+    Py_CLEAR(((Getter *)self)->select);
+    Py_CLEAR(((Getter *)self)->slice);
+    Py_CLEAR(((Getter *)self)->index);
+    return 0;
+}
+
+/* (function, select.int, slice.Tensor, index.Tensor) */
+static PyObject *make_getter(PyObject *module, PyObject *args)
+{
+    PyObject *function, *select, *slice, *index;
+    if (!PyArg_ParseTuple(args, "OOOO", &function, &select, &slice, &index))
+        return NULL;
+    Getter *made = PyObject_GC_New(Getter, &GetterType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, getter_vectorcall);
+    made->select = Py_NewRef(select);
+    made->slice = Py_NewRef(slice);
+    made->index = Py_NewRef(index);
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
 /* ---- types and module */
 
 #define FACE(TYPE, NAME, STRUCT, CALL, TRAVERSE, CLEAR)                                                             \
@@ -1219,6 +2439,10 @@ FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
 FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_traverse, record_clear);
 FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
+FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
+FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
+FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
+FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
 static int take(PyObject *from, const char *name, PyObject **to)
 {
@@ -1252,9 +2476,8 @@ static PyObject *configure(PyObject *module, PyObject *names)
     if (take(names, "Tensor", (PyObject **)&Tensor) < 0 || take(names, "STUB_BUILTINS", &STUB_BUILTINS) < 0
         || take(names, "DISPATCH", &DISPATCH) < 0 || take(names, "FRESH", &FRESH) < 0 || take(names, "GRAD", &GRAD) < 0
         || take(names, "DType", &DTYPE) < 0 || take(names, "Device", &DEVICE) < 0 || take(names, "CLOCK", &CLOCK) < 0
-        || take(names, "add", &NUMPY_ADD) < 0 || take(names, "subtract", &NUMPY_SUB) < 0 || take(names, "multiply", &NUMPY_MUL) < 0
-        || take(names, "divide", &NUMPY_DIV) < 0 || take(names, "Storage", (PyObject **)&Storage) < 0
-        || take(names, "View", (PyObject **)&View) < 0)
+        || take(names, "Storage", (PyObject **)&Storage) < 0
+        || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
         if ((*slots[i].at = slot_of(*slots[i].type, slots[i].name)) < 0)
@@ -1264,7 +2487,7 @@ static PyObject *configure(PyObject *module, PyObject *names)
 
 static PyObject *is_compiled(PyObject *module, PyObject *value)
 {
-    return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || is_kernel(value));
+    return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || Py_IS_TYPE(value, &GetterType) || is_kernel(value));
 }
 
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
@@ -1276,6 +2499,10 @@ static PyMethodDef functions[] = {
     {"array_kernel", make_array_kernel, METH_VARARGS, "The wrapper of an array kernel."},
     {"record_kernel", make_record_kernel, METH_VARARGS, "A kernel at Autograd."},
     {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
+    {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
+    {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
+    {"getter", make_getter, METH_VARARGS, "x[index]."},
+    {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -1285,8 +2512,10 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_calls
 PyMODINIT_FUNC PyInit__calls(void)
 {
     import_array();
+    import_umath();
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
-        || PyType_Ready(&ViewKernelType) < 0)
+        || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
+        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");
@@ -1296,10 +2525,11 @@ PyMODINIT_FUNC PyInit__calls(void)
     S_KEYS = PyUnicode_InternFromString("keys");
     S_REMEMBERED = PyUnicode_InternFromString("remembered");
     S_SHARED_STORAGE = PyUnicode_InternFromString("shared_storage");
+    S_CALL = PyUnicode_InternFromString("call");
     ZERO = PyLong_FromLong(0);
     NO_TEXT = PyUnicode_FromString("");
     if (S_DISPATCH == NULL || S_EPOCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
-        || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || ZERO == NULL || NO_TEXT == NULL)
+        || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

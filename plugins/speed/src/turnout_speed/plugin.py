@@ -1,4 +1,4 @@
-"""Activation: nothing is registered. The manifest names what is replaced; here is said whether the module was compiled."""
+"""Activation: nothing is registered. The manifest names what is replaced; here is said whether the modules were compiled."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def turnout_available() -> str | None:
-    """None, or that it is switched off or there is no extension module."""
+    """None, or that it is switched off or the extension modules are not there."""
     if not config.get("speed"):
         return f"the setting speed is false ({config.origin('speed')})"
     try:
         import_module("turnout_speed._calls")
+        import_module("turnout_speed._rules")
     except ImportError as error:
         return f"its extension module cannot be loaded ({error}): install turnout-speed where a C compiler is at hand"
     return None
@@ -27,7 +28,7 @@ def turnout_available() -> str | None:
 
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
-    """Tell the extension module which classes and variables calls read."""
+    """Tell the extension modules which classes and variables calls read."""
     from turnout_speed.replacements import configure
 
     configure()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -18,35 +19,41 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
-from turnout_aten.kernels.wrapping import BOOL, SAME
+from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Ending
+from turnout_aten.kernels.plans import AS_GIVEN, array_lines, key_source
+from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
+from turnout_aten.tensor import indexing
 from turnout_aten.tensor.levels import CLOCK, GRAD
+from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.recording import attach
-from turnout_speed import _calls
+from turnout_speed import _calls, _rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
     from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
     from turnout.schema import Argument
+    from turnout_aten.kernels.wrapping import Row
 
 # The types of arguments that are passed on as they are when they have the right class.
 KINDS = {
     "Tensor": "Tensor", "Scalar": "Scalar", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
     "ScalarType": "ScalarType", "Device": "Device",
 }  # fmt: skip
-_INTS = re.compile(r"(int|SymInt)\[\d*\]\??")
+_INTS = re.compile(r"(?:int|SymInt)\[(\d*)\]\??")
 MOST = 12  # arguments
 
 
 def configure() -> None:
-    """Tell the extension module which classes and variables calls read."""
+    """Tell the extension modules which classes and variables calls read."""
+    _rules.configure(Tensor, STUB_BUILTINS, DISPATCH)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
-        "DType": DType, "Device": Device, "Storage": Storage, "View": View,
-        "add": numpy.add, "subtract": numpy.subtract, "multiply": numpy.multiply, "divide": numpy.divide,
+        "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size,
     })  # fmt: skip
 
 
@@ -54,13 +61,16 @@ def configure() -> None:
 
 
 def stub(made: Any, op: Operator) -> Any:
-    """The stub of a standard operator with tensors among its arguments, all of plain types. Kernels of others are in Python."""
+    """The stub of a standard operator whose arguments are all of known types. Kernels of others are in Python, as their stubs."""
     if op.namespace != "aten":
         return made
     arguments = op.schema.arguments
     positional = sum(not a.kwarg_only for a in arguments)
     rows = _rows(arguments, [str(i) for i in range(positional)] + ["-"] * (len(arguments) - positional), by_name=True)
-    return made if rows is None else _calls.call(made, ((op.cache, positional, rows),), MISSING)
+    if rows is None:
+        return made
+    tail = _tail(made, [python_name(a.name) for a in arguments])
+    return _calls.call(made, ((op.cache, positional, rows),), MISSING, tail, None, 0)
 
 
 def function(made: Any, *_: Any) -> Any:
@@ -76,36 +86,62 @@ def method(made: Any, *_: Any) -> Any:
 _LOOKUP = re.compile(r"    kernel = (K_\w+|CACHE)\[ks\]")
 _LAST = re.compile(r"    return kernel\(ks, (.*)\)")
 _NUMBER = re.compile(r"        return op_(\w+)\((\w+), (\w+)\)")
+_OVERLOADS = re.compile(r"return (P_\w+)\((?:\w+, )*\*args, \*\*kwargs\)")
 
 
 def _call_of_text(made: Any) -> Any:
     """The compiled form of a generated text: its look-up, and the arguments of `return kernel(ks, ...)` in its last line."""
     code = getattr(made, "__code__", None)
-    if code is None or hasattr(made, "__wrapped__"):
+    if code is None or hasattr(made, "__wrapped__") or code.co_kwonlyargcount:
         return made
     text = "".join(linecache.getlines(code.co_filename))
-    lookup, last = _LOOKUP.findall(text), _LAST.findall(text)
-    if len(lookup) != 1 or len(last) != 1 or code.co_kwonlyargcount:
-        return made
-    cache = made.__globals__.get(lookup[0])
-    op = _operator_of(made, lookup[0], cache)
+    target, tail = _target_of_text(made, text)
+    targets = [] if target is None else [target]
     names = code.co_varnames[: code.co_argcount]
-    given = last[0].split(", ")
-    if op is None or len(given) != len(op.schema.arguments):
-        return made
-    sources = [str(names.index(value)) if value in names else "-" for value in given]
-    rows = _rows(op.schema.arguments, sources, by_name=False)
-    constants = [(value, a) for value, s, a in zip(given, sources, op.schema.arguments, strict=True) if s == "-"]
-    if rows is None or any(not a.has_default or default_source(a) != value for value, a in constants):
-        return made
-    targets = [(cache, len(names), rows)]
-    for overload, *passed in _NUMBER.findall(text):
+    for overload, *passed in _NUMBER.findall(text) if targets else ():
         other = _find(overload)
         if passed == list(names) and "in NUMBERS:" in text and other is not None:
             count = len(other.schema.arguments)
             more = _rows(other.schema.arguments, ["0", "1", *["-"] * (count - 2)], by_name=False)
             targets += [] if more is None else [(other.cache, 2, more)]
-    return _calls.call(made, tuple(targets[:2]), MISSING)
+    packets = set(_OVERLOADS.findall(text))
+    chosen = made.__globals__[packets.pop()].chosen if len(packets) == 1 else None
+    most = len(names) + 1 if "(args,)" in text else MOST  # several arguments may be one list
+    return made if not targets and chosen is None else _calls.call(made, tuple(targets[:2]), MISSING, tail, chosen, most)
+
+
+def _target_of_text(made: Any, text: str) -> tuple[Any, Any]:
+    """The operator whose cache a text looks into, as the extension module reads it, and the function's last line."""
+    code = made.__code__
+    lookup, last = _LOOKUP.findall(text), _LAST.findall(text)
+    if len(lookup) != 1 or len(last) != 1:
+        return None, None
+    cache = made.__globals__.get(lookup[0])
+    op = _operator_of(made, lookup[0], cache)
+    names = code.co_varnames[: code.co_argcount]
+    given = last[0].split(", ")
+    if op is None or len(given) != len(op.schema.arguments):
+        return None, None
+    sources = [str(names.index(value)) if value in names else "-" for value in given]
+    rows = _rows(op.schema.arguments, sources, by_name=False)
+    constants = [(value, a) for value, s, a in zip(given, sources, op.schema.arguments, strict=True) if s == "-"]
+    if rows is None or any(not a.has_default or default_source(a) != value for value, a in constants):
+        return None, None
+    return (cache, len(names), rows), _tail(made, [value for value in given if value in names])
+
+
+def _tail(made: Any, names: Sequence[str]) -> Any:
+    """The last line of a generated function as a function of what it uses. It calls a kernel of Python, so that the kernel and
+    tracebacks find the frame that the whole function would have; None if that line does something else."""
+    code = made.__code__
+    lines = [line.rstrip("\n") for line in linecache.getlines(code.co_filename)]
+    if not _LAST.fullmatch(lines[-1]):
+        return None
+    blank = "\n" * (len(lines) - 2)
+    text = f"def {code.co_name}({', '.join(['kernel', 'ks', *names])}):\n{blank}{lines[-1]}\n"
+    own: dict[str, Any] = {}
+    exec(compile(text, code.co_filename, "exec", dont_inherit=True), own)
+    return FunctionType(own[code.co_name].__code__, made.__globals__, code.co_name)
 
 
 def _operator_of(made: Any, variable: str, cache: Any) -> Operator | None:
@@ -122,27 +158,34 @@ def _find(name: str) -> Operator | None:
 
 
 def _rows(arguments: Sequence[Argument], sources: Sequence[str], *, by_name: bool) -> tuple[Any, ...] | None:
-    """The arguments as the extension module reads them: (kind, may be None, parameter, default, name). None: one is not plain."""
+    """The arguments as the extension module reads them: (kind, may be None, size, parameter, default, name).
+
+    None if one of them is of another kind, and may be given.
+    """
     rows = []
     for argument, source in zip(arguments, sources, strict=True):
         canonical = argument.type.canonical
-        kind = "ints" if _INTS.fullmatch(canonical) else KINDS.get(canonical.rstrip("?"))
-        if kind is None or (kind == "Tensor" and argument.has_default and not canonical.endswith("?")):
-            return None
         default = argument.default if argument.has_default else MISSING
         optional = canonical.endswith("?") or default is None
-        rows.append(
-            (kind, optional, int(source) if source != "-" else -1, default, python_name(argument.name) if by_name else None)
-        )
-    tensors = any(kind == "Tensor" for kind, *_ in rows)
-    return tuple(rows) if tensors and len(rows) <= MOST else None
+        ints = _INTS.fullmatch(canonical)
+        kind = "ints" if ints else KINDS.get(canonical.rstrip("?"))
+        if canonical in ("Tensor[]", "Tensor?[]"):
+            kind, optional = "tensors", "?[" in canonical
+        elif kind is None and canonical.endswith("?") and not argument.type.is_tensor_like:
+            kind = "none"  # a generator, a layout, floats: only where it is not given
+        if kind is None or (kind == "Tensor" and argument.has_default and not canonical.endswith("?")):
+            return None
+        at = int(source) if source != "-" else -1
+        name = python_name(argument.name) if by_name else None
+        rows.append((kind, optional, int(ints[1] or 0) if ints else 0, at, default, name))
+    return tuple(rows) if len(rows) <= MOST else None
 
 
 # ---- kernels
 
 
-def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any:
-    """The wrapper of an array kernel whose arrays are NumPy's."""
+def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inplace: bool = False) -> Any:
+    """The wrapper of an array kernel whose arrays are NumPy's: what it returns is new, or is written into the first tensor."""
     arguments = [a for a in s.op.schema.arguments if a.name in s.names]
     rows: list[tuple[str, Any, int]] = []
     ranks = iter(row.ranks)
@@ -166,9 +209,95 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables["as_array"], backend.keys, half, row.simple, row.limit, row.bools, unsure,
-        row.refuses, MISSING,
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.bools, unsure, row.refuses,
+        MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
+
+
+_OF_STEP, _COUNT = 16, 48  # how the extension module numbers operands
+
+
+def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
+    """The steps of a row as the extension module reads them, or None."""
+    steps = row.steps
+    if not steps:  # a function of the array library, or what the kernel is where other arguments have their defaults
+        ufunc = row.simple or row.fn
+        operands = [name for i, name in enumerate(names) if name in tensors or (i == 1 and name == "other")]
+        limit = row.limit if ufunc is row.simple else row.limit_of_few
+        if not isinstance(ufunc, numpy.ufunc) or len(operands) != ufunc.nin:
+            return None
+        steps = ((ufunc, *operands),)
+    else:
+        limit = row.limit_of_steps
+    made = []
+    for ufunc, *given in steps:
+        operands = [_operand(value, names) for value in given]
+        if not isinstance(ufunc, numpy.ufunc) or None in operands:
+            return None
+        made.append((ufunc, *operands))
+    at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim")]
+    return tuple(made), limit or 1 << 30, *at
+
+
+def _operand(value: Any, names: Sequence[str]) -> Any:
+    if value is COUNT:
+        return _COUNT
+    if isinstance(value, str):
+        return names.index(value) if value in names else None
+    return value if isinstance(value, float) else _OF_STEP + value
+
+
+def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
+    """The wrapper of an array kernel that is given its outputs, by kept answers of the shape function."""
+    roles = [_role(a) for a in s.inputs]
+    if backend.new_array is not numpy.empty or len(roles) > MOST or None in roles:
+        return made
+    variables = made.__globals__
+    names = [python_name(a.name) for a in s.inputs]
+    passed, extra = [], 64
+    for at, argument in enumerate(s.inputs):
+        replaced = len(s.precomputed.get(argument.name, ()))
+        passed += range(extra, extra + replaced) if replaced else [at]
+        extra += replaced
+    passed += range(extra, extra + len(s.precomputed.get("", ())))
+    if len(passed) > MOST:
+        return made
+    lines = [
+        f"def find({', '.join(names)}):",
+        "    try:",
+        *(f"        {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
+        f"        return KNOWN.get({key_source(s.inputs, names)})",
+        "    except (AttributeError, TypeError):",
+        "        return None",
+    ]
+    own = {"KNOWN": variables["KNOWN"], "__name__": __name__}
+    exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
+    few = None if row.few is None else _framed(made, variables["few"])
+    count = s.outs or len(s.op.schema.returns)
+    return _calls.plan_kernel(
+        made, own["find"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
+        tuple(passed), count,
+    )  # fmt: skip
+
+
+def _role(argument: Argument) -> str | None:
+    """What an argument is to a planned call; None for one that only Python passes on."""
+    canonical = argument.type.canonical
+    if argument.type.is_tensor_list:
+        return None if canonical.endswith("?") else "list"
+    if argument.type.is_tensor:
+        return "optional" if canonical.endswith("?") else "tensor"
+    return "value"
+
+
+def inplace_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any:
+    """The wrapper of the in-place variant."""
+    return array_kernel(made, s, backend, row, general, inplace=True)
+
+
+def write_kernel(made: Any, op: Operator) -> Any:
+    """A kernel that counts writes of the first argument."""
+    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW)
 
 
 def _framed(made: Any, fn: Any) -> Any:
@@ -198,11 +327,62 @@ def view_kernel(made: Any, op: Operator) -> Any:
     return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach)
 
 
+def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switches: int, names: dict[str, Any]) -> Any:
+    """The kernel at Batched of an operator without lists of tensors."""
+    arguments = op.schema.arguments
+    lists = any(a.type.is_tensor_list for a in arguments)
+    if lists or len(arguments) > MOST or any(a.is_write for a in arguments):
+        return made
+    at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    return _rules.rule_kernel(made, ("", "unary", "aligned").index(kind), rule, call, len(arguments), at, switches, names)
+
+
+_WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
+
+
+def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
+    """A composite kernel that says what it ends in."""
+    endings = getattr(kernel.fn.__wrapped__, "endings", ())
+    names = [python_name(a.name) for a in op.schema.arguments]
+    rows: list[Any] = []
+    known = len(names) <= MOST and all(_add_ending(rows, ending, names, nested=False) for ending in endings)
+    return _calls.composite_kernel(made, len(names), tuple(rows)) if endings and known else made
+
+
+def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested: bool) -> bool:
+    """Add the row of an ending after those of its operands; False if it calls an operator that is not there."""
+    op = find_operator(ending.operator)
+    operands: list[Any] = []
+    for operand in ending.operands:
+        if isinstance(operand, Ending):
+            if not _add_ending(rows, operand, names, nested=True):
+                return False
+            operands.append(32 + len(rows) - 1)
+        else:
+            operands.append(names.index(operand) if isinstance(operand, str) else (operand,))
+    when = tuple([_WHEN.get(ending.when[name], ending.when[name]) if name in ending.when else -1 for name in names])
+    rows.append((nested, when, op, tuple(operands), -1 if ending.item is None else ending.item))
+    return op is not None
+
+
+def late_method(made: Any, function: Any, name: str) -> Any:
+    """A method of `Tensor` that is defined in another module: only `x[index]` has a compiled form."""
+    if function is not indexing.get:
+        return made
+    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in ("select.int", "slice.Tensor", "index.Tensor")])
+
+
 REPLACEMENTS = {
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_aten.kernels.planning:planned":                  plan_kernel,
+    "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
+    "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,
+    "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
+    "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
+    "turnout_batched.kernels:rule_kernel":                    rule_kernel,
 }  # fmt: skip

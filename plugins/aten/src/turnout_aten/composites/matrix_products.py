@@ -9,6 +9,7 @@ from turnout.dtypes import BOOL, FLOAT, int64
 from turnout.errors import DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import Ending, ends_in
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.dtypes import promote_types
 from turnout_aten.kernels.wrapping import check_result_dtype
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
+@ends_in("aten::mm", "self", "other", self=2, other=2)
+@ends_in("aten::dot", "self", "other", self=1, other=1)
+@ends_in("aten::mv", "self", "other", self=2, other=1)
 def matmul(self: Tensor, other: Tensor) -> Tensor:
     """The matrix product. A vector on the left is a row, on the right a column. Dims before the last two are batch dims and
     broadcast."""
@@ -74,6 +78,8 @@ def _one_batch(matrices: Tensor, batch: Sequence[int], count: int) -> Tensor:
     return made
 
 
+@ends_in("aten::addmm", "bias", "input", Ending("aten::t", ("weight",)), input=2, weight=2, bias=1)
+@ends_in("aten::mm", "input", Ending("aten::t", ("weight",)), input=2, weight=2, bias=None)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias. weight is [out, in]."""
     columns = aten.t(weight)
@@ -114,6 +120,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     return made
 
 
+@ends_in("aten::matmul", "self", "other")
 def linalg_matmul(self: Tensor, other: Tensor) -> Tensor:
     """matmul."""
     made: Tensor = aten.matmul(self, other)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import FLOAT, float32, float64, uint8
 from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import ends_in
 from turnout_aten.shapes.extents import numel
 from turnout_aten.shapes.normalisation import check_groups, check_rows
 
@@ -37,6 +38,7 @@ def _in(x: Tensor, dtype: DType) -> Tensor:
 # ---- rows
 
 
+@ends_in("aten::native_layer_norm", "input", "normalized_shape", "weight", "bias", "eps", item=0)
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-05, cudnn_enable: bool = True,

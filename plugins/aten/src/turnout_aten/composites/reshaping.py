@@ -9,6 +9,7 @@ from turnout.dtypes import INT
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, ends_in
 from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
@@ -29,6 +30,7 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
     return out
 
 
+@ends_in("aten::view", "self", "shape", self=ROW_MAJOR, shape=LENGTHS)
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
     own, strides, wanted = self.array.shape, self.stride(), tuple(shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import ends_in
 from turnout_aten.composites.reshaping import write_out
 
 if TYPE_CHECKING:
@@ -12,12 +13,14 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
+@ends_in("aten::_softmax", "self", "dim", False, dtype=None)
 def softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """exp(self) / sum(exp(self)) along a dim, after conversion to `dtype`."""
     made: Tensor = aten._softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
     return made
 
 
+@ends_in("aten::_log_softmax", "self", "dim", False, dtype=None)
 def log_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithm of softmax."""
     made: Tensor = aten._log_softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)

@@ -1,10 +1,10 @@
-"""What functions that transform a function say of their own arguments. `name` is that of the transform, such as "vmap"."""
+"""What functions that run a given one say of their own arguments. `name` is theirs, such as "vmap"."""
 
 from __future__ import annotations
 
 
-def not_callable(name: str, value: object) -> str:
-    return f"{name}: argument 'func' must be callable, got {type(value).__name__}"
+def not_callable(name: str, argument: str, value: object) -> str:
+    return f"{name}: argument {argument!r} must be callable, got {type(value).__name__}"
 
 
 def chunk_size(name: str, size: object) -> str:

@@ -135,22 +135,23 @@ NUMBER_FIRST = {
 class Overloads:
     """A packet as public functions and methods call it: arguments may be given by alias.
 
-    A kind of call that the packet has seen before goes straight to its overload. Only a new kind is searched for aliases.
+    A kind of call that the packet has seen before goes straight to its overload, which `chosen` holds by the types of the
+    arguments. Only a new kind is searched for aliases.
     """
 
-    __slots__ = ("_chosen", "_packet")
+    __slots__ = ("_packet", "chosen")
 
     def __init__(self, packet: Packet) -> None:
         self._packet = packet
-        self._chosen = packet.chosen
+        self.chosen = packet.chosen
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         # Without keywords and sequences, the key is just the types: 500 ns less. Types of sequences are never a key.
-        op = None if kwargs else self._chosen.get(tuple(map(type, args)))
+        op = None if kwargs else self.chosen.get(tuple(map(type, args)))
         if op is not None:
             return op.call(*args)
         try:
-            op = self._chosen[type_key(args, kwargs)]
+            op = self.chosen[type_key(args, kwargs)]
         except (KeyError, TypeError):
             reflected_name = NUMBER_FIRST.get(self._packet.name)
             if reflected_name and len(args) == 2 and not kwargs and is_number(args[0]) and is_tensor(args[1]):

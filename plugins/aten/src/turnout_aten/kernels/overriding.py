@@ -72,7 +72,7 @@ class _Over:
         return (
             call
             if isinstance(self.binder, StructuredBinder)
-            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit)
+            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit, quiet=row.quiet)
         )
 
 
@@ -110,6 +110,7 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
         quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit,
+        steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
     )  # fmt: skip
 
 

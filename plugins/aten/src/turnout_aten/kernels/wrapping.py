@@ -9,7 +9,6 @@ runs, so that errors do not depend on the path.
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from turnout_aten.dtypes import can_cast
 from turnout_aten.errors import tensors as texts
 from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.contract import as_result_array, check_returned, in_debug
-from turnout_aten.kernels.plans import Plans, array_lines, chosen, converted, key_source
+from turnout_aten.kernels.planning import kept_answers, planned
 from turnout_aten.shapes.specs import Out, Result, as_result
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrap, wrapping_lines
@@ -42,6 +41,8 @@ ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that t
 SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
 BOOL = "bool"  # inputs of one dtype give bool (comparisons)
 
+COUNT: Any = object()  # in the steps of a row: the number of elements that are reduced to one
+
 
 class Row:
     """An array kernel with options.
@@ -59,16 +60,22 @@ class Row:
     few        the kernel for calls whose first tensor and first output have up to `limit_of_few` elements, in place of `fn`
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
+    steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
+               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
+               of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
+    limit_of_steps  they serve up to this many elements (0: any)
     """
 
     __slots__ = (
-        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "pointwise", "quiet", "ranks", "refuses", "simple",
+        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_steps", "pointwise", "quiet", "ranks",
+        "refuses", "simple", "steps",
     )  # fmt: skip
 
     def __init__(
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
+        steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -82,6 +89,14 @@ class Row:
         self.quiet = quiet
         self.few = few
         self.limit_of_few = limit_of_few
+        self.steps = steps
+        self.limit_of_steps = limit_of_steps
+
+    def function_for(self, *arrays: str) -> str:
+        """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
+        if self.few is None:
+            return "kernel"
+        return f"(few if {' and '.join(f'{array}.size <= {self.limit_of_few}' for array in arrays)} else kernel)"
 
 
 class Structured:
@@ -214,130 +229,15 @@ def functional(s: Structured, backend: TensorBackend, row: Row) -> Call:
     if debug or backend.array_type is None:
         return general
     if backend.new_array is not None and s.plannable:
-        general = _planned(s, backend, row, general, compute)
+        general = planned(s, backend, row, general, compute)
     if row.allocates and not s.precomputed and s.tensors:
         return fast_functional(s, backend, row, general)
     return general
 
 
-def _planned(s: Structured, backend: TensorBackend, row: Row, general: Call, compute: Call) -> Call:
-    """The functional variant as generated source: the planned path, then `general`. Its locals begin with an underscore, because
-    an argument of the operator may have any other name (`values` of index_put)."""
-    names = [python_name(a.name) for a in s.inputs]
-    tensors = [python_name(a.name) for a in s.inputs if a.type.is_tensor_like]
-    others = [python_name(a.name) for a in s.inputs if not a.type.is_tensor_like]
-    plans = Plans(backend, [a.name for a in s.inputs if python_name(a.name) in tensors], s.plain, s.precomputed)
-    given = ", ".join(names)
-    count = s.outs or len(s.op.schema.returns)
-    outs = [f"out{i}" for i in range(count)]
-    first = next(a for a in s.inputs if a.name in s.required)
-    device = f"{python_name(first.name)}{'[0]' if first.type.is_tensor_list else ''}.device"
-    facts = ", ".join(f"shape{i}, native{i}, dtype{i}, strides{i}" for i in range(count))
-    take = [array_lines(a, python_name(a.name)) for a in s.inputs if a.type.is_tensor_like]
-    passed = _passed(s)
-    made = []
-    for i in range(count):
-        array = f"NEW(shape{i}, native{i}) if strides{i} is None else EMPTY(shape{i}, dtype{i}, _device, strides{i})"
-        made.append(f"        out{i} = {array}")
-    results = []
-    for i in range(count):
-        results += ["    " + line for line in wrapping_lines(array=f"out{i}", keys="KEYS", device="_device")]
-        results.append(f"    t{i} = t")
-    replace = [f"        if _values is not None: {', '.join(others)}, = chosen(_values, {', '.join(others)})"] if others else []
-    arrays = ", ".join(t + "_a" for t in tensors)
-    lines = [
-        f"def planned(ks, {given}):",
-        "    _key = _plan = None",
-        "    try:",
-        *("        " + line for line in take),
-        f"        _key = {key_source(s.inputs, names)}",
-        "        _plan = KNOWN.get(_key)",
-        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
-        "        _key = None",
-        "    if _plan is None:",
-        f"        return compute(({given},), partial(answer, _key, SHAPE) if _key is not None else SHAPE)",
-        f"    {facts}, _casts, _values, _extra = _plan",
-        f"    _device = {device}",
-        "    _failed = False",
-        "    try:",
-        f"        if _casts is not None: {arrays}, = converted(BACKEND, _casts, {arrays})",
-        *replace,
-        *made,
-        f"        _made = {_sized(row, f'{tensors[0]}_a', 'out0')}({', '.join([*passed, *outs])})",
-        "    except Exception:",
-        "        _failed = True",  # not here: an error below would be shown with this one as its context
-        "    if _failed:",
-        f"        return general(ks, {given})",
-        f"    if _made is not None{'' if count > 1 else ' and _made is not out0'}:",
-        f"        CHECK(_made, ({', '.join(outs)},))",
-        *results,
-        f"    return {'t' if count == 1 else '(' + ', '.join(f't{i}' for i in range(count)) + ')'}",
-    ]
-    name = s.op.qualified_name
-
-    def check(made: Any, arrays: tuple[Any, ...]) -> None:
-        check_returned(name, backend, row.fn, made, arrays)
-
-    namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn if row.quiet else backend.in_kernel_context(row.fn),
-        "few": row.few if row.quiet or row.few is None else backend.in_kernel_context(row.few),
-        "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
-        "NEW": backend.new_array, "EMPTY": backend.empty, "BACKEND": backend, "KEYS": backend.keys, "CLOCK": CLOCK,
-        "Tensor": Tensor, "CHECK": check, "chosen": chosen, "converted": converted,
-        "partial": partial,
-    }  # fmt: skip
-    return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {name}>", namespace)
-
-
-def _sized(row: Row, *arrays: str) -> str:
-    """The function of a row that serves arrays, as source."""
-    if row.few is None:
-        return "kernel"
-    return f"(few if {' and '.join(f'{array}.size <= {row.limit_of_few}' for array in arrays)} else kernel)"
-
-
 def _few(backend: TensorBackend, row: Row, debug: bool) -> tuple[Call | None, int]:
     """The row's kernel for few elements, in its context, and its limit. None where each kernel is checked."""
     return (None if debug or row.few is None else backend.in_kernel_context(row.few)), row.limit_of_few
-
-
-def _kept_answers(s: Structured, backend: TensorBackend) -> Call:
-    """`Structured.answer` for a variant that writes: it keeps its answers, too."""
-    if backend.new_array is None or not s.plannable:
-        return s.answer
-    names = [python_name(a.name) for a in s.inputs]
-    tensors = [a for a in s.inputs if a.type.is_tensor_like]
-    plans = Plans(backend, [a.name for a in tensors], s.plain, s.precomputed)
-    given = ", ".join(names)
-    lines = [
-        f"def answer({given}):",
-        "    _key = _result = None",
-        "    try:",
-        *("        " + array_lines(a, python_name(a.name)) for a in tensors),
-        f"        _key = {key_source(s.inputs, names)}",
-        "        _result = KNOWN.get(_key)",
-        "    except (AttributeError, TypeError):",  # no call that the shape function accepts, or a list in a direct call
-        "        _key = None",
-        "    if _result is not None:",
-        "        return _result",
-        f"    return SHAPE({given}) if _key is None else learn(_key, SHAPE, {given})",
-    ]
-    namespace = {"__name__": backend.wrapper_module, "KNOWN": plans.results, "SHAPE": s.answer, "learn": plans.answer}
-    return compile_function("\n".join(lines) + "\n", "answer", f"<{backend.name} answers of {s.op.qualified_name}>", namespace)
-
-
-def _passed(s: Structured) -> list[str]:
-    """What the kernel of a planned call gets before the outputs, as source."""
-    passed: list[str] = []
-    at = 0
-    for argument in s.inputs:
-        replaced = len(s.precomputed.get(argument.name, ()))
-        if replaced:
-            passed += [f"_extra[{at + i}]" for i in range(replaced)]
-            at += replaced
-        else:
-            passed.append(python_name(argument.name) + ("_a" if argument.type.is_tensor_like else ""))
-    return passed + [f"_extra[{at + i}]" for i in range(len(s.precomputed.get("", ())))]
 
 
 def _row_function(s: Structured, backend: TensorBackend, row: Row) -> tuple[Call, bool]:
@@ -438,7 +338,7 @@ def _defaults(others: list[Argument]) -> dict[str, Any]:
 def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
     """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
     given = {a: f"{a}_a" if a in tensors else a for a in arguments}
-    kernel = f"{_sized(row, given[tensors[0]])}({', '.join(given.values())})"
+    kernel = f"{row.function_for(given[tensors[0]])}({', '.join(given.values())})"
     if row.simple is None:
         return kernel
     defaulted = {python_name(a.name): a for a in others if a.has_default}
@@ -453,7 +353,7 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn, debug = _row_function(s, backend, row)
-    answer = s.answer if debug else _kept_answers(s, backend)
+    answer = s.answer if debug else kept_answers(s, backend)
     quietly = backend.in_kernel_context(fn)
     few, limit = _few(backend, row, debug)
 
@@ -490,7 +390,7 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
         return target
 
     if not debug and row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
-        return _fast_inplace(s, backend, row, general)
+        return fast_inplace(s, backend, row, general)
     return general
 
 
@@ -499,7 +399,8 @@ def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
 _ASIDE = 4096
 
 
-def _fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
+@replaceable
+def fast_inplace(s: Structured, backend: TensorBackend, row: Row, general: Call) -> Call:
     """The in-place variant with two fast paths: for small tensors, and for large ones with equal shapes and dtypes."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
@@ -564,7 +465,7 @@ def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""
     fn, debug = _row_function(s, backend, row)
-    answer = s.answer if debug else _kept_answers(s, backend)
+    answer = s.answer if debug else kept_answers(s, backend)
     quietly = backend.in_kernel_context(fn)
     few, limit = _few(backend, row, debug)
     count = s.outs
@@ -684,15 +585,20 @@ def resize_output(
 # ---- other array kernels
 
 
-def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0) -> Call:
+def plain(
+    op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0, quiet: bool = False
+) -> Call:
     """The wrapper of a kernel without a shape function: it passes arrays for tensors and returns tensors for arrays.
 
     In-place and out variants write into the given arrays. The call returns the mutated tensors, whatever `fn` returns. Where it
     returns NotImplemented, `below` is called; at once, if the first argument is a tensor, or a size, of up to `limit` elements.
+    `quiet` is that of its row.
     """
     schema = op.schema
     mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
-    quietly = backend.in_kernel_context(fn)
+    quietly = fn if quiet and below is not None else backend.in_kernel_context(fn)
+    array_type = backend.array_type
+    lead = schema.arguments[0].type.canonical == "Tensor" if schema.arguments else False
 
     def wrapped(ks: int, *args: Any) -> Any:
         if limit and below is not None:
@@ -703,7 +609,7 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
             for i in mutated:
                 if isinstance(args[i], Tensor):
                     check_writable(op, backend, args[i], ())
-            given = [to_array(backend, value) for value in args]
+            given = [v.array if v.__class__ is Tensor else to_array(backend, v) for v in args]
             made = quietly(*given)
         except Exception as error:
             retell(op, error, args)
@@ -715,6 +621,8 @@ def plain(op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None 
                 check_returned(op.qualified_name, backend, fn, made, [given[i] for i in mutated])
             targets = tuple(args[i] for i in mutated)
             return targets[0] if len(schema.returns) == 1 else targets if schema.returns else None
+        if lead and made.__class__ is array_type:  # the usual call: 1 us of 3 less
+            return wrap(made, args[0].device)
         return wrap_result(backend, made, args)
 
     return wrapped

@@ -9,7 +9,10 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from turnout.plugins import replaceable
 
+
+@replaceable
 def named(function: Any, name: str) -> Any:
     """A function as the method of `Tensor` of that name. pickle finds a method by its name, and the function has its own.
 

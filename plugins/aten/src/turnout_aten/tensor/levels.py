@@ -61,14 +61,15 @@ CLOCK = Clock()
 VERSION_MASK = (1 << 32) - 1
 
 
-_LOWERING: list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], Callable[[Any], Any]]] = []
+_LOWERING: list[tuple[Callable[..., Any], ...]] = []
 
 
 def install_lowering(
-    lower: Callable[[Any, Any], Any], raise_: Callable[[Any, Any], Any], peel: Callable[[Any], Any]
-) -> Callable[[], None]:
+    lower: Callable[[Any, Any], Any], raise_: Callable[[Any, Any], Any], peel: Callable[[Any], Any],
+    levels_of: Callable[[Any], Any],
+) -> Callable[[], None]:  # fmt: skip
     """Called by the plugin that owns LEVELS; returns the undo."""
-    installed = (lower, raise_, peel)
+    installed = (lower, raise_, peel, levels_of)
     _LOWERING.append(installed)
     return lambda: _LOWERING.remove(installed)
 
@@ -98,5 +99,5 @@ def batched_at(tensor: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
     """Those of some active levels at which a tensor is batched."""
     if not levels:
         return ()
-    found = peel(tensor)[1]
-    return tuple([level for level in levels if level in found])
+    found = _LOWERING[-1][3](tensor)
+    return tuple([level for level in levels if level in found]) if found else ()

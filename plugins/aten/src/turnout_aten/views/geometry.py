@@ -260,9 +260,16 @@ def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
     """`view` of a new tensor that has no other owner: the result owns the memory."""
     from turnout_aten.tensor.tensor import wrap
 
-    backend = self.device.backend
-    shape, strides, _ = view.geometry(self.array.shape, backend.strides(self.array), 0, size)
-    return wrap(backend.strided(self.array, shape, strides, 0), self.device)
+    array, device = self.array, self.device
+    backend = device.backend
+    if backend.view_array is not None:
+        try:
+            shape, steps, start, _ = view.remembered(array.shape, array.strides, array.itemsize, 0, size)
+            return wrap(backend.view_array(shape, array.dtype, array, start, steps), device)
+        except (BufferError, OverflowError, TypeError, ValueError):
+            pass  # nothing in it, or refused: the general way raises the error
+    shape, strides, _ = view.geometry(array.shape, backend.strides(array), 0, size)
+    return wrap(backend.strided(array, shape, strides, 0), device)
 
 
 @one_view("expand")

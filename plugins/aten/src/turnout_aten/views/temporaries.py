@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.operators.stubs import compile_function, python_name
+from turnout.plugins import replaceable
 from turnout_aten.errors.failures import retell_composite
 from turnout_aten.tensor.tensor import Tensor
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
 
 
+@replaceable
 def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     """The binder of composite kernels: passes the schema's arguments, keyword-only ones by keyword."""
     fn = kernel.fn.__wrapped__

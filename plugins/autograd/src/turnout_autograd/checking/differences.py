@@ -24,8 +24,6 @@ from turnout_autograd.checking.samples import (
     write_uncounted,
 )
 from turnout_autograd.passes.backward import grad
-from turnout_autograd.transforms.jacobians import basis
-from turnout_autograd.transforms.vector_products import linearize
 
 Table = list[list[float]]
 
@@ -130,13 +128,13 @@ class Check:
         tables: dict[tuple[int, int], Table] = {}
         for i in self.checked:
             for cell in cells(self.args[i].detach()):
-                for j, quotient in enumerate(self._differences(cell, self.eps)):
+                for j, quotient in enumerate(self.differences(cell, self.eps)):
                     tables.setdefault((i, j), []).append(quotient)
             for j in range(len(self.outputs())):
                 tables.setdefault((i, j), [])
         return tables
 
-    def _differences(self, place: Tensor, step: Any) -> list[list[float]]:
+    def differences(self, place: Tensor, step: Any) -> list[list[float]]:
         """How much every output changes, per unit of `eps`, with what is written at `place`, which is restored."""
         before = place.clone()
         try:
@@ -162,7 +160,7 @@ class Check:
         sizes = [[sum(map(abs, flat(t, t))) for t in each] for each in (steps, seeds)]
         analytic = [self._same_twice(j, o, s, nondet_tol) for j, (o, s) in enumerate(zip(outputs, seeds, strict=True))]
         for k, (i, step) in enumerate(zip(self.checked, steps, strict=True)):
-            changes = self._differences(self.args[i].detach(), step * self.eps)
+            changes = self.differences(self.args[i].detach(), step * self.eps)
             for j, (change, seed) in enumerate(zip(changes, seeds, strict=True)):
                 numeric = dot(change, flat(seed, seed))
                 formula = dot(analytic[j][k], flat(step, step))
@@ -171,38 +169,6 @@ class Check:
                         f"gradcheck: the gradient of output {j} with respect to input {i} is wrong\n"
                         f"  at        a random direction through both\n  numeric   {numeric:.9g}\n  formula   {formula:.9g}"
                     )
-
-    # ---- along tangents
-
-    def compare_tangents(self, fast: bool) -> None:
-        """The derivatives along each element of each input, or along a random direction of it."""
-
-        kept = [o.requires_grad or self.constants for o in floating_outputs(self.func, self.args)]
-
-        def function(*inputs: Tensor) -> tuple[Tensor, ...]:
-            given = dict(zip(self.checked, inputs, strict=True))
-            found = floating_outputs(self.func, [given.get(i, a) for i, a in enumerate(self.args)])
-            return tuple(o for o, wanted in zip(found, kept, strict=True) if wanted)
-
-        push = linearize(function, *[x.detach().clone() for x in self.inputs])[1]  # the inputs are written below
-        zeros = [turnout.zeros_like(x).detach() for x in self.inputs]
-        random = Random(0)
-        for k, i in enumerate(self.checked):
-            x = self.args[i].detach()
-            for row, tangent in enumerate([random_like(x, random).detach()] if fast else basis(x)):
-                found = push(*zeros[:k], tangent, *zeros[k + 1 :])
-                numeric = self._differences(x, tangent * self.eps)
-                at = "a random direction" if fast else f"element {row}"
-                for j, (derivative, quotients) in enumerate(zip(found, numeric, strict=True)):
-                    self._compare_tangent(f"{at} of input {i}", j, flat(derivative, derivative), quotients)
-
-    def _compare_tangent(self, at: str, j: int, found: list[float], numeric: list[float]) -> None:
-        for column, (x, y) in enumerate(zip(found, numeric, strict=True)):
-            if not abs(x - y) <= self.atol + self.rtol * abs(y):
-                raise GradcheckError(
-                    f"gradcheck: the derivative of output {j} along a tangent is wrong\n"
-                    f"  at        {at}, element {column} of the output\n  numeric   {y:.9g}\n  formula   {x:.9g}"
-                )
 
     # ---- several gradients at once
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.checking.differences import Check
@@ -18,6 +18,7 @@ from turnout_autograd.checking.samples import (
     random_like,
     real_leaf,
 )
+from turnout_autograd.checking.tangents import TangentCheck
 from turnout_autograd.engine.recorded_levels import recording
 from turnout_autograd.passes.backward import grad
 
@@ -25,7 +26,8 @@ from turnout_autograd.passes.backward import grad
 def gradcheck(
     func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
-    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+    check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True,
+    fast_mode: bool = False,
 ) -> bool:  # fmt: skip
     """Whether the gradients of `func` at `inputs` agree with differences of its values.
 
@@ -44,8 +46,10 @@ def gradcheck(
         raise_exception: whether a difference raises GradcheckError; else the result is False
         nondet_tol: how much two backward passes may differ
         check_undefined_grad: whether, of several outputs, one alone must give the gradients that it gives beside
+            zeros for the others; and of several inputs, a tangent of one alone the derivatives that it gives beside
             zeros for the others
         check_batched_grad: whether gradients of a batch of output gradients, inside vmap, must be those of each
+        check_batched_forward_grad: whether derivatives along a batch of tangents, inside vmap, must be those along each
         check_forward_ad: whether derivatives along tangents, as `func.jvp` gives them, must be what the values say
             too
         check_backward_ad: whether gradients are checked
@@ -56,15 +60,15 @@ def gradcheck(
         >>> turnout.autograd.gradcheck(lambda x: x * x, x)
         True
     """
-    if not (check_backward_ad or check_forward_ad):
-        raise ValueError("gradcheck: with neither check_backward_ad nor check_forward_ad there is nothing to check")
+    modes = Modes("gradcheck", "check_backward_ad", check_backward_ad, "check_forward_ad", check_forward_ad)
+    modes.check(check_batched_grad, check_batched_forward_grad)
     func, args = in_real_numbers(func, listed(inputs))
     check = Check(func, args, eps, atol, rtol, constants=False)
     try:
         if check_backward_ad:
             check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
         if check_forward_ad:
-            check.compare_tangents(fast_mode)
+            TangentCheck(check).run(check_undefined_grad, check_batched_forward_grad, fast_mode)
     except GradcheckError:
         if raise_exception:
             raise
@@ -76,7 +80,7 @@ def gradgradcheck(
     func: Callable[..., Any], inputs: Tensor | Sequence[Any], grad_outputs: Tensor | Sequence[Tensor] | None = None, *,
     eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
     raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_batched_grad: bool = False,
-    fast_mode: bool = False,
+    check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False,
 ) -> bool:  # fmt: skip
     """`gradcheck` of the gradients themselves, with respect to the inputs and to `grad_outputs`.
 
@@ -95,6 +99,8 @@ def gradgradcheck(
         check_undefined_grad: whether, of several outputs, one alone must give the gradients that it gives beside
             zeros for the others
         check_batched_grad: whether gradients of a batch of output gradients, inside vmap, must be those of each
+        check_fwd_over_rev: whether derivatives of the gradients along tangents are checked
+        check_rev_over_rev: whether gradients of the gradients are checked
         fast_mode: whether one random direction through inputs and outputs is checked, instead of every element
 
     Example:
@@ -102,6 +108,8 @@ def gradgradcheck(
         >>> turnout.autograd.gradgradcheck(lambda x: x * x * x, x)
         True
     """
+    modes = Modes("gradgradcheck", "check_rev_over_rev", check_rev_over_rev, "check_fwd_over_rev", check_fwd_over_rev)
+    modes.check(check_batched_grad, False)
     func, args = in_real_numbers(func, listed(inputs))
     check_tracked("gradgradcheck", args)
     outputs = [o for o in floating_outputs(func, args) if o.requires_grad]
@@ -128,12 +136,36 @@ def gradgradcheck(
         return True
     check = Check(first, (*args, *given), eps, atol, rtol, constants=True)
     try:
-        check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+        if check_rev_over_rev:
+            check.run(nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+        if check_fwd_over_rev:
+            TangentCheck(check).run(check_undefined_grad, False, fast_mode)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+class Modes(NamedTuple):
+    """Which derivatives of a function are checked, in reverse and in forward mode, and the arguments that say so."""
+
+    name: str
+    reverse_argument: str
+    reverse: bool
+    forward_argument: str
+    forward: bool
+
+    def check(self, batched: bool, batched_forward: bool) -> None:
+        """Raise ValueError where nothing is checked, or where more is asked of what is not."""
+        if not (self.reverse or self.forward):
+            raise ValueError(
+                f"{self.name}: with neither {self.reverse_argument} nor {self.forward_argument} there is nothing to check"
+            )
+        if batched and not self.reverse:
+            raise ValueError(f"{self.name}: check_batched_grad needs {self.reverse_argument}")
+        if batched_forward and not self.forward:
+            raise ValueError(f"{self.name}: check_batched_forward_grad needs {self.forward_argument}")
 
 
 def _seed_leaf(value: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 from turnout.errors import ArgumentError, CallError
 from turnout.guards import Changes, Guard
+from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.grad_mode import is_grad_enabled
 from turnout_autograd import errors
 from turnout_autograd.checkpointing.recomputation import Recomputation
@@ -83,7 +84,7 @@ def checkpoint(
     """
     _check("checkpoint", use_reentrant, debug, determinism_check)
     if not callable(function):
-        raise CallError(errors.checkpointing.not_callable("checkpoint", function))
+        raise CallError(transform_texts.not_callable("checkpoint", "function", function))
     contexts = context_fn()
     if not isinstance(contexts, (tuple, list)) or len(contexts) != 2:
         raise ArgumentError(errors.checkpointing.contexts("checkpoint", contexts))

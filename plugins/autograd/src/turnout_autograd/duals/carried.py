@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from turnout.registry import find_operator
-from turnout_aten.tensor.levels import lower, raise_
+from turnout_aten.tensor.grad_mode import tracked_levels
+from turnout_aten.tensor.levels import GRAD, lower, raise_
 from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active, in_columns
 
 if TYPE_CHECKING:
@@ -21,25 +22,35 @@ TANGENTS = "tangents"
 SOURCE = "entered from"
 _AS_STRIDED = "aten::as_strided"
 _zeros_like = find_operator("aten::zeros_like").stub
+_clone = find_operator("aten::clone").stub
 _copy = find_operator("aten::copy_").stub
 _zero = find_operator("aten::zero_").stub
 _new_empty_strided = find_operator("aten::new_empty_strided").stub
 
 
 class Tangents(dict[ForwardLevel, Any]):
-    """Level -> tangent. `seen` is the version of the memory that a view's tangents belong to."""
+    """Level -> tangent.
 
-    __slots__ = ("seen",)
+    seen    the version of the memory that a view's tangents belong to
+    behind  the levels whose tangents a view must still take from its base: they were not active when it took the others
+    """
 
-    def __init__(self, seen: int) -> None:
+    __slots__ = ("behind", "seen")
+
+    def __init__(self, seen: int, behind: frozenset[ForwardLevel] = frozenset()) -> None:
         self.seen = seen
+        self.behind = behind
+
+    def fits(self, view: Tensor) -> bool:
+        """Whether these are the view's, at the levels that are active."""
+        return self.seen == view.version() and (not self.behind or self.behind.isdisjoint(active()))
 
 
 def tangents_of(tensor: Tensor) -> Tangents | None:
     """What a tensor carries, or None. Those of a view whose memory was written since are made anew."""
     extra = tensor.extra
     found: Tangents | None = None if extra is None else extra.get(TANGENTS)
-    if tensor.view_of is not None and (found is None or found.seen != tensor.version()):
+    if tensor.view_of is not None and (found is None or not found.fits(tensor)):
         return _from_base(tensor, found)
     return found
 
@@ -130,11 +141,16 @@ def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:
         if found is not None:
             found.seen = view.version()
         return found
-    made = Tangents(view.version())
-    for level in active():
-        tangent = of_base.get(level)
-        if tangent is not None:
-            made[level] = level.compute(partial(part_of, record), tangent)
+    made = Tangents(view.version(), frozenset(of_base).difference(active()))
+    _, allowed = before = GRAD.get()
+    try:
+        GRAD.set((0 if record.no_grad else allowed, allowed))  # where the view was made decides, not where it is used
+        for level in active():
+            tangent = of_base.get(level)
+            if tangent is not None:
+                made[level] = level.compute(partial(part_of, record), tangent)
+    finally:
+        GRAD.set(before)
     if view.extra is None:
         view.extra = {}
     view.extra[TANGENTS] = made
@@ -146,35 +162,23 @@ def _from_base(view: Tensor, found: Tangents | None) -> Tangents | None:
 
 def written(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
     """After a write into a tensor: its tangent is this one from here on, and what shares its memory follows."""
-    root = tensor
     record = tensor.view_of
+    root = tensor if record is None else record.base
+    before = tangent_of(root, level)
     if record is not None:
-        root = record.base
-        whole = tangent_of(root, level)
-        if whole is None and tangent is None:
+        if before is None and tangent is None:
             return
-        made = level.compute(partial(_with_part, root, level, record), whole, tangent)
-        set_tangent(root, level, made)
+        tangent = level.compute(partial(_with_part, root, level, record), before, tangent)
         tensor.keys |= FORWARD
-    else:
-        set_tangent(root, level, tangent)
+    if before is not None and not GRAD.get()[0]:
+        tangent = level.compute(partial(_unrecorded, level), before, tangent)
+    set_tangent(root, level, tangent)
     if root.storage is not None and root.storage.views and root.keys & FORWARD:
         for view in root.live_views():
             view.keys |= FORWARD
-
-
-def follow_sources(tensor: Tensor) -> None:
-    """After a write into an input of a level: the tensor that it was made from, which shares its memory, has the same history."""
-    root = tensor if tensor.view_of is None else tensor.view_of.base
-    while root.extra is not None and SOURCE in root.extra:
-        source, level = root.extra[SOURCE]
-        found: dict[ForwardLevel, Any] = tangents_of(root) or {}
-        for other in {*found, *(tangents_of(source) or {})} - {level}:
-            written(source, other, found.get(other))
-        if source.gmask != root.gmask or source.node is not root.node:
-            source.set_gmask(root.gmask)
-            source.node = root.node
-        root = source
+            found = None if view.extra is None else view.extra.get(TANGENTS)
+            if found is not None:
+                found.seen = -1  # it may have been looked up since the memory was written
 
 
 def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
@@ -210,6 +214,22 @@ def _with_part(root: Tensor, level: ForwardLevel, record: Any, whole: Tensor | N
     else:
         _copy(into, part)
     return made
+
+
+def _unrecorded(level: ForwardLevel, before: Tensor | None, tangent: Tensor | None) -> Tensor | None:
+    """The tangent after a write inside `no_grad`: other values with the history from before, as the tensor itself has then."""
+    columns = () if level.columns is None else (level.columns,)
+    old = None if before is None else lower(before, columns)
+    if old is None or not tracked_levels(old):
+        return tangent
+    _, allowed = mode = GRAD.get()
+    try:
+        GRAD.set((allowed, allowed))
+        made = _clone(old)
+    finally:
+        GRAD.set(mode)
+    raised: Tensor = raise_(_zero(made) if tangent is None else _copy(made, lower(tangent, columns)), columns)
+    return raised
 
 
 def _laid_out(root: Tensor, level: ForwardLevel | None, tangent: Tensor) -> Tensor:

@@ -23,16 +23,19 @@ class ForwardLevel:
     """One derivative along tangents.
 
     vmaps        the vmaps that were active when it was made: inputs are lowered to them, as for gradients
+    recorded     the gradient levels that may differentiate its tangents: all, or only those around it where nobody inside can
+                 see a tangent. Levels inside then record values only
     columns      None, or a vmap that only tangents are inside of: many directions at once, for one run of the function
     is_deferred  whether tangents are numbers, and what is computed of them is noted: see `transforms.deferred`
     """
 
-    __slots__ = ("columns", "vmaps")
+    __slots__ = ("columns", "recorded", "vmaps")
     is_deferred = False
 
-    def __init__(self, columns: Any = None) -> None:
+    def __init__(self, columns: Any = None, recorded: int = -1) -> None:
         self.vmaps = LEVELS.get()
         self.columns = columns
+        self.recorded = recorded
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """`function(*args)` inside the level."""

@@ -27,6 +27,7 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
     `wanted` limits the sweep to what leads to certain tensors, and collects the gradients of those that are not leaves.
     """
     check_nan = ANOMALY.check_nan
+    lead = {} if wanted is None else wanted.lead
     sinks: Sinks = {}
     pending: dict[Node, Any] = {}
     heap: list[tuple[int, Node]] = []
@@ -55,14 +56,15 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
             grad = pending.pop(node)
         targets = node.edges
         if wanted is not None:
-            targets = wanted.reach(node)
+            targets = lead.get(node, ())
             if not targets:  # the end: hooks on the tensor run, those of the node do not
                 if node.extra is not None:
                     grad = at_outputs(node, node.extra, grad)
                 wanted.collect(node, grad)
                 node = None
                 continue
-            wanted.collect(node, grad)
+            if node in wanted.outputs:
+                wanted.collect(node, grad)
         if node.extra is not None:
             grad = before_node(node, node.extra, grad)
             if grad is None:

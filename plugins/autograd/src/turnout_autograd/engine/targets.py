@@ -33,35 +33,44 @@ class Wanted:
         self.stops = stops
         self.lead = self._search(roots)
 
-    def _search(self, roots: Iterable[Any]) -> set[Node]:
-        """The nodes from which a wanted tensor can be reached, the wanted ones' own nodes included."""
+    def _search(self, roots: Iterable[Any]) -> dict[Node, tuple[Any, ...]]:
+        """Each node that a wanted tensor can be reached from, and its edges, with None for those that lead nowhere.
+
+        A wanted tensor's own node is one of them; () where nothing behind it is wanted.
+        """
+        stops, leaves = self.stops, self.leaves
         seen: set[Node] = set()
-        stack = [e.node if isinstance(e, Output) else e for e in roots]
+        stack = [e.node if e.__class__ is Output else e for e in roots]
         while stack:
             node = stack.pop()
             if isinstance(node, Node) and node not in seen:
                 seen.add(node)
-                if node not in self.stops:
-                    stack += [e.node if isinstance(e, Output) else e for e in node.edges if e is not None]
-        lead: set[Node] = set()
+                if node not in stops:
+                    for edge in node.edges:
+                        if edge is not None:
+                            stack.append(edge.node if edge.__class__ is Output else edge)
+        lead: dict[Node, tuple[Any, ...]] = {}
         for node in sorted(seen, key=_seq):
-            if node in self.outputs or (node not in self.stops and any(self._leads(e, lead) for e in node.edges)):
-                lead.add(node)
+            if node in stops:
+                lead[node] = ()
+                continue
+            edges: Any = node.edges
+            leading = 0
+            for edge in edges:
+                if edge.__class__ is Output:
+                    edge = edge.node
+                if edge in lead if isinstance(edge, Node) else id(edge) in leaves:
+                    leading += 1
+            if leading:
+                lead[node] = edges if leading == len(edges) else tuple([e if self._leads(e, lead) else None for e in edges])
+            elif node in self.outputs:
+                lead[node] = ()
         return lead
 
-    def _leads(self, edge: Any, lead: set[Node]) -> bool:
-        if isinstance(edge, Node):
-            return edge in lead
+    def _leads(self, edge: Any, lead: dict[Node, tuple[Any, ...]]) -> bool:
         if isinstance(edge, Output):
-            return edge.node in lead
-        return edge is not None and id(edge) in self.leaves
-
-    def reach(self, node: Node) -> tuple[Any, ...]:
-        """The node's edges with None for those that lead nowhere; () when none does."""
-        if node in self.stops:
-            return ()
-        edges = tuple([e if self._leads(e, self.lead) else None for e in node.edges])
-        return edges if any(e is not None for e in edges) else ()
+            edge = edge.node
+        return edge in lead if isinstance(edge, Node) else id(edge) in self.leaves
 
     def collect(self, node: Node, grad: Any) -> None:
         """Keep the gradients of the node's outputs that are asked for."""

@@ -38,10 +38,6 @@ def determinism_kind(name: str, given: object) -> str:
     return f"{name}: determinism_check must be 'default' or 'none', got {given!r}"
 
 
-def not_callable(name: str, given: object) -> str:
-    return f"{name}: the function must be callable, got {type(given).__name__}"
-
-
 def contexts(name: str, given: object) -> str:
     return (
         f"{name}: context_fn must return a tuple of two context managers, one for the first run and one for the second; "

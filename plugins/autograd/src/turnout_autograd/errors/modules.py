@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from turnout import Tensor
 
 
-def not_callable(given: object) -> str:
-    return f"functional_call: the module must be callable, got {type(given).__name__}"
-
-
 def no_dict(given: object) -> str:
     return (
         f"functional_call: the parameters must be a dict of tensors, or a list or tuple of such dicts; got {type(given).__name__}"

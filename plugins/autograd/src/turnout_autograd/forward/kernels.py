@@ -16,13 +16,14 @@ from turnout.operators.values import tensors_in
 from turnout.registry import find_operator
 from turnout.state import DISPATCH
 from turnout_aten.declarations.signatures import signature as signature_of
-from turnout_aten.tensor.levels import LEVELS
+from turnout_aten.tensor.levels import GRAD, LEVELS
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.carried import Tangents, attach, follow_sources, set_tangent, tangents_of, written
+from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
 from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.saved_tensors import keep_tangents
+from turnout_autograd.forward.sources import follow_sources
 from turnout_autograd.forward.transposed import transposed
 from turnout_autograd.recording.standard_kernels import standard
 from turnout_autograd.tangents import rule as rule_of
@@ -57,20 +58,20 @@ def decide(op: Operator) -> Any:
         return FALLTHROUGH
     constant = standard(op) is FALLTHROUGH
     if not writes and constant:
-        return FALLTHROUGH
+        return _aliasing(op) if schema.is_view else FALLTHROUGH
     if INPLACE_VIEW in op.tags and schema.kind == "inplace":
         return _turning(op)
     if IMPLICIT in op.kernels:
         return _through_parts(op, IMPLICIT)
     if constant:
-        return _writing(op, _zero, frozenset())
+        return _differentiating(op, _zero, frozenset())
     found = rule_of(op)
     if found is not None:
-        return _writing(op, found.compute, found.reads) if writes else _differentiating(op, found.compute)
+        return _differentiating(op, found.compute, found.reads)
     if standard(op) is None and _is_written_in_operators(op):
         return _through_parts(op, EXPLICIT)
     compute = transposed(functional_of(op) or op if writes else op)
-    return _writing(op, compute, None) if writes else _differentiating(op, compute)
+    return _differentiating(op, compute)
 
 
 _RESIZES = ("aten::resize_", "aten::resize_as_")
@@ -102,51 +103,59 @@ def _is_written_in_operators(op: Operator) -> bool:
 class Slots:
     """Where the tensors are among an operator's arguments."""
 
-    __slots__ = ("tensors",)
+    __slots__ = ("lists", "tensors")
 
     def __init__(self, op: Operator) -> None:
         arguments = op.schema.arguments
-        self.tensors = tuple([(i, a.type.is_tensor_list) for i, a in enumerate(arguments) if a.type.is_tensor_like])
+        self.tensors = tuple([i for i, a in enumerate(arguments) if a.type.is_tensor_like])
+        self.lists = frozenset([i for i, a in enumerate(arguments) if a.type.is_tensor_list])
 
-    def carried(self, args: tuple[Any, ...]) -> list[Any]:
-        """What each tensor-like argument carries: `Tangents` or None, in a list for a list."""
-        found: list[Any] = []
-        for i, is_list in self.tensors:
+    def tangents_at(self, args: tuple[Any, ...], active: tuple[ForwardLevel, ...]) -> tuple[list[Any] | None, int]:
+        """The tangents at the innermost active level that an argument has one of, and the place of that level.
+
+        One for each tensor-like argument, None where it has none, a tuple for a list. (None, -1) where no argument has one.
+        """
+        carried: list[Any] = []
+        carries = False
+        for i in self.tensors:
             value = args[i]
-            if is_list:
-                found.append([_carried(x) for x in value or ()])
+            if value is None:
+                found: Any = None
+            elif i in self.lists:
+                found = [_carried(x) for x in value]
+                carries = True
+            elif value.keys & FORWARD:
+                found = tangents_of(value)
+                carries = True
             else:
-                found.append(tangents_of(value) if value is not None and value.keys & FORWARD else None)
-        return found
+                found = None
+            carried.append(found)
+        if carries:
+            for depth in range(len(active) - 1, -1, -1):
+                level = active[depth]
+                given: list[Any] = []
+                here = False
+                for each in carried:
+                    if each is None:
+                        tangent: Any = None
+                    elif each.__class__ is list:
+                        tangent = tuple([None if one is None else one.get(level) for one in each])
+                        here = here or any([t is not None for t in tangent])  # noqa: C419 - no generator's frames
+                    else:
+                        tangent = each.get(level)
+                        here = here or tangent is not None
+                    given.append(tangent)
+                if here:
+                    return given, depth
+        return None, -1
+
+    def take_part(self, args: tuple[Any, ...]) -> bool:
+        """Whether an argument has a tangent at an active level."""
+        return self.tangents_at(args, ACTIVE.get())[1] >= 0
 
 
 def _carried(value: Any) -> Tangents | None:
     return tangents_of(value) if isinstance(value, Tensor) and value.keys & FORWARD else None
-
-
-def depth_of(carried: Sequence[Any], active: tuple[ForwardLevel, ...]) -> int:
-    """The place of the innermost level that something is carried at, -1 for none."""
-    for depth in range(len(active) - 1, -1, -1):
-        level = active[depth]
-        for each in carried:
-            if each is None:
-                continue
-            if each.__class__ is list:
-                if any(one is not None and level in one for one in each):
-                    return depth
-            elif level in each:
-                return depth
-    return -1
-
-
-def at_level(carried: Sequence[Any], level: ForwardLevel) -> list[Any]:
-    """The tangents at one level, a tuple for a list."""
-    return [
-        None if each is None
-        else tuple([None if one is None else one.get(level) for one in each]) if each.__class__ is list
-        else each.get(level)
-        for each in carried
-    ]  # fmt: skip
 
 
 def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
@@ -155,7 +164,7 @@ def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
     parts = bind(op.registry.winner(op, key, op.kernels[key]), op, "Forward")
 
     def push_through_parts(ks: int, *args: Any) -> Any:
-        if depth_of(slots.carried(args), ACTIVE.get()) >= 0:
+        if slots.take_part(args):
             return parts(ks, *args)
         ks &= BELOW
         return op.lookup(ks)(ks, *args)
@@ -163,48 +172,97 @@ def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
     return push_through_parts
 
 
-# ---- operators without writes
+# ---- operators with rules
 
 
-def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
-    slots = Slots(op)
-    carried_by = slots.carried
-    one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor
+def _aliasing(op: Operator) -> Callable[..., Any]:
+    """For `detach` and views without tangents. What they give is memory that a deferred level may need as it is."""
     lookup = op.lookup
-    state, levels, vmaps = DISPATCH, ACTIVE, LEVELS
+
+    def alias(ks: int, *args: Any) -> Any:
+        ks &= BELOW
+        result = lookup(ks)(ks, *args)
+        if any(level.is_deferred for level in ACTIVE.get()):
+            for tensor in outputs_of(result):
+                tensor.keys |= FORWARD  # so that a write into it comes here
+        return result
+
+    return alias
+
+
+def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | None = None) -> Callable[..., Any]:
+    """The kernel that computes a tangent for each result, and for each argument that is written.
+
+    reads  of an operator that writes, the arguments whose values the rule needs; None for all
+    """
+    slots = Slots(op)
+    tangents_at = slots.tangents_at
+    arguments = op.schema.arguments
+    at = tuple(i for i, a in enumerate(arguments) if a.is_write)
+    kept = [i for i, a in enumerate(arguments) if a.type.is_tensor_like and (reads is None or a.name in reads)] if at else []
+    one = len(op.schema.returns) == 1 and op.schema.returns[0].type.is_tensor and not at
+    cache, resolve = op.cache, op.resolve
+    without_tangents = _aliasing(op) if op.schema.is_view else None
+    state, levels, vmaps, gradients = DISPATCH, ACTIVE, LEVELS, GRAD
 
     def push_tangents(ks: int, *args: Any) -> Any:
         active = levels.get()
-        carried = carried_by(args)
-        depth = depth_of(carried, active)
+        given, depth = tangents_at(args, active)
+        targets: Any = None
+        if at:
+            targets = [t for i in at for t in tensors_in((args[i],))]
+            for each in active:
+                if each.is_deferred:
+                    each.protect(targets)
         if depth < 0:
+            if without_tangents is not None:
+                return without_tangents(ks, *args)
             ks &= BELOW
-            return lookup(ks)(ks, *args)
+            return (cache.get(ks) or resolve(ks))(ks, *args)
         level = active[depth]
         before = state.get()
         around = vmaps.get()
+        recorded = gradients.get()
+        columns = level.columns
         try:
             levels.set(active[:depth])
             if not depth:
                 state.set((before[0], before[1] & BELOW))
                 ks &= BELOW
-            result = lookup(ks)(ks, *args)
-            given = at_level(carried, level)
+            values: Any = _originals(args, targets, kept) if kept else args
+            result = (cache.get(ks) or resolve(ks))(ks, *args)
+            if at:
+                nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
+            shown = result if not at else targets[0] if len(targets) == 1 else targets
             if level.is_deferred:
-                found = level.defer(compute, given, result, args, one)
+                found = level.defer(compute, given, shown, values, one)
             else:
-                if level.columns is not None:
-                    vmaps.set((*around, level.columns))
-                found = compute(given, result, *args)
+                if columns is not None:
+                    vmaps.set((*around, columns))
+                if recorded[0] & ~level.recorded:
+                    gradients.set((recorded[0] & level.recorded, recorded[1] & level.recorded))
+                found = compute(given, shown, *values)
         finally:
-            vmaps.set(around)
-            state.set(before)
+            if gradients.get() is not recorded:
+                gradients.set(recorded)
+            if columns is not None:
+                vmaps.set(around)
+            if not depth:
+                state.set(before)
             levels.set(active)
         if one:
             if found is not None:
                 attach(result, level, found)
                 if result.gmask:
                     keep_tangents(result.node, result, tangents_of(result))
+            return result
+        if at:
+            for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
+                if tensor.dtype.category >= FLOAT:
+                    written(tensor, level, tangent)
+                    if tensor.gmask:
+                        keep_tangents(node, tensor, tangents_of(tensor))
+                follow_sources(tensor)
             return result
         outputs = outputs_of(result)
         for tensor, tangent in zip(outputs, for_each(compute, found, outputs), strict=True):
@@ -215,61 +273,6 @@ def _differentiating(op: Operator, compute: Compute) -> Callable[..., Any]:
         return result
 
     return push_tangents
-
-
-# ---- writes
-
-
-def _writing(op: Operator, compute: Compute, reads: frozenset[str] | None) -> Callable[..., Any]:
-    """`reads` are the arguments whose values the rule needs; None for all."""
-    slots = Slots(op)
-    arguments = op.schema.arguments
-    at = tuple(i for i, a in enumerate(arguments) if a.is_write)
-    kept = [i for i, a in enumerate(arguments) if a.type.is_tensor_like and (reads is None or a.name in reads)]
-    lookup = op.lookup
-
-    def push_into_written(ks: int, *args: Any) -> Any:
-        active = ACTIVE.get()
-        carried = slots.carried(args)
-        depth = depth_of(carried, active)
-        if depth < 0:
-            ks &= BELOW
-            return lookup(ks)(ks, *args)
-        level = active[depth]
-        before = DISPATCH.get()
-        around = LEVELS.get()
-        targets = [t for i in at for t in tensors_in((args[i],))]
-        try:
-            ACTIVE.set(active[:depth])
-            if not depth:
-                DISPATCH.set((before[0], before[1] & BELOW))
-                ks &= BELOW
-            given = at_level(carried, level)
-            original = _originals(args, targets, kept) if kept else args
-            if level.is_deferred:
-                level.protect(targets)
-            result = lookup(ks)(ks, *args)
-            results = targets[0] if len(targets) == 1 else targets
-            nodes = [t.node for t in targets]  # the rule may use a view, which then gets a new one
-            if level.is_deferred:
-                found = level.defer(compute, given, results, original, False)
-            else:
-                if level.columns is not None:
-                    LEVELS.set((*around, level.columns))
-                found = compute(given, results, *original)
-        finally:
-            LEVELS.set(around)
-            DISPATCH.set(before)
-            ACTIVE.set(active)
-        for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
-            if tensor.dtype.category >= FLOAT:
-                written(tensor, level, tangent)
-                if tensor.gmask:
-                    keep_tangents(node, tensor, tangents_of(tensor))
-            follow_sources(tensor)
-        return result
-
-    return push_into_written
 
 
 def _originals(args: tuple[Any, ...], targets: Sequence[Tensor], kept: Sequence[int]) -> list[Any]:
@@ -317,7 +320,7 @@ def _refusing(op: Operator, text: Callable[[str], str]) -> Callable[..., Any]:
     slots = Slots(op)
 
     def refuse(ks: int, *args: Any) -> Any:
-        if depth_of(slots.carried(args), ACTIVE.get()) >= 0:
+        if slots.take_part(args):
             raise errors.GradientError(text(op.qualified_name))
         ks &= BELOW
         return op.lookup(ks)(ks, *args)

@@ -104,7 +104,7 @@ def watched(run: Callable[[], Result], roots: Iterable[tuple[Any, Any]], wanted:
     """Run a sweep from `roots`: the hooks get its gradients."""
     nodes, leaves = _reached([edge for edge, _ in roots])
     if wanted is not None:
-        nodes &= wanted.lead
+        nodes &= wanted.lead.keys()
         leaves &= wanted.leaves
 
     def reaches(edge: Any) -> bool:

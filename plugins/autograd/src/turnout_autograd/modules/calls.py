@@ -11,6 +11,7 @@ from typing import Any
 
 from turnout.errors import ArgumentError, CallError
 from turnout_aten import operators as aten
+from turnout_aten.errors import transforms as transform_texts
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.modules.places import Place, places_of
@@ -58,7 +59,7 @@ def functional_call(
         tensor(31.)
     """
     if not callable(module):
-        raise CallError(errors.modules.not_callable(module))
+        raise CallError(transform_texts.not_callable("functional_call", "module", module))
     dicts = _dicts(parameter_and_buffer_dicts)
     if kwargs is not None and not isinstance(kwargs, dict):
         raise CallError(errors.modules.no_arguments(kwargs))

@@ -17,7 +17,7 @@ def fitted(made: Tensor | None, result: Tensor, tangents: tuple[Any, ...]) -> Te
     """
     if made is None:
         return None
-    if made.shape != result.shape:
+    if made.array.shape != result.array.shape:
         return fitted(made.expand(result.shape).clone(), result, ())
     dtype = result.dtype
     if made.dtype is not dtype:
@@ -25,7 +25,10 @@ def fitted(made: Tensor | None, result: Tensor, tangents: tuple[Any, ...]) -> Te
         made = made.to(dtype=dtype)
     if made.device is not result.device:
         made = made.to(device=result.device)
-    return made.clone() if any(made is t for t in tangents) else made
+    for tangent in tangents:
+        if made is tangent:
+            return made.clone()
+    return made
 
 
 def zeros_where_absent(tangents: Sequence[Tensor | None], primals: Sequence[Tensor]) -> list[Tensor]:

@@ -16,7 +16,7 @@ from turnout.registry import find_operator
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.duals.levels import ForwardLevel
+from turnout_autograd.duals.levels import ForwardLevel, at_levels
 from turnout_autograd.duals.results import for_each, outputs_of
 from turnout_autograd.engine.recorded_levels import LIVE, recording
 
@@ -124,7 +124,7 @@ class DeferredLevel(ForwardLevel):
             shared = [t for t in step.tensors() if any(t.shares_memory_with(target) for target in targets)]
             for tensor in shared:
                 if id(tensor) not in copies:
-                    copies[id(tensor)] = _clone(tensor)
+                    copies[id(tensor)] = at_levels(self.outside(), _clone, tensor)
             if shared:
                 step.replace(copies)
 

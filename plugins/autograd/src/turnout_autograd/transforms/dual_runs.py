@@ -12,24 +12,37 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout.registry import find_operator
 from turnout_aten import trees
-from turnout_aten.tensor.levels import GRAD, lower, raise_
+from turnout_aten.tensor.levels import GRAD, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd import errors
 from turnout_autograd.duals.carried import SOURCE, carry, set_tangent, tangent_of
 from turnout_autograd.duals.levels import ForwardLevel, in_columns
 from turnout_autograd.engine.nodes import InputNode, attach, start
 from turnout_autograd.recording.views import refresh
-from turnout_autograd.transforms.arguments import check_floating, check_tensor
+from turnout_autograd.transforms.arguments import check_floating
+from turnout_autograd.transforms.results import call
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
 
+_clone = find_operator("aten::clone").stub
 _zeros_like = find_operator("aten::zeros_like").stub
 
 
+def lowered(vmaps: tuple[Any, ...], primal: Tensor, tangent: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
+    """A tangent lowered to those of some active vmaps that batch it or its primal, and those."""
+    batched = {*batched_at(primal, vmaps), *batched_at(tangent, vmaps)}
+    found = tuple([vmap for vmap in vmaps if vmap in batched])
+    return lower(tangent, found), found
+
+
 def dual(level: ForwardLevel, primal: Tensor, tangent: Any, vmaps: tuple[Any, ...]) -> Tensor:
-    """An alias that carries a tangent at the level; `tangent` is lowered to the vmaps, and has the level's columns."""
+    """An alias that carries a tangent at the level; `tangent` is lowered to the vmaps, and has the level's columns.
+
+    A primal that some of the vmaps do not batch becomes one for each example, in memory of its own: it may be written into.
+    """
     low = lower(primal, vmaps)
+    if batched_at(primal, vmaps) != vmaps:
+        low = _clone(low)
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
@@ -44,7 +57,8 @@ def dual(level: ForwardLevel, primal: Tensor, tangent: Any, vmaps: tuple[Any, ..
 
 def _history(low: Tensor, outer: int) -> Any:
     """The history of an input at outer levels. Where a write into the input could not become that of `low` too, it is refused."""
-    if low.node is not None and low.view_of is None:
+    view = low.view_of
+    if low.node is not None and (view is None or not (view.base.node is None or view.no_grad or view.multi or view.maker)):
         return low.node
     node = InputNode()
     start(node, (low.node or low.history_owner(),))
@@ -68,41 +82,38 @@ class DualRun:
     """A function run at a forward level.
 
     outputs   the results as the outside sees them
-    tangents  theirs, None for zero; under the level's vmaps and columns
+    vmaps     those of the level's that batch each result
+    tangents  theirs, None for zero; under those vmaps and the level's columns
     """
 
     def __init__(
         self, name: str, function: Function, primals: Sequence[Any], level: ForwardLevel, tangents: Sequence[Any],
         has_aux: bool = False,
     ) -> None:  # fmt: skip
-        """`primals` may be trees; `tangents` are one for each of their leaves, lowered to the level's vmaps."""
+        """`primals` may be trees; `tangents` are one for each of their leaves, lowered to some vmaps, and those."""
         self.level = level
         leaves, self.inputs = trees.flatten(tuple(primals))
         for leaf in leaves:
             check_floating(name, "an argument", leaf)
-        entered = [dual(level, leaf, tangent, level.vmaps) for leaf, tangent in zip(leaves, tangents, strict=True)]
+        entered = [dual(level, leaf, *tangent) for leaf, tangent in zip(leaves, tangents, strict=True)]
 
         def run() -> Any:
-            result = function(*trees.unflatten(self.inputs, entered))
-            aux = None
-            if has_aux:
-                if not isinstance(result, tuple) or len(result) != 2:
-                    raise errors.GradientError(errors.transforms.aux_missing(name))
-                result, aux = result
-            outputs, self.structure = trees.flatten(result)
-            low = [lower(check_tensor(name, "a result", t), level.vmaps) for t in outputs]
+            outputs, self.structure, aux = call(name, function, trees.unflatten(self.inputs, entered), has_aux)
+            self.vmaps = [batched_at(t, level.vmaps) for t in outputs]
+            low = [lower(t, vmaps) for t, vmaps in zip(outputs, self.vmaps, strict=True)]
             self.tangents = [tangent_of(t, level) for t in low]
             return low, aux
 
         low, aux = level.run(run)
         self.low = low
-        self.outputs = [raise_(primal_of(t), level.vmaps) for t in low]
+        self.outputs = [raise_(primal_of(t), vmaps) for t, vmaps in zip(low, self.vmaps, strict=True)]
         self.aux = trees.map_leaves(self._left, aux) if has_aux else None
 
     def _left(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        return raise_(primal_of(lower(value, self.level.vmaps)), self.level.vmaps)
+        vmaps = batched_at(value, self.level.vmaps)
+        return raise_(primal_of(lower(value, vmaps)), vmaps)
 
     @property
     def result(self) -> Any:
@@ -112,28 +123,30 @@ class DualRun:
     def raised(self, index: int, tangent: Tensor | None) -> Tensor:
         """A result's tangent as the outside sees it; zeros where the result does not depend on the inputs."""
         low = self.low[index]
-        made: Tensor = raise_(_zeros_like(low) if tangent is None else low.shown_like(tangent), self.level.vmaps)
+        made: Tensor = raise_(_zeros_like(low) if tangent is None else low.shown_like(tangent), self.vmaps[index])
         return made
 
 
 # ---- all directions at once
 
 
-def columns(name: str, primals: Sequence[Tensor], randomness: str) -> tuple[ForwardLevel, list[Tensor]]:
-    """A level whose columns are all directions of the primals, and the tangents of those."""
+def columns(name: str, primals: Sequence[Tensor], randomness: str) -> tuple[ForwardLevel, list[Any]]:
+    """A level whose columns are all directions of the primals, and the tangents of those, each with the vmaps of its primal."""
     counts = [check_floating(name, "an argument", p).numel() for p in primals]
-    level = ForwardLevel(plugins.service("Batched").columns(sum(counts), randomness))
+    level = ForwardLevel(plugins.service("Batched").columns(sum(counts), randomness), GRAD.get()[1])
     return level, in_columns(level, _directions, level, primals, counts)
 
 
-def _directions(level: ForwardLevel, primals: Sequence[Tensor], counts: Sequence[int]) -> list[Tensor]:
+def _directions(level: ForwardLevel, primals: Sequence[Tensor], counts: Sequence[int]) -> list[Any]:
+    """For each primal, lowered to the vmaps that batch it, the tangents in all directions: those of its own elements are ones."""
     made, start = [], 0
     for primal, count in zip(primals, counts, strict=True):
-        directions = primal.new_zeros((level.columns.size, count))
+        vmaps = batched_at(primal, level.vmaps)
+        low = lower(primal, vmaps)
+        directions = low.new_zeros((level.columns.size, *low.shape[: len(vmaps)], count))
         if count:
-            directions.diagonal(-start).fill_(1)
-        directions = directions.reshape((level.columns.size, *primal.shape))
-        made.append(lower(raise_(directions, (level.columns,)), level.vmaps))
+            directions.diagonal(-start, 0, -1).fill_(1)
+        made.append((raise_(directions.reshape((level.columns.size, *low.shape)), (level.columns,)), vmaps))
         start += count
     return made
 
@@ -147,5 +160,5 @@ def by_columns(run: DualRun, index: int) -> Tensor:
         made: Tensor = low.new_zeros((*low.shape, level.columns.size))
     else:
         made = in_columns(level, lower, found, (level.columns,)).movedim(0, -1)
-    raised: Tensor = raise_(made, level.vmaps)
+    raised: Tensor = raise_(made, run.vmaps[index])
     return raised

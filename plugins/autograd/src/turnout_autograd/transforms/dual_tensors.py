@@ -19,7 +19,7 @@ from turnout_autograd import errors
 from turnout_autograd.duals.carried import tangent_of
 from turnout_autograd.duals.levels import ACTIVE, ForwardLevel, active, at_levels, kept_at
 from turnout_autograd.transforms.arguments import check_tensor, of_dtype
-from turnout_autograd.transforms.dual_runs import dual, primal_of
+from turnout_autograd.transforms.dual_runs import dual, lowered, primal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,8 +143,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise errors.GradientError(errors.forward.tangent_shape(tangent, tensor))
     if tangent_of(peel(tensor)[0], current) is not None:
         raise errors.GradientError(errors.forward.dual_already())
-    vmaps = LEVELS.get()
-    return dual(current, tensor, lower(of_dtype("make_dual", "the tangent", tangent, tensor), vmaps), vmaps)
+    tangent = of_dtype("make_dual", "the tangent", tangent, tensor)
+    return dual(current, tensor, *lowered(LEVELS.get(), tensor, tangent))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

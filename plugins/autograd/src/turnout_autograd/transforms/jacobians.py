@@ -16,7 +16,8 @@ from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.transforms.arguments import picked, select_arguments
 from turnout_autograd.transforms.dual_runs import DualRun, by_columns, columns
-from turnout_autograd.transforms.linearized import Linearized, check_outputs, check_returned
+from turnout_autograd.transforms.linearized import Linearized, check_outputs
+from turnout_autograd.transforms.results import check_returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import Any
 from turnout.config.lock import new_lock
 from turnout.dtypes import FLOAT
 from turnout.registry import find_operator
-from turnout.state import BELOW_AUTOGRAD, DISPATCH
+from turnout.state import BELOW_AUTOGRAD, current
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.duals.carried import carry, found_in, set_tangent
@@ -26,7 +26,7 @@ from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
 
 _LOCK = new_lock()
-_expand = find_operator("aten::expand").stub
+_expand = find_operator("aten::expand")
 _sum = find_operator("aten::sum.dim_IntList").stub
 
 
@@ -108,12 +108,9 @@ def spread(tensor: Tensor, level: Any) -> Tensor:
     if tensor.view_of is not None:
         refresh(tensor)
     mask = tensor.gmask & GRAD.get()[0]
-    include, keep = before = DISPATCH.get()
-    try:
-        DISPATCH.set((include, keep & BELOW_AUTOGRAD))
-        made: Tensor = _expand(tensor, (level.size, *tensor.shape))
-    finally:
-        DISPATCH.set(before)
+    include, keep = current()
+    ks = (tensor.keys | include) & keep & BELOW_AUTOGRAD
+    made: Tensor = _expand.lookup(ks)(ks, tensor, (level.size, *tensor.array.shape), False)
     made.view_of = None  # its history is not that of a view
     node = SpreadNode()
     start(node, (tensor.node or tensor.history_owner(),))

@@ -17,8 +17,9 @@ from turnout_aten import trees
 from turnout_aten.tensor.levels import LEVELS, batched_at, lower, peel, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
-from turnout_autograd.transforms.arguments import check_floating, check_tensor
+from turnout_autograd.transforms.arguments import check_floating
 from turnout_autograd.transforms.levels import Level, enter, leave, pull
+from turnout_autograd.transforms.results import call, check_returned
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
@@ -45,14 +46,8 @@ class Linearized:
         self.primals = leaves
 
         def run() -> Any:
-            result = function(*trees.unflatten(self.inputs, entered))
-            aux = None
-            if has_aux:
-                if not isinstance(result, tuple) or len(result) != 2:
-                    raise errors.GradientError(errors.transforms.aux_missing(name))
-                result, aux = result
-            outputs, self.structure = trees.flatten(result)
-            self.inside = [self._arranged(check_tensor(name, "a result", t)) for t in outputs]
+            outputs, self.structure, aux = call(name, function, trees.unflatten(self.inputs, entered), has_aux)
+            self.inside = [self._arranged(t) for t in outputs]
             return aux
 
         aux = self.level.run(run)
@@ -86,11 +81,6 @@ class Linearized:
         if any(vmap not in LEVELS.get() for vmap in self.level.vmaps):
             raise errors.GradientError(errors.transforms.pulled_outside(self.name))
         return pull(self.level, self.inside, cotangents, retain)
-
-
-def check_returned(name: str, outputs: Sequence[Tensor]) -> None:
-    if not outputs:
-        raise errors.GradientError(errors.transforms.nothing_returned(name))
 
 
 def check_outputs(run: Linearized) -> None:

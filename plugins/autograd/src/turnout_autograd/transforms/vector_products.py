@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout_aten import trees
 from turnout_aten.tensor.grad_mode import enable_grad, no_grad
-from turnout_aten.tensor.levels import LEVELS, lower
+from turnout_aten.tensor.levels import GRAD, LEVELS, lower
 from turnout_autograd import errors
 from turnout_autograd.duals.levels import ForwardLevel
 from turnout_autograd.transforms.arguments import check_tensor, fitting
 from turnout_autograd.transforms.deferred import DeferredLevel
-from turnout_autograd.transforms.dual_runs import DualRun
-from turnout_autograd.transforms.linearized import Linearized, check_outputs, check_returned
+from turnout_autograd.transforms.dual_runs import DualRun, lowered
+from turnout_autograd.transforms.linearized import Linearized, check_outputs
+from turnout_autograd.transforms.results import check_returned
 
 if TYPE_CHECKING:
     from turnout_autograd.transforms.arguments import Function
@@ -78,8 +79,8 @@ def jvp(
         raise errors.GradientError(errors.transforms.no_primals("jvp"))
     given = fitting("jvp", "tangent", tuple(tangents), structure, [check_tensor("jvp", "an argument", t) for t in leaves])
     plugins.service("Autograd")  # raises where autograd is disabled
-    level = ForwardLevel()
-    run = DualRun("jvp", func, primals, level, [lower(t, level.vmaps) for t in given], has_aux)
+    level = ForwardLevel(recorded=GRAD.get()[1])
+    run = DualRun("jvp", func, primals, level, [lowered(level.vmaps, p, t) for p, t in zip(leaves, given, strict=True)], has_aux)
     check_returned("jvp", run.outputs)
     if strict and any(t is None for t in run.tangents):
         raise errors.GradientError(errors.transforms.independent("jvp"))
@@ -105,7 +106,7 @@ def linearize(func: Function, *primals: Any) -> Any:
     plugins.service("Autograd")  # raises where autograd is disabled
     level = DeferredLevel()
     numbers = [level.number() for _ in trees.flatten(primals)[0]]
-    run = DualRun("linearize", func, primals, level, numbers)
+    run = DualRun("linearize", func, primals, level, [(number, level.vmaps) for number in numbers])
     leaves = trees.flatten(primals)[0]
 
     def push(*tangents: Any) -> Any:

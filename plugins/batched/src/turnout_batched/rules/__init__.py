@@ -74,6 +74,7 @@ RULES: dict[str, Any] = {
     "tril": reductions.triangle,
     "triu": reductions.triangle,
     # products
+    "matmul": products.matmul,
     "mm": products.mm,
     "bmm": products.bmm,
     "mv": products.mv,

@@ -6,6 +6,7 @@ from typing import Any
 
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import broadcast
 from turnout_aten.tensor.tensor import Tensor
 from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
 
@@ -18,9 +19,55 @@ def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[i
         raise ShapeError(f"{name}: examples of shapes {list(a)} and {list(b)} do not match")
 
 
+def matmul(size: int, dims: Dims, self: Tensor, other: Tensor) -> tuple[Tensor, int]:
+    """One product of batches. A batched vector is a matrix of one row or one column, unless it meets a shared matrix."""
+    a, b = logical_shape(self, dims[0]), logical_shape(other, dims[1])
+    if not a or not b:
+        raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {list(a)} and {list(b)}")
+    if a[-1] != b[-2 if len(b) > 1 else 0]:
+        raise ShapeError(f"matmul: examples of shapes {list(a)} and {list(b)} do not match")
+    if len(a) == 1 == len(b):
+        return dot(size, dims, self, other)
+    ndim = max(len(a), len(b))
+    if len(a) > 2 and len(b) > 2:
+        broadcast(a[:-2], b[:-2])
+    left, right = _matrices(self, dims[0]), _matrices(other, dims[1])
+    if dims[1] is None and len(b) == 2:
+        return aten.matmul(left, right), 0
+    if dims[0] is None and len(a) == 2 and len(b) == 1:
+        return aten.matmul(right, aten.t(left)), 0
+    if len(a) == 1 and dims[0] is not None:
+        left = aten.unsqueeze(left, 1)
+    if len(b) == 1 and dims[1] is not None:
+        right = aten.unsqueeze(right, 2)
+    if dims[0] is not None:
+        left = padded(left, 0, ndim)
+    if dims[1] is not None:
+        right = padded(right, 0, ndim)
+    made = _product(left, right)
+    rows = len(a) == 1 and dims[0] is not None
+    columns = len(b) == 1 and dims[1] is not None
+    if rows or columns:
+        shape = made.array.shape
+        made = aten._unsafe_view(made, (*shape[:-2], *(() if rows else shape[-2:-1]), *(() if columns else shape[-1:])))
+    return made, 0
+
+
 def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
     _shapes("mm", dims, (self, mat2), (2, 2))
-    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+    return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """matmul of batches: `linalg_matmul` may have a kernel that broadcasts them, and is composed where it has none."""
+    made: Tensor
+    if len(left.array.shape) == 3 == len(right.array.shape) and left.array.shape[0] == right.array.shape[0]:
+        made = aten.bmm(left, right)
+    elif len(right.array.shape) > 2:
+        made = aten.linalg_matmul(left, right)
+    else:
+        made = aten.matmul(left, right)
+    return made
 
 
 def _matrices(value: Tensor, bdim: int | None) -> Tensor:
@@ -29,7 +76,7 @@ def _matrices(value: Tensor, bdim: int | None) -> Tensor:
 
 def bmm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
     _shapes("bmm", dims, (self, mat2), (3, 3))
-    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+    return _product(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
 
 
 def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:

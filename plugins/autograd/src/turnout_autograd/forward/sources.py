@@ -1,0 +1,38 @@
+"""Writes into the input of a forward level: the tensor that it was made from shares its memory, and its history too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout_autograd.duals.carried import SOURCE, tangents_of, written
+from turnout_autograd.recording.inplace_writes import rebase
+from turnout_autograd.recording.views import refresh
+
+if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
+    from turnout_autograd.duals.levels import ForwardLevel
+
+
+def follow_sources(tensor: Tensor) -> None:
+    """After a write into an input of a level: the tensor that it was made from has the same tangents and gradients."""
+    root = tensor if tensor.view_of is None else tensor.view_of.base
+    while root.extra is not None and SOURCE in root.extra:
+        source, level = root.extra[SOURCE]
+        found: dict[ForwardLevel, Any] = tangents_of(root) or {}
+        for other in {*found, *(tangents_of(source) or {})} - {level}:
+            written(source, other, found.get(other))
+        if source.gmask != root.gmask or source.node is not root.node:
+            _take_history(source, root)
+        root = source
+
+
+def _take_history(source: Tensor, root: Tensor) -> None:
+    if source.view_of is None or root.node is None:
+        source.set_gmask(root.gmask)
+        source.node = root.node
+        return
+    # As any write into a view: it becomes the history of the base, which leads back to both.
+    rebase(source, root.node, root.gmask)
+    refresh(source)
+    root.set_gmask(source.gmask)
+    root.node = source.node

@@ -1,0 +1,480 @@
+/* Batching rules without Python frames around them.
+ *
+ * RuleKernel stands for the kernel at Batched of an operator that has a rule: it peels the innermost vmap off the arguments, calls
+ * the rule with the values, and wraps what it made. Where a rule would only pass the values on, it is not called either.
+ *
+ * As in _calls.c a call is taken only if it is plain. Anything else (autocast, lists, a tensor of an ended vmap, a result that is no
+ * tensor) is the Python function's, which starts from the beginning.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+#include <stddef.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#define MOST 12  /* arguments of an operator */
+#define DIMS 32
+
+/* ---- what is known of Turnout: set once by `configure` */
+
+static PyTypeObject *Tensor;
+static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *S_SHAPE, *ZERO;
+static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
+
+#define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
+
+enum { OTHER, UNARY, ALIGNED };
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function;              /* the Python function that does the same */
+    PyObject *rule, *call;           /* `call` is NULL where the rule does not get the operator's */
+    PyObject *levels, *shared;       /* the active vmaps, and the gradient levels with inputs that a vmap does not batch */
+    PyObject *switches, *keys;       /* of functionalities that are off until they are switched on; of a batched tensor */
+    PyObject *wrapped, *is_shared, *spread;
+    PyTypeObject *tensor, *value, *level; /* BatchedTensor, BatchedValue, Level */
+    Py_ssize_t at_value, at_bdim, at_level, at_shape, at_num, at_size;
+    int kind, arguments, tensors, at[MOST];
+} RuleKernel;
+
+static PyTypeObject RuleKernelType;
+
+static inline int is_traced(void)
+{
+    PyThreadState *state = PyThreadState_Get();
+    return state->c_tracefunc != NULL || state->c_profilefunc != NULL;
+}
+
+/* Whether no functionality is switched on in this context; 0 also where only the Python function knows. */
+static int is_unswitched(RuleKernel *self)
+{
+    PyObject *reader = PyDict_GetItemWithError(STUB_BUILTINS, S_DISPATCH), *state = NULL, *both = NULL, *found = NULL;
+    int answer = 0;
+    if (reader == NULL || !PyCFunction_Check(reader) || PyCFunction_GET_SELF(reader) != DISPATCH)
+        return 0;
+    if (PyContextVar_Get(DISPATCH, NULL, &state) < 0 || state == NULL)
+        return -1;
+    if (PyTuple_CheckExact(state) && PyTuple_GET_SIZE(state) == 2) {
+        both = PyNumber_And(PyTuple_GET_ITEM(state, 0), PyTuple_GET_ITEM(state, 1));
+        found = both == NULL ? NULL : PyNumber_And(both, self->switches);
+        answer = found == NULL ? -1 : !PyObject_IsTrue(found);
+    }
+    Py_XDECREF(found);
+    Py_XDECREF(both);
+    Py_DECREF(state);
+    return answer;
+}
+
+/* The number of dims of a value, or -1 where it is not an array of NumPy's or another batched value. */
+static int ndim_of(RuleKernel *self, PyObject *tensor)
+{
+    PyObject *array = SLOT(tensor, AT_ARRAY);
+    if (array != NULL && PyArray_CheckExact(array))
+        return PyArray_NDIM((PyArrayObject *)array);
+    if (array != NULL && Py_IS_TYPE(array, self->value) && PyTuple_CheckExact(SLOT(array, self->at_shape)))
+        return (int)PyTuple_GET_SIZE(SLOT(array, self->at_shape));
+    return -1;
+}
+
+/* The shape of one example. */
+static PyObject *shape_without(RuleKernel *self, PyObject *tensor, Py_ssize_t bdim)
+{
+    PyObject *array = SLOT(tensor, AT_ARRAY), *shape, *made;
+    if (array != NULL && PyArray_CheckExact(array)) {
+        int n = PyArray_NDIM((PyArrayObject *)array);
+        if (bdim < 0 || bdim >= n || (made = PyTuple_New(n - 1)) == NULL)
+            return NULL;
+        for (int d = 0, to = 0; d < n; d++)
+            if (d != bdim) {
+                PyObject *length = PyLong_FromSsize_t(PyArray_DIM((PyArrayObject *)array, d));
+                if (length == NULL) {
+                    Py_DECREF(made);
+                    return NULL;
+                }
+                PyTuple_SET_ITEM(made, to++, length);
+            }
+        return made;
+    }
+    shape = array == NULL ? NULL : PyObject_GetAttr(array, S_SHAPE);
+    if (shape == NULL || !PyTuple_Check(shape) || bdim < 0 || bdim >= PyTuple_GET_SIZE(shape)) {
+        Py_XDECREF(shape);
+        return NULL;
+    }
+    if ((made = PyTuple_New(PyTuple_GET_SIZE(shape) - 1)) != NULL)
+        for (Py_ssize_t d = 0, to = 0; d < PyTuple_GET_SIZE(shape); d++)
+            if (d != bdim)
+                PyTuple_SET_ITEM(made, to++, Py_NewRef(PyTuple_GET_ITEM(shape, d)));
+    Py_DECREF(shape);
+    return made;
+}
+
+/* A tensor of the examples of `made` along `bdim`. Where it is anything but one tensor, Python wraps it. */
+static PyObject *wrap(RuleKernel *self, PyObject *made, PyObject *bdim, PyObject *level)
+{
+    PyObject *shape, *value, *tensor;
+    if (bdim == Py_None && (Py_IS_TYPE(made, Tensor) || Py_IS_TYPE(made, self->tensor)))
+        return Py_NewRef(made);
+    if (!(Py_IS_TYPE(made, Tensor) || Py_IS_TYPE(made, self->tensor)) || !PyLong_CheckExact(bdim) || SLOT(made, AT_DEVICE) == NULL)
+        return PyObject_CallFunctionObjArgs(self->wrapped, made, bdim, level, NULL);
+    shape = shape_without(self, made, PyLong_AsSsize_t(bdim));
+    if (shape == NULL) {
+        if (PyErr_Occurred())
+            return NULL;
+        return PyObject_CallFunctionObjArgs(self->wrapped, made, bdim, level, NULL);
+    }
+    value = PyType_GenericAlloc(self->value, 0);
+    tensor = value == NULL ? NULL : PyType_GenericAlloc(self->tensor, 0);
+    if (tensor == NULL) {
+        Py_XDECREF(value);
+        Py_DECREF(shape);
+        return NULL;
+    }
+    SLOT(value, self->at_value) = Py_NewRef(made);
+    SLOT(value, self->at_bdim) = Py_NewRef(bdim);
+    SLOT(value, self->at_level) = Py_NewRef(level);
+    SLOT(value, self->at_shape) = shape;
+    SLOT(tensor, AT_ARRAY) = value;
+    SLOT(tensor, AT_KEYS) = Py_NewRef(self->keys);
+    SLOT(tensor, AT_DEVICE) = Py_NewRef(SLOT(made, AT_DEVICE));
+    SLOT(tensor, AT_GMASK) = Py_NewRef(ZERO);
+    SLOT(tensor, AT_NODE) = Py_NewRef(Py_None);
+    SLOT(tensor, AT_VER) = Py_NewRef(ZERO);
+    SLOT(tensor, AT_STORAGE) = Py_NewRef(Py_None);
+    SLOT(tensor, AT_VIEW_OF) = Py_NewRef(Py_None);
+    SLOT(tensor, AT_EXTRA) = Py_NewRef(Py_None);
+    return tensor;
+}
+
+/* The innermost level of the arguments, borrowed; NULL with or without an error: none, or not plain. */
+static PyObject *innermost(RuleKernel *self, PyObject *const *args)
+{
+    PyObject *level = NULL;
+    for (int k = 0; k < self->tensors; k++) {
+        PyObject *tensor = args[self->at[k]], *array, *found;
+        if (tensor == Py_None || Py_IS_TYPE(tensor, Tensor))
+            continue;
+        if (!Py_IS_TYPE(tensor, self->tensor) || (array = SLOT(tensor, AT_ARRAY)) == NULL || !Py_IS_TYPE(array, self->value))
+            return NULL;
+        found = SLOT(array, self->at_level);
+        if (found == NULL || !Py_IS_TYPE(found, self->level) || SLOT(array, self->at_value) == NULL || SLOT(array, self->at_bdim) == NULL)
+            return NULL;
+        if (level == NULL)
+            level = found;
+        else if (level != found) {
+            int later = PyObject_RichCompareBool(SLOT(found, self->at_num), SLOT(level, self->at_num), Py_GT);
+            if (later < 0)
+                return NULL;
+            level = later ? found : level;
+        }
+    }
+    return level;
+}
+
+/* 1 if the level is active, and nothing is shared that a nested vmap would have to spread; 0 or -1 as in `is_unswitched`. */
+static int is_simple(RuleKernel *self, PyObject *level, int *shares)
+{
+    PyObject *active = NULL;
+    int found = 0;
+    *shares = PyDict_GET_SIZE(self->shared) > 0;
+    if (PyContextVar_Get(self->levels, NULL, &active) < 0 || active == NULL)
+        return -1;
+    if (PyTuple_CheckExact(active) && !(*shares && PyTuple_GET_SIZE(active) > 1))
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(active); i++)
+            found |= PyTuple_GET_ITEM(active, i) == level;
+    Py_DECREF(active);
+    return found;
+}
+
+/* Whether broadcasting batches is broadcasting their examples: each batch is in front and has all the dims. */
+static int is_aligned(RuleKernel *self, PyObject *const *values, PyObject *const *dims)
+{
+    int examples = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < self->tensors; k++) {
+            PyObject *value = values[self->at[k]], *bdim = dims[self->at[k]];
+            if (value == Py_None)
+                continue;
+            int n = ndim_of(self, value), batched = bdim != Py_None;
+            if (n < 0 || (batched && (bdim != ZERO || n < 2)) || (pass && batched && n - 1 != examples))
+                return 0;
+            if (n - batched > examples)
+                examples = n - batched;
+        }
+    return 1;
+}
+
+/* Call the rule, or the operator itself where the rule would do no more. A new (made, bdim) in place. */
+static PyObject *apply(RuleKernel *self, PyObject *level, PyObject **values, PyObject **dims, PyObject **bdim)
+{
+    PyObject *passed[MOST + 4], **first = passed + 1, *all, *answer;
+    int n = self->arguments, count = 0;
+    if (self->kind != OTHER && (self->kind == UNARY ? dims[0] != Py_None : is_aligned(self, values, dims))) {
+        *bdim = self->kind == UNARY ? Py_NewRef(dims[0]) : Py_NewRef(ZERO);
+        for (int i = 0; i < n; i++)
+            first[i] = values[i];
+        return PyObject_Vectorcall(self->call, first, n | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    }
+    if ((all = PyList_New(n)) == NULL)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        PyList_SET_ITEM(all, i, Py_NewRef(dims[i]));
+    if (self->call != NULL)
+        first[count++] = self->call;
+    first[count++] = SLOT(level, self->at_size);
+    first[count++] = all;
+    for (int i = 0; i < n; i++)
+        first[count++] = values[i];
+    answer = PyObject_Vectorcall(self->rule, first, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    Py_DECREF(all);
+    if (answer == NULL)
+        return NULL;
+    if (!PyTuple_CheckExact(answer) || PyTuple_GET_SIZE(answer) != 2) {
+        Py_DECREF(answer);
+        PyErr_SetString(PyExc_TypeError, "a batching rule returns (value, bdim)");
+        return NULL;
+    }
+    PyObject *made = Py_NewRef(PyTuple_GET_ITEM(answer, 0));
+    *bdim = Py_NewRef(PyTuple_GET_ITEM(answer, 1));
+    Py_DECREF(answer);
+    return made;
+}
+
+/* Peel, apply, wrap. NULL without an error: declined, and nothing has happened. */
+static PyObject *run(RuleKernel *self, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *values[MOST], *dims[MOST], *level, *bdim = NULL, *made = NULL, *result = NULL;
+    int shares, plain;
+    if (n != self->arguments || (level = innermost(self, args)) == NULL || is_unswitched(self) != 1
+        || is_simple(self, level, &shares) != 1)
+        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        values[i] = args[i];
+        dims[i] = Py_None;
+    }
+    for (int k = 0; k < self->tensors; k++) {
+        PyObject *tensor = args[self->at[k]];
+        if (tensor == Py_None)
+            continue;
+        if (Py_IS_TYPE(tensor, self->tensor)) {
+            PyObject *array = SLOT(tensor, AT_ARRAY);
+            if (SLOT(array, self->at_level) == level) {
+                values[self->at[k]] = SLOT(array, self->at_value);
+                dims[self->at[k]] = SLOT(array, self->at_bdim);
+            }
+        }
+        plain = Py_IS_TYPE(values[self->at[k]], Tensor) || Py_IS_TYPE(values[self->at[k]], self->tensor);
+        if (!plain)
+            return NULL;
+    }
+    Py_INCREF(level);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_INCREF(values[i]);
+        Py_INCREF(dims[i]);
+    }
+    /* From here on Python runs: what it raises goes to the caller. */
+    int failed = 0;
+    for (int k = 0; k < self->tensors && shares && !failed; k++) {
+        int i = self->at[k];
+        if (dims[i] != Py_None || !Py_IS_TYPE(values[i], Tensor) || SLOT(values[i], AT_GMASK) == NULL)
+            continue;
+        int tracked = PyObject_IsTrue(SLOT(values[i], AT_GMASK));
+        if (tracked <= 0)
+            continue;
+        PyObject *answer = PyObject_CallFunctionObjArgs(self->is_shared, values[i], level, NULL), *own;
+        int is = answer == NULL ? -1 : PyObject_IsTrue(answer);
+        Py_XDECREF(answer);
+        if (is > 0) {
+            own = PyObject_CallFunctionObjArgs(self->spread, values[i], level, NULL);
+            is = own == NULL ? -1 : 1;
+            if (own != NULL) {
+                Py_SETREF(values[i], own);
+                Py_SETREF(dims[i], Py_NewRef(ZERO));
+            }
+        }
+        failed = is < 0;
+    }
+    if (!failed && (made = apply(self, level, values, dims, &bdim)) != NULL)
+        result = wrap(self, made, bdim, level);
+    Py_XDECREF(made);
+    Py_XDECREF(bdim);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_DECREF(values[i]);
+        Py_DECREF(dims[i]);
+    }
+    Py_DECREF(level);
+    if (result == NULL && !PyErr_Occurred())
+        PyErr_SetString(PyExc_SystemError, "a batching rule failed without an error");
+    return result;
+}
+
+static PyObject *rule_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    RuleKernel *self = (RuleKernel *)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (kwnames == NULL && n > 0 && !is_traced()) {
+        PyObject *result = run(self, args + 1, n - 1);
+        if (result != NULL || PyErr_Occurred())
+            return result;
+    }
+    return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+}
+
+static PyObject *rule_getattro(PyObject *self, PyObject *name)
+{
+    if (PyUnicode_CompareWithASCIIString(name, "__call__") == 0)
+        return PyObject_GenericGetAttr(self, name);
+    return PyObject_GetAttr(((RuleKernel *)self)->function, name);
+}
+
+static PyObject *rule_repr(PyObject *self) { return PyObject_Repr(((RuleKernel *)self)->function); }
+
+#define EACH(DO)                                                                                                              \
+    DO(function) DO(rule) DO(call) DO(levels) DO(shared) DO(switches) DO(keys) DO(wrapped) DO(is_shared) DO(spread) DO(tensor) \
+    DO(value) DO(level)
+
+static int rule_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    RuleKernel *self = (RuleKernel *)object;
+#define VISIT(name) Py_VISIT(self->name);
+    EACH(VISIT)
+    return 0;
+}
+
+static int rule_clear(PyObject *object)
+{
+    RuleKernel *self = (RuleKernel *)object;
+#define CLEAR(name) Py_CLEAR(self->name);
+    EACH(CLEAR)
+    return 0;
+}
+
+static void rule_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    rule_clear(self);
+    PyObject_GC_Del(self);
+}
+
+static PyTypeObject RuleKernelType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed._rules.RuleKernel", .tp_basicsize = sizeof(RuleKernel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(RuleKernel, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = rule_dealloc,
+    .tp_traverse = rule_traverse, .tp_clear = rule_clear, .tp_getattro = rule_getattro, .tp_repr = rule_repr,
+};
+
+/* Where a slot of a class lies in its instances; -1 with an error if the name is not a slot that holds any object. */
+static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    Py_ssize_t at = -1;
+    if (found != NULL && Py_IS_TYPE(found, &PyMemberDescr_Type) && ((PyMemberDescrObject *)found)->d_member->type == T_OBJECT_EX)
+        at = ((PyMemberDescrObject *)found)->d_member->offset;
+    else if (found != NULL)
+        PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
+    Py_XDECREF(found);
+    return at;
+}
+
+/* (function, kind, rule, call or None, number of arguments, positions of tensors, switches, names of turnout_batched) */
+static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
+{
+    PyObject *function, *rule, *call, *at, *switches, *names;
+    int kind, arguments;
+    if (!PyArg_ParseTuple(given, "OiOOiO!OO!", &function, &kind, &rule, &call, &arguments, &PyTuple_Type, &at, &switches,
+                          &PyDict_Type, &names))
+        return NULL;
+    static const char *const needed[] = {"LEVELS", "SHARED", "BATCHED", "wrapped", "is_shared", "spread", "Tensor", "Value", "Level"};
+    PyObject *found[9];
+    for (int i = 0; i < 9; i++)
+        if ((found[i] = PyDict_GetItemString(names, needed[i])) == NULL) {
+            PyErr_Format(PyExc_KeyError, "%s", needed[i]);
+            return NULL;
+        }
+    if (arguments > MOST || PyTuple_GET_SIZE(at) > arguments || !PyDict_CheckExact(found[1]) || !PyType_Check(found[6])
+        || !PyType_Check(found[7]) || !PyType_Check(found[8]) || kind < OTHER || kind > ALIGNED || (kind != OTHER && call == Py_None)) {
+        PyErr_SetString(PyExc_ValueError, "not the parts of a rule");
+        return NULL;
+    }
+    RuleKernel *made = PyObject_GC_New(RuleKernel, &RuleKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(PyObject), 0, sizeof(RuleKernel) - sizeof(PyObject));
+    made->vectorcall = rule_vectorcall;
+    made->function = Py_NewRef(function);
+    made->rule = Py_NewRef(rule);
+    made->call = call == Py_None ? NULL : Py_NewRef(call);
+    made->levels = Py_NewRef(found[0]);
+    made->shared = Py_NewRef(found[1]);
+    made->keys = Py_NewRef(found[2]);
+    made->wrapped = Py_NewRef(found[3]);
+    made->is_shared = Py_NewRef(found[4]);
+    made->spread = Py_NewRef(found[5]);
+    made->tensor = (PyTypeObject *)Py_NewRef(found[6]);
+    made->value = (PyTypeObject *)Py_NewRef(found[7]);
+    made->switches = Py_NewRef(switches);
+    made->kind = kind;
+    made->arguments = arguments;
+    made->level = (PyTypeObject *)Py_NewRef(found[8]);
+    PyObject_GC_Track(made);
+    if ((made->at_value = slot_of(made->value, "value")) < 0 || (made->at_bdim = slot_of(made->value, "bdim")) < 0
+        || (made->at_level = slot_of(made->value, "level")) < 0 || (made->at_shape = slot_of(made->value, "shape")) < 0
+        || (made->at_num = slot_of(made->level, "num")) < 0 || (made->at_size = slot_of(made->level, "size")) < 0)
+        goto failed;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(at); k++) {
+        long place = PyLong_AsLong(PyTuple_GET_ITEM(at, k));
+        if (place < 0 || place >= arguments) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "no such argument");
+            goto failed;
+        }
+        made->at[made->tensors++] = (int)place;
+    }
+    return (PyObject *)made;
+failed:
+    Py_DECREF(made);
+    return NULL;
+}
+
+static PyObject *configure(PyObject *module, PyObject *names)
+{
+    static const struct {
+        const char *name;
+        Py_ssize_t *at;
+    } slots[] = {
+        {"array", &AT_ARRAY}, {"keys", &AT_KEYS}, {"device", &AT_DEVICE}, {"gmask", &AT_GMASK}, {"node", &AT_NODE},
+        {"ver", &AT_VER}, {"storage", &AT_STORAGE}, {"view_of", &AT_VIEW_OF}, {"extra", &AT_EXTRA},
+    };
+    PyObject *tensor, *builtins, *dispatch;
+    if (!PyArg_ParseTuple(names, "O!O!O", &PyType_Type, &tensor, &PyDict_Type, &builtins, &dispatch))
+        return NULL;
+    Py_XSETREF(Tensor, (PyTypeObject *)Py_NewRef(tensor));
+    Py_XSETREF(STUB_BUILTINS, Py_NewRef(builtins));
+    Py_XSETREF(DISPATCH, Py_NewRef(dispatch));
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+        if ((*slots[i].at = slot_of(Tensor, slots[i].name)) < 0)
+            return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"configure", configure, METH_VARARGS, "configure(tensor, stub_builtins, dispatch)\n--\n\nName what calls read."},
+    {"rule_kernel", make_rule_kernel, METH_VARARGS, "The kernel at Batched of an operator that has a rule."},
+    {NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_rules", .m_size = -1, .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__rules(void)
+{
+    import_array();
+    S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
+    S_SHAPE = PyUnicode_InternFromString("shape");
+    ZERO = PyLong_FromLong(0);
+    if (S_DISPATCH == NULL || S_SHAPE == NULL || ZERO == NULL || PyType_Ready(&RuleKernelType) < 0)
+        return NULL;
+    return PyModule_Create(&definition);
+}
