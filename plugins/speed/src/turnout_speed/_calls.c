@@ -1271,9 +1271,10 @@ static PyObject *look_at(Look *look, PyObject *tensor)
     int n = PyArray_NDIM(a);
     if (!add_object(look, (PyObject *)PyArray_DESCR(a)) || !add_word(look, n) || look->count + 2 * n > WORDS)
         return NULL;
-    memcpy(look->words + look->count, PyArray_DIMS(a), n * sizeof(npy_intp));
-    memcpy(look->words + look->count + n, PyArray_STRIDES(a), n * sizeof(npy_intp));
-    look->count += 2 * n;
+    for (int d = 0; d < n; d++) {
+        look->words[look->count++] = PyArray_DIM(a, d);
+        look->words[look->count++] = PyArray_STRIDE(a, d);
+    }
     return array;
 }
 

@@ -253,7 +253,8 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         return made
     variables = made.__globals__
     names = [python_name(a.name) for a in s.inputs]
-    passed, extra = [], 64
+    passed: list[int] = []
+    extra = 64  # what a plan adds is numbered from here on
     for at, argument in enumerate(s.inputs):
         replaced = len(s.precomputed.get(argument.name, ()))
         passed += range(extra, extra + replaced) if replaced else [at]
