@@ -27,7 +27,7 @@ from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.recording import attach
+from turnout_aten.views.recording import AS_STRIDED, attach
 from turnout_speed import _calls
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def view_kernel(made: Any, op: Operator) -> Any:
     returns = [str(r.type) for r in op.schema.returns]
     if op.schema.arguments[0].annotation is None or returns != ["Tensor"]:
         return made
-    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach)
+    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach, op.qualified_name == AS_STRIDED)
 
 
 _WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
