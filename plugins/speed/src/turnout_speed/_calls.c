@@ -2230,9 +2230,12 @@ static int meets(int wanted, PyObject *value)
     if (wanted == LENGTHS) {
         if (!PyTuple_CheckExact(value))
             return 0;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
-            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i)) || Py_SIZE(PyTuple_GET_ITEM(value, i)) < 0)
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+            PyObject *length = PyTuple_GET_ITEM(value, i);
+            int overflow;
+            if (!PyLong_CheckExact(length) || PyLong_AsLongLongAndOverflow(length, &overflow) < 0 || overflow)
                 return 0;
+        }
         return 1;
     }
     PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
