@@ -11,6 +11,7 @@
  * ViewKernel    a view operator at ADInplaceOrView: a remembered geometry, an array over the same memory, and the record of the view
  * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
  * CompositeKernel  a composite kernel that ends in one call of another operator
+ * CopyKernel    a composite kernel that copies a row-major tensor
  * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -72,7 +73,7 @@ typedef struct Face {
 } Face;
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, GetterType;
+    CompositeKernelType, CopyKernelType, GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -134,7 +135,7 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
 static inline int is_kernel(PyObject *value)
 {
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
-           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType);
+           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType) || Py_IS_TYPE(value, &CopyKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -2374,6 +2375,50 @@ failed:
     return NULL;
 }
 
+/* ---- CopyKernel */
+
+static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || !is_plain((PyArrayObject *)array))
+        return DECLINED;
+    for (Py_ssize_t i = 1; i < n; i++)
+        if (args[i] != Py_None)
+            return DECLINED;
+    Py_INCREF(array); /* both stay, whatever the call of Python does */
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device), *made = keys == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(array);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+static int copy_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Face *)self)->function);
+    return 0;
+}
+
+static int copy_clear(PyObject *self)
+{
+    Py_CLEAR(((Face *)self)->function);
+    return 0;
+}
+
+static PyObject *make_copy_kernel(PyObject *module, PyObject *function)
+{
+    Face *made = PyObject_GC_New(Face, &CopyKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(made, function, kernel_vectorcall);
+    made->run = copy_run;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
 /* ---- Getter: x[index] */
 
 typedef struct {
@@ -2511,6 +2556,7 @@ FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_t
 FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
 FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
 FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
+FACE(CopyKernelType, "CopyKernel", Face, kernel_vectorcall, copy_traverse, copy_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -2571,6 +2617,7 @@ static PyMethodDef functions[] = {
     {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
     {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
     {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
+    {"copy_kernel", make_copy_kernel, METH_O, "A composite kernel that copies its first argument."},
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
@@ -2585,7 +2632,8 @@ PyMODINIT_FUNC PyInit__calls(void)
     import_umath();
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
-        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
+        || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

@@ -331,7 +331,9 @@ _WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
 
 
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
-    """A composite kernel that says what it ends in."""
+    """A composite kernel that says what it ends in, or that it copies."""
+    if getattr(kernel.fn.__wrapped__, "copies", False):
+        return _calls.copy_kernel(made)
     endings = getattr(kernel.fn.__wrapped__, "endings", ())
     names = [python_name(a.name) for a in op.schema.arguments]
     rows: list[Any] = []

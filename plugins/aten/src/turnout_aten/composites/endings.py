@@ -31,6 +31,13 @@ class Ending(NamedTuple):
     when: Mapping[str, Any] = {}
 
 
+def copies(fn: Function) -> Function:
+    """Says of a composite kernel that it copies its first argument, if that is row-major and all others are None."""
+    marked: Any = fn
+    marked.copies = True
+    return fn
+
+
 def ends_in(operator: str, *operands: Any, item: int | None = None, **when: Any) -> Callable[[Function], Function]:
     """Says of a composite kernel what it ends in. May be given several times; the first that applies is taken."""
 
