@@ -160,7 +160,20 @@ def test_random_nestings_give_what_torch_gives(start: int) -> None:
 
 
 # What torch refuses besides, for reasons of its own.
-TORCH_REFUSES = (*TORCH_CANNOT, "Batching rule not implemented for aten::_make_dual", "vmap: inplace arithmetic")
+TORCH_REFUSES = {
+    **dict.fromkeys(TORCH_CANNOT, "see there"),
+    "Batching rule not implemented for aten::_make_dual": "a tangent for each example of a tensor that is not batched",
+    "vmap: inplace arithmetic": "a tensor that is the same for all examples, and is new in the program",
+    "modified by an inplace operation": "a value that the gradient of Turnout does not need",
+    "A view was created in no_grad mode": "where the write is not tracked, Turnout takes it",
+}
+# What Turnout refuses besides.
+REFUSED_HERE = {"was changed in place after it was used": "a value that the gradient of torch does not need"}
+# Programs whose answers differ.
+DIFFERENT = {
+    13104: "what a transform returns as it was given is an alias here, which does not follow a later write into the argument",
+    18385: "the same",
+}
 
 
 def outcome(program: Any, library: Any) -> Any:
@@ -171,23 +184,29 @@ def outcome(program: Any, library: Any) -> Any:
         return error
 
 
+def agree(one: Any, other: Any) -> bool:
+    """Whether two results do, up to the rounding errors of the largest of their elements."""
+    size = np.abs(other[0]).max(initial=1.0)
+    return one[1] == other[1] and np.allclose(one[0], other[0], rtol=1e-6, atol=1e-10 * size)
+
+
+def difference(ours: Any, theirs: Any) -> str:
+    """What is different and no library's own, in words."""
+    if isinstance(theirs, RuntimeError):
+        is_known = isinstance(ours, RuntimeError) or any(text in str(theirs) for text in TORCH_REFUSES)
+        return "" if is_known else f"only torch refuses: {theirs}"
+    if isinstance(ours, RuntimeError):
+        return "" if any(text in str(ours) for text in REFUSED_HERE) else f"only Turnout refuses: {ours}"
+    return "" if all(map(agree, ours, theirs)) else f"{ours} and not {theirs}"
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when jvp is first used
 def test_random_nestings_of_forward_mode_give_what_torch_gives(seeds: Any) -> None:
-    """With writes into inputs and into what gradients need, no_grad inside of tangents, hessian and linearize."""
+    """With writes into inputs, views and what gradients need, no_grad inside of tangents, hessian and linearize."""
     wrong = {}
-    for seed in seeds(150):
+    for seed in seeds(400):
         program = Nesting(seed, forward=True)
-        ours, theirs = outcome(program, Transforms()), outcome(program, Torch())
-        if isinstance(theirs, RuntimeError):
-            if not isinstance(ours, RuntimeError) and not any(text in str(theirs) for text in (*TORCH_REFUSES, CHANGED)):
-                wrong[seed] = (program.names, "only torch refuses", str(theirs))
-        elif isinstance(ours, RuntimeError):
-            if "was changed in place" not in str(ours):
-                wrong[seed] = (program.names, "only Turnout refuses", str(ours))
-        elif any(a[1] != b[1] or not np.allclose(a[0], b[0], rtol=1e-8, atol=1e-10) for a, b in zip(ours, theirs, strict=True)):
-            wrong[seed] = (program.names, ours, theirs)
+        found = difference(outcome(program, Transforms()), outcome(program, Torch()))
+        if bool(found) != (seed in DIFFERENT):
+            wrong[seed] = (program.names, found)
     assert not wrong, wrong
-
-
-# Either library may find that a value which a gradient needs was written, where the other does not need it.
-CHANGED = "modified by an inplace operation"

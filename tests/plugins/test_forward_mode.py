@@ -88,6 +88,98 @@ def test_linearize_keeps_what_is_written_later_and_runs_the_function_once() -> N
     assert len(calls) == 2  # one of them for jvp
 
 
+def test_linearize_keeps_what_is_written_through_detach() -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        y = x * x
+        z = y.sin()
+        y[1:].detach().mul_(3)
+        return z * y
+
+    x, v = data(turnout)
+    assert func.linearize(function, x)[1](v).tolist() == func.jvp(function, (x,), (v,))[1].tolist()
+
+
+def test_a_write_inside_no_grad_leaves_the_tangent_the_history_that_it_had() -> None:
+    def function(y: turnout.Tensor) -> turnout.Tensor:
+        square = y * y * 0.5
+        with turnout.no_grad():
+            square[1:].add_(y[1:], alpha=0.25)
+        return (y * square + y).sum()
+
+    x, v = data(turnout)
+    found = func.grad(lambda x: func.jvp(function, (x * 1,), (v,))[1])(x)
+    expected = (3 * x + turnout.tensor([0.0, 0.25, 0.25])) * v  # the values of the square, and its tangent's, are constants
+    np.testing.assert_allclose(found.numpy(), expected.numpy())
+    cleared = func.grad(lambda x: func.jvp(zeroed, (x * 1,), (v,))[1].sum())(x)
+    assert cleared.tolist() == (2 * v).tolist()
+
+
+def zeroed(y: turnout.Tensor) -> turnout.Tensor:
+    """2 y in the tangent's history, and zeros in its values."""
+    double = y * y
+    with turnout.no_grad():
+        double.zero_()
+    return double
+
+
+def test_views_of_what_is_written_have_the_tangents_of_every_level() -> None:
+    def function(y: turnout.Tensor) -> turnout.Tensor:
+        older = y[:2]
+        y[1:][:1].add_(y[1:][:1] * 0.5, alpha=0.5)
+        older.mul_(0.5)
+        return y * older.sum().sin()
+
+    def number(x: turnout.Tensor) -> turnout.Tensor:
+        return (func.jacfwd(function)(x * 1) @ v).sin().sum()
+
+    x, v = data(turnout)
+    expected = func.jacrev(func.grad(number))(x)
+    np.testing.assert_allclose(func.jacfwd(func.grad(number))(x).numpy(), expected.numpy(), rtol=1e-10)
+    np.testing.assert_allclose(func.jvp(func.grad(number), (x,), (v,))[1].numpy(), (expected @ v).numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.reshape(3, 1).t()[0], lambda x: x.unsqueeze(0)[0]])
+def test_an_input_may_be_a_view_and_written_where_outer_levels_differentiate_its_base(view: Any) -> None:
+    def write(y: turnout.Tensor) -> turnout.Tensor:
+        y[0].sin_()
+        y.sin_()
+        return y * y
+
+    def number(x: turnout.Tensor, views: Any = view) -> turnout.Tensor:
+        base = x * 1
+        given, older = views(base), base[:2]
+        value, tangent = func.jvp(write, (given,), ((x * x)[: given.shape[0]],))
+        return (base**3).sum() + (value * tangent).sum() + given.cos().sum() + older.exp().sum()
+
+    x, v = data(turnout)
+    eps = 1e-6
+    gradient = func.grad(number)
+    slope = (number(x + eps * v) - number(x - eps * v)) / (2 * eps)
+    curve = (gradient(x + eps * v) - gradient(x - eps * v)) / (2 * eps)
+    assert (gradient(x) @ v).item() == pytest.approx(slope.item(), rel=1e-6)
+    assert func.jvp(number, (x,), (v,))[1].item() == pytest.approx(slope.item(), rel=1e-6)
+    np.testing.assert_allclose(func.jvp(gradient, (x,), (v,))[1].numpy(), curve.numpy(), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose((func.jacrev(gradient)(x) @ v).numpy(), curve.numpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_an_input_that_a_vmap_does_not_batch_may_be_written_and_stays_as_it_is() -> None:
+    def write(y: turnout.Tensor) -> turnout.Tensor:
+        y[1:].mul_(y[:1])
+        return y * y
+
+    x, v = data(turnout)
+    expected = [t.tolist() for t in func.jvp(write, (x.clone(),), (v,))]
+    rows = turnout.ones(4, 3)
+    shared = turnout.vmap(lambda r: func.jvp(write, (x * 1,), (v * 1,)), out_dims=None)(rows)
+    assert [t.tolist() for t in shared] == expected
+    matrix = turnout.vmap(lambda r: func.jacfwd(write)(x * 1), out_dims=None)(rows)
+    assert matrix.tolist() == func.jacfwd(write)(x * 1).tolist()
+    each = turnout.vmap(lambda t: func.jvp(write, (x * 1,), (t,))[1])(turnout.stack([v, v * 2]))
+    assert each[1].tolist() == pytest.approx([2 * t for t in expected[1]])
+    pushed = turnout.vmap(lambda t: func.linearize(write, x * 1)[1](t))(turnout.stack([v, v * 2]))
+    assert pushed.tolist() == each.tolist()
+
+
 def test_a_linear_function_refuses_values_that_were_written_since() -> None:
     x, v = data(turnout)
     factor = x * 2
@@ -150,6 +242,27 @@ def test_tangents_stop_where_forward_mode_is_switched_off() -> None:
                 assert forward_ad.unpack_dual(dual * 2).tangent is not None
             assert func.jvp(lambda y: y * 2, (x,), (v,))[1].tolist() == (v * 2).tolist()
         assert forward_ad.is_fwd_grad_enabled()
+    assert clean()
+
+
+def test_tangents_that_are_switched_off_are_not_shown() -> None:
+    x, v = data(turnout)
+    with forward_ad.set_fwd_grad_enabled(False):
+        assert not forward_ad.is_fwd_grad_enabled()
+        with forward_ad.dual_level():
+            assert forward_ad.unpack_dual(forward_ad.make_dual(x, v)).tangent is None
+            with forward_ad.set_fwd_grad_enabled(True):
+                assert forward_ad.unpack_dual(forward_ad.make_dual(x, v) * 2).tangent.tolist() == (v * 2).tolist()
+        seen: list[bool] = []
+        pushed = func.jvp(lambda y: seen.append(forward_ad.is_fwd_grad_enabled()) or y * 2, (x,), (v,))
+    assert pushed[1].tolist() == (v * 2).tolist()
+    assert seen == [True]
+    with turnout.inference_mode():
+        assert not forward_ad.is_fwd_grad_enabled()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, v)
+        with forward_ad.set_fwd_grad_enabled(False):
+            assert forward_ad.unpack_dual(dual).tangent is None
     assert clean()
 
 

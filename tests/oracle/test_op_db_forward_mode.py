@@ -1,0 +1,75 @@
+"""PyTorch's operator database: forward mode passes gradcheck on every operator that has a gradient, in the first order and in the
+second, forward over reverse and reverse over forward, but for what `op_db/exceptions.toml` names with the reason.
+
+The judge are differences of Turnout's own values; PyTorch gives the calls, and says which results are differentiable.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+
+import pytest
+
+from turnout.registry import REGISTRY
+
+torch = pytest.importorskip("torch")
+
+from op_db import forward_mode, judging, known  # noqa: E402
+
+CASES = [
+    (info, dtype)
+    for dtype in (torch.float64, torch.complex128)
+    for info in judging.infos(dtype) if info.supports_autograd and (info.name != "to_sparse" or dtype is torch.float64)
+]  # fmt: skip
+
+
+def reason(info, dtype):
+    return known.reason("forward_mode", judging.label(info), str(dtype)[6:])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when jvp is first used
+@pytest.mark.parametrize(
+    ("info", "dtype"), [pytest.param(*case, id=f"{judging.label(case[0])}-{str(case[1])[6:]}") for case in CASES]
+)
+def test_forward_mode_passes_gradcheck(info, dtype):
+    ran, wrong = forward_mode.judge(info, dtype)
+    if reason(info, dtype) is None:
+        assert wrong == {}
+        assert ran["tangents"] > 0
+        assert ran["forward over reverse"] == ran["reverse over forward"] == info.supports_gradgrad
+    else:
+        assert wrong != {}, f"passes now: take {judging.label(info)} {dtype} out of exceptions.toml"
+
+
+def test_few_operators_are_left_out():
+    for dtype, least in ((torch.float64, 515), (torch.complex128, 300)):
+        assert sum(reason(info, kind) is None for info, kind in CASES if kind is dtype) >= least
+    assert known.names("forward_mode") <= {judging.label(i) for i in judging.INFOS}
+
+
+def wrong_rule(monkeypatch, change):
+    """What is wrong with sinh where its rule gives what `change` makes of the right tangent and the input."""
+    from turnout_autograd.generated.tangents import pointwise
+
+    info = next(i for i in judging.INFOS if i.name == "sinh")
+    right = pointwise.tangent_of_sinh
+
+    def tangent(tangents, result, self):
+        found = right(tangents, result, self)
+        return None if found is None else change(found, self)
+
+    monkeypatch.setattr(pointwise, "tangent_of_sinh", wraps(right)(tangent))
+    REGISTRY.changed()  # kernels bind their rules
+    try:
+        return forward_mode.judge(info, torch.float64)[1].keys()
+    finally:
+        monkeypatch.undo()
+        REGISTRY.changed()
+
+
+def test_a_wrong_tangent_is_found(monkeypatch):
+    assert "tangents" in wrong_rule(monkeypatch, lambda found, x: found * 2)
+
+
+def test_a_tangent_without_its_own_derivative_is_found(monkeypatch):
+    assert wrong_rule(monkeypatch, lambda found, x: found.detach()) == {"reverse over forward"}
