@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
@@ -51,7 +52,9 @@ class ArrayBackend(TensorBackend):
         # The short ways, for a class that has no ways of its own. With several devices, each array is made on one.
         own = type(self)
         if not self.indexed and own.empty is ArrayBackend.empty:
-            self.new_array = xp.empty
+            self.new_array, self.zero_array = xp.empty, xp.zeros
+        if own.strides is ArrayBackend.strides:
+            self.row_major = attrgetter("flags.c_contiguous")
         if not self.indexed and own.strided is ArrayBackend.strided:
             self.view_array = xp.ndarray
         scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
@@ -60,6 +63,7 @@ class ArrayBackend(TensorBackend):
         self.native = {DTYPES[name]: dtype for name, dtype in scalar_types.items()}
         self._dtypes = {dtype: DTYPES[name] for name, dtype in scalar_types.items()}
         numbers = [dtype for dtype in scalar_types.values() if dtype.kind in "biufc"]
+        self._converted = self.in_kernel_context(lambda array, native: array.astype(native))
         self._widening = frozenset((a, b) for a in numbers for b in numbers if xp.can_cast(a, b, "safe"))
 
     # ---- dtypes
@@ -212,6 +216,22 @@ class ArrayBackend(TensorBackend):
         with self.kernel_context():
             self.xp.copyto(target, source, casting="unsafe")
 
+    def duplicate(self, array: Any, dtype: DType) -> Any:
+        native = self.native.get(dtype)
+        ours = array.__class__ is self.array_type  # an example inside vmap is not
+        if self.new_array is None or native is None or not ours or not array.flags.c_contiguous:
+            return None
+        kinds = array.dtype, native
+        try:
+            if kinds[0] == native:
+                return array.copy()
+            if kinds in self._widening:
+                return array.astype(native)
+            few = array.size <= _FEW and kinds[0].kind in "biuf" and native.kind in "biuf"
+            return self._converted(array, native) if few else None
+        except MemoryError:  # `empty` says how much was wanted
+            return None
+
     def fill(self, target: Any, value: Any) -> None:
         try:
             target.fill(value)
@@ -229,6 +249,9 @@ class ArrayBackend(TensorBackend):
         places += int(start) if whole else start
         self.xp.copyto(target, places, casting="unsafe")
         return True
+
+    def tolist(self, array: Any) -> Any:
+        return array.tolist() if array.dtype.kind != "V" else None
 
     def to_host(self, array: Any) -> bytes | memoryview:
         flat = self.xp.ascontiguousarray(array).reshape(-1)
@@ -320,4 +343,5 @@ class _Memory:
         self.owner = owner
 
 
+_FEW = 1 << 12  # elements: what more of them cost is the conversion itself
 _OVERLAP_WORK = 10_000  # candidates tried before two arrays count as not overlapping
