@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import AbstractContextManager
+from math import pi, prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType, bfloat16
+from turnout.dtypes import DTYPES, DType, bfloat16, float32, float64
 from turnout.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
 from turnout_arrays.random import random_bits
@@ -250,6 +251,22 @@ class ArrayBackend(TensorBackend):
         self.xp.copyto(target, places, casting="unsafe")
         return True
 
+    def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
+        native = self.native.get(dtype)
+        if native is None or native.char not in "fd" or not 1 < steps <= _FEW:
+            return None
+        first, last = native.type(start), native.type(end)
+        step = (last - first) / native.type(steps - 1)
+        places = self.xp.arange(steps).astype(native)
+        up = places * step + first
+        down = last - ((steps - 1) - places) * step
+        up[steps // 2 :] = down[steps // 2 :]  # each is counted from the nearer end
+        return up
+
+    def positions(self, mask: Any) -> Any:
+        ours = mask.__class__ is self.array_type
+        return mask.nonzero() if ours else None
+
     def tolist(self, array: Any) -> Any:
         return array.tolist() if array.dtype.kind != "V" else None
 
@@ -321,6 +338,22 @@ class ArrayBackend(TensorBackend):
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
         return random_bits(self.xp, shape, seed, offset)
 
+    def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        precision = _PRECISION.get(dtype)
+        if precision is None or prod(shape) > _FEW:
+            return None
+        words = self.random_bits(shape, seed, offset, device)
+        words &= self.xp.uint64((1 << precision) - 1)
+        return words.astype(self.native[dtype]) * 2.0**-precision
+
+    def normal(self, u: Any, v: Any) -> Any:
+        ours = u.__class__ is self.array_type
+        if not ours:
+            return None
+        xp = self.xp
+        radius = xp.sqrt(xp.log(1.0 - u) * -2.0)  # 1 - u lies in (0, 1], where the logarithm is finite
+        return radius * xp.cos(v * (2 * pi))
+
 
 def row_major(shape: Ints) -> Ints:
     """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
@@ -343,5 +376,7 @@ class _Memory:
         self.owner = owner
 
 
+# Bits of the largest range of integers that a floating-point dtype holds exactly.
+_PRECISION = {float32: 24, float64: 53}
 _FEW = 1 << 12  # elements: what more of them cost is the conversion itself
 _OVERLAP_WORK = 10_000  # candidates tried before two arrays count as not overlapping

@@ -13,7 +13,6 @@ import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
 from turnout_kernels.native import GRAIN, code, plain, run
-from turnout_kernels.pointwise import SMALL
 
 # Elements that are summed by one part, where all elements are.
 _RUN = 1 << 14
@@ -34,16 +33,14 @@ def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
     def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if half_to_float or not _last(self, dim):
+        if half_to_float or not _last(self, dim) or (out is not None and not plain(self, out)):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
-        if not plain(self, made):
-            return NotImplemented
         run("softmax", (made,), (self,), (code(self), self.shape[-1], int(logarithm)))
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(kernel, limit=SMALL)
+    return Row(kernel)
 
 
 def softmax_backward_of(*, logarithm: bool) -> Row:
@@ -165,9 +162,9 @@ def reduce(what: int, inputs: tuple[Any, ...], length: int, out: Any, factor: fl
     return out
 
 
-def _result(self: Any, dim: Any, keepdim: bool, out: Any) -> tuple[int, Any]:
-    """(elements of a run, the output), or (0, None) where the kernel does not serve the call."""
-    length = _run_of(self, dim) if self.size > _FEW else 0
+def _result(self: Any, dim: Any, keepdim: bool, out: Any, few: int = _FEW) -> tuple[int, Any]:
+    """(elements of a run, the output), or (0, None) where the kernel does not serve the call: for up to `few` elements, too."""
+    length = _run_of(self, dim) if self.size > few else 0
     if not length:
         return 0, None
     if out is None:
@@ -217,13 +214,15 @@ def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
 def linalg_vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     if ord != 2 or (dtype is not None and dtype.name != self.dtype.name):
         return NotImplemented
-    length, target = _result(self, dim, keepdim, out)
+    length, target = _result(self, dim, keepdim, out, 0)
     return reduce(_NORM, (self,), length, target) if length else NotImplemented
 
 
 def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    length, target = _result(self, dim, keepdim, None)
-    return reduce(_LOG_OF_POWERS, (self,), length, target) if length and length < self.size else NotImplemented
+    length, target = _result(self, dim, keepdim, None, 0)
+    return (
+        reduce(_LOG_OF_POWERS, (self,), length, target) if 0 < length < self.size or length in range(1, _FEW) else NotImplemented
+    )
 
 
 def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
@@ -236,7 +235,7 @@ def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
 
 
 def cumsum(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
-    if self.size <= _FEW or not self.ndim or not -self.ndim <= dim < self.ndim:
+    if not self.size or not self.ndim or not -self.ndim <= dim < self.ndim:
         return NotImplemented
     if dtype is not None and dtype.name != self.dtype.name:
         return NotImplemented
@@ -265,9 +264,9 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "amin.out":                        over_dims("amin", _SMALLEST, dtype=False),
     "max.unary_out":                   over_all("max", _LARGEST, dtype=False),
     "min.unary_out":                   over_all("min", _SMALLEST, dtype=False),
-    "linalg_vector_norm.out":          Row(linalg_vector_norm, limit=_FEW),
-    "logsumexp":                       Row(logsumexp, limit=_FEW),
+    "linalg_vector_norm.out":          linalg_vector_norm,
+    "logsumexp":                       logsumexp,
     "mse_loss.out":                    Row(mse_loss, limit=_FEW),
-    "cumsum.out":                      Row(cumsum, limit=_FEW),
+    "cumsum.out":                      cumsum,
 }
 # fmt: on

@@ -164,6 +164,14 @@ class TensorBackend(Backend):
         """Nested lists of Python numbers, or the number of an array without dims; None to have them read from `to_host`."""
         return None
 
+    def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
+        """A small array of floats from start to end, `linspace` in one step; None to have it composed of operators."""
+        return None
+
+    def positions(self, mask: Any) -> Any:
+        """The int64 arrays of the indices, one for each dim, of the true elements of a mask; None to have `nonzero` find them."""
+        return None
+
     def to_host(self, array: Any) -> bytes | memoryview:
         """The elements in row-major order as host bytes, little-endian. Waits for pending work."""
         raise missing(self, "to_host")
@@ -233,6 +241,14 @@ class TensorBackend(Backend):
         there = self._host("random_bits")
         bits = there.backend.random_bits(shape, seed, offset, there)
         return self.from_host(there.backend.to_host(bits), shape, uint64, device)
+
+    def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        """A small array of the uniform numbers that `random_bits` gives; None to have them composed of operators."""
+        return None
+
+    def normal(self, u: Any, v: Any) -> Any:
+        """Standard normal numbers (Box and Muller) from two arrays of uniform ones; None to have them composed of operators."""
+        return None
 
     def _host(self, method: str) -> TensorDevice:
         """The device that stands in for a method: that of the installed backend of lowest rank."""

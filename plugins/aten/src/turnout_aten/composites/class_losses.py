@@ -68,16 +68,18 @@ def cross_entropy_loss(
     check_reduction("cross_entropy_loss", reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"cross_entropy_loss: label_smoothing must lie between 0.0 and 1.0, got {label_smoothing}")
-    if not self.shape:
+    shape, given = self.array.shape, target.array.shape
+    if not shape:
         raise ShapeError("cross_entropy_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
-    classes = 0 if self.ndim == 1 else 1
+    classes = 0 if len(shape) == 1 else 1
     logs = aten.log_softmax__int(self, classes)
-    if target.shape == self.shape and target.dtype.category >= FLOAT:
+    of_probabilities = target.dtype.category >= FLOAT
+    if of_probabilities and given == shape:
         return _of_probabilities(logs, target, weight, reduction, label_smoothing, classes)
-    if target.dtype.category >= FLOAT or target.shape != self.shape[:classes] + self.shape[classes + 1 :]:
+    if of_probabilities or given != shape[:classes] + shape[classes + 1 :]:
         raise ShapeError(
-            f"cross_entropy_loss: 'target' of shape {list(target.shape)} and dtype {target.dtype.name} does not fit 'self' of "
-            f"shape {list(self.shape)}"
+            f"cross_entropy_loss: 'target' of shape {list(given)} and dtype {target.dtype.name} does not fit 'self' of "
+            f"shape {list(shape)}"
         )
     if label_smoothing:
         return _smoothed(logs, target, weight, reduction, ignore_index, label_smoothing, classes)

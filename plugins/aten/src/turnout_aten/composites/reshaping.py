@@ -83,9 +83,10 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
 
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` indices of a dim, from `start`; a negative start counts from the end."""
-    if not self.shape:
+    shape = self.array.shape
+    if not shape:
         raise ShapeError("narrow: needs at least one dimension, got a 0-dim tensor")
-    n = self.shape[wrap_dim(dim, self.ndim)]
+    n = shape[wrap_dim(dim, len(shape))]
     if not -n <= start <= n:
         raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
     first = start + n if start < 0 else start
@@ -97,11 +98,12 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ...]:
     """The lengths of at most `chunks` equal parts; the last part may be shorter. A length of 0 gives exactly `chunks` parts."""
-    if not self.shape:
+    shape = self.array.shape
+    if not shape:
         raise ShapeError(f"{name}: needs at least one dimension, got a 0-dim tensor")
     if chunks <= 0:
         raise ShapeError(f"{name}: chunks must be positive, got {chunks}")
-    n = self.shape[wrap_dim(dim, self.ndim)]
+    n = shape[wrap_dim(dim, len(shape))]
     if n == 0:
         return (0,) * chunks
     size = -(-n // chunks)
