@@ -214,7 +214,7 @@ def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
 def linalg_vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     if ord != 2 or (dtype is not None and dtype.name != self.dtype.name):
         return NotImplemented
-    length, target = _result(self, dim, keepdim, out, 0)
+    length, target = _result(self, dim, keepdim, out)
     return reduce(_NORM, (self,), length, target) if length else NotImplemented
 
 
@@ -264,7 +264,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "amin.out":                        over_dims("amin", _SMALLEST, dtype=False),
     "max.unary_out":                   over_all("max", _LARGEST, dtype=False),
     "min.unary_out":                   over_all("min", _SMALLEST, dtype=False),
-    "linalg_vector_norm.out":          linalg_vector_norm,
+    "linalg_vector_norm.out":          Row(linalg_vector_norm, limit=_FEW),
     "logsumexp":                       logsumexp,
     "mse_loss.out":                    Row(mse_loss, limit=_FEW),
     "cumsum.out":                      cumsum,
