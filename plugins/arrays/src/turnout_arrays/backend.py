@@ -344,15 +344,17 @@ class ArrayBackend(TensorBackend):
             return None
         words = self.random_bits(shape, seed, offset, device)
         words &= self.xp.uint64((1 << precision) - 1)
-        return words.astype(self.native[dtype]) * 2.0**-precision
+        made = words.astype(self.native[dtype])
+        made *= 2.0**-precision
+        return made
 
-    def normal(self, u: Any, v: Any) -> Any:
-        ours = u.__class__ is self.array_type
-        if not ours:
+    def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        both = self.uniform((2, *shape), seed, offset, dtype, device)
+        if both is None:
             return None
         xp = self.xp
-        radius = xp.sqrt(xp.log(1.0 - u) * -2.0)  # 1 - u lies in (0, 1], where the logarithm is finite
-        return radius * xp.cos(v * (2 * pi))
+        radius = xp.sqrt(xp.log(1.0 - both[0, ...]) * -2.0)  # 1 - u lies in (0, 1], where the logarithm is finite
+        return xp.asarray(radius * xp.cos(both[1, ...] * (2 * pi)))
 
 
 def row_major(shape: Ints) -> Ints:

@@ -246,8 +246,8 @@ class TensorBackend(Backend):
         """A small array of the uniform numbers that `random_bits` gives; None to have them composed of operators."""
         return None
 
-    def normal(self, u: Any, v: Any) -> Any:
-        """Standard normal numbers (Box and Muller) from two arrays of uniform ones; None to have them composed of operators."""
+    def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        """A small array of normal numbers (Box and Muller) from twice as many words; None to have them composed of operators."""
         return None
 
     def _host(self, method: str) -> TensorDevice:

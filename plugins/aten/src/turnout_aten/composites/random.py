@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
 
-_FEW = 1 << 12  # numbers, up to which a backend may make normal ones in one step
+_WORD = (1 << 64) - 1
 # Bits of the largest range of integers that a floating-point dtype holds exactly.
 _PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
@@ -59,7 +59,11 @@ def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, gene
         return _as_complex(drawn_uniform((*shape, 2), dtype.to_real(), device, generator), dtype)
     if dtype not in _PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
-    words = _reserved(shape, device, generator)
+    return _uniform(_reserved(shape, device, generator), dtype, device)
+
+
+def _uniform(words: tuple[tuple[int, ...], int, int], dtype: DType, device: TensorDevice) -> Tensor:
+    """`drawn_uniform` from words that are reserved."""
     array = device.backend.uniform(*words, dtype, device)
     if array is not None:
         return wrap(array, device)
@@ -77,12 +81,14 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
     computed = dtype if dtype in (float32, float64) else float32
     if dtype not in _PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
-    u, v = drawn_uniform(shape, computed, device, generator), drawn_uniform(shape, computed, device, generator)
-    array = device.backend.normal(u.array, v.array) if numel(u.array.shape) <= _FEW else None
+    (_, *shape), seed, offset = _reserved((2, *shape), device, generator)
+    array = device.backend.normal(tuple(shape), seed, offset, computed, device)
     made: Tensor
     if array is not None:
         made = wrap(array, device)
     else:
+        u = _uniform((tuple(shape), seed, offset), computed, device)
+        v = _uniform((tuple(shape), seed, offset + numel(shape) & _WORD), computed, device)
         # 1 - u lies in (0, 1], where the logarithm is finite.
         radius = aten.sqrt(aten.mul__Scalar(aten.log(aten.rsub__Scalar(u, 1.0)), -2.0))
         made = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))

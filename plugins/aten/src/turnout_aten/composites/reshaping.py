@@ -145,7 +145,11 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         if tensor.array.shape != first:
             raise ShapeError(f"stack: tensors[{i}] has shape {list(tensor.shape)}, tensors[0] has {list(first)}")
     at = wrap_dim(dim, len(first) + 1)
-    made: Tensor = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
+    made: Tensor
+    if at < len(first) < 4:  # a new dim in front of another: what is joined along that is cut into its parts
+        made = aten._unsafe_view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
+        return made
+    made = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
     return made
 
 

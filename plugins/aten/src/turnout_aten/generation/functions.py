@@ -12,6 +12,7 @@ from turnout_aten.functions.call_forms import SECOND_NAMES
 from turnout_aten.generation.packets import (
     has_more_positional,
     int_list_spreads,
+    is_int_list,
     lead,
     packet_name,
     result_fields,
@@ -185,6 +186,19 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
     ]
 
 
+def sizes_alone(packet: Packet) -> Declared | None:
+    """The overload that a call with several ints alone means: an int list is all that it needs beside self."""
+    found = [f for f in packet.bases if _needs_only_sizes(f)]
+    return found[0] if len(found) == 1 else None
+
+
+def _needs_only_sizes(function: Declared) -> bool:
+    schema = function.schema
+    needed = [a for a in schema.arguments if not a.has_default and a is not schema.self_argument]
+    first = [a for a in schema.positional if a is not schema.self_argument][:1]
+    return len(needed) == 1 and needed == first and is_int_list(first[0])
+
+
 def given_sizes(name: str) -> str:
     """The expression for `spread` of the sizes in a variable, without a call in the usual cases."""
     return f"{name} if len({name}) > 1 or {name}[0].__class__ is int else spread({name})"
@@ -218,6 +232,10 @@ def _general(packet: Packet) -> list[str]:
     if not fixes:
         lines.pop()
     if int_list_spreads(packet, method=False) == "only" and all(f.schema.self_argument is None for f in packet.bases):
+        alone = sizes_alone(packet)
+        if alone is not None:
+            quick = ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(args)"]
+            lines[1:1] = quick
         lines += ["    if all_ints(args):", "        args = (args,)"]
     return [*lines, f"    return {packet_name(packet)}(*args, **kwargs)"]
 

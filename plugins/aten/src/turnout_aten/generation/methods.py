@@ -14,6 +14,7 @@ from turnout_aten.generation.functions import (
     lead_parts,
     second_names,
     second_signature,
+    sizes_alone,
     with_named_results,
     with_requires_grad,
 )
@@ -102,6 +103,9 @@ def _method_source(packet: Packet) -> list[str]:
 
 def _general(packet: Packet, name: str, spreads: str) -> list[str]:
     lines = ["", f"def {name}(self, *args, **kwargs):"]
+    alone = sizes_alone(packet) if spreads == "only" else None
+    if alone is not None:
+        lines += ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(self, args)"]
     if spreads:
         lines += indented(_spread_lines(spreads))
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
