@@ -252,9 +252,9 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
-    "native_layer_norm.out":           native_layer_norm,
+    "native_layer_norm.out":           Row(native_layer_norm, quiet=True),
     "native_layer_norm_backward":      native_layer_norm_backward,
-    "native_group_norm.out":           native_group_norm,
+    "native_group_norm.out":           Row(native_group_norm, quiet=True),
     "rms_norm":                        rms_norm,
     "sum.IntList_out":                 over_dims("sum", _SUM, dtype=True),
     "sum.out":                         over_all("sum", _SUM, dtype=True),
@@ -266,7 +266,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "min.unary_out":                   over_all("min", _SMALLEST, dtype=False),
     "linalg_vector_norm.out":          Row(linalg_vector_norm, limit=_FEW),
     "logsumexp":                       logsumexp,
-    "mse_loss.out":                    Row(mse_loss, limit=_FEW),
+    "mse_loss.out":                    Row(mse_loss, limit=_FEW, quiet=True),
     "cumsum.out":                      cumsum,
 }
 # fmt: on

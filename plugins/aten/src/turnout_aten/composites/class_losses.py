@@ -35,9 +35,10 @@ def nll_loss_nd(
 ) -> Tensor:
     """nll_loss of [C], [N, C] or [N, C, ...]; the targets have no class dim."""
     check_reduction("nll_loss", reduction)
-    if not self.shape:
+    shape = self.array.shape
+    if not shape:
         raise ShapeError("nll_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
-    if self.ndim > 2 and target.shape != self.shape[:1] + self.shape[2:]:
+    if len(shape) > 2 and target.shape != self.shape[:1] + self.shape[2:]:
         raise ShapeError(
             f"nll_loss: 'target' must have shape {list(self.shape[:1] + self.shape[2:])} for 'self' of shape {list(self.shape)}, "
             f"got {list(target.shape)}"
@@ -89,7 +90,7 @@ def cross_entropy_loss(
 def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """nll_loss with all dims except the classes as one batch dim."""
     made: Tensor
-    if logs.ndim <= 2:
+    if len(logs.array.shape) <= 2:
         made = aten.nll_loss(logs, target, weight, reduction, ignore_index)
         return made
     rows = aten.reshape(aten.movedim__int(logs, 1, -1), (target.numel(), logs.shape[1]))

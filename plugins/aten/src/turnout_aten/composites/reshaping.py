@@ -31,13 +31,17 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
-    own, strides, wanted = self.array.shape, self.stride(), tuple(shape)
+    array, backend, wanted = self.array, self.device.backend, tuple(shape)
     found = None
     try:
-        found = _remembered(own, strides, wanted)
+        plain = backend.view_array is not None and array.__class__ is backend.array_type
+        if plain:
+            found = _remembered(array.shape, array.strides, array.itemsize, wanted)
+        else:
+            found = _remembered(array.shape, self.stride(), 1, wanted)
     except TypeError:  # a size that is not known is no key
         pass
-    wanted, as_view = found or _reshaped(own, strides, wanted)
+    wanted, as_view = found or _reshaped(array.shape, self.stride(), 1, wanted)
     made: Tensor
     if as_view:
         made = aten.view(self, wanted)
@@ -46,10 +50,12 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     return made
 
 
-def _reshaped(own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
-    """The shape without -1, and whether a view can have it."""
+def _reshaped(
+    own: tuple[int, ...], steps: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], bool]:
+    """The shape without -1, and whether a view can have it. `steps` are strides in units of which an element has `itemsize`."""
     wanted = inferred_shape(shape, numel(own), "reshape")
-    return wanted, viewed_strides(own, strides, wanted) is not None
+    return wanted, viewed_strides(own, tuple([step // itemsize for step in steps]), wanted) is not None
 
 
 _remembered = lru_cache(512)(_reshaped)

@@ -17,7 +17,7 @@ from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
-from turnout_aten.tensor.devices import place
+from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def _make(
     for length in size:
         if length < 0:
             raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
-    where = place(device)
+    where: Any = device
+    if device is None or device is not device.backend.place or device.backend.indexed or FAKE_MODE.get():
+        where = place(device)
     dtype = dtype or get_default_dtype()
     backend = where.backend
     native = backend.native.get(dtype)
