@@ -21,6 +21,8 @@ _FEW = 1 << 12
 _SUM, _LARGEST, _SMALLEST, _SQUARES, _NORM, _LOG_OF_POWERS, _DIFFERENCES = range(7)
 
 
+_NAMES = {"f": "float32", "d": "float64"}
+
 # ---- softmax
 
 
@@ -47,10 +49,15 @@ def softmax_backward_of(*, logarithm: bool) -> Row:
     """The gradient of softmax, or of its logarithm."""
 
     def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
-        if out is None or not _last(output, dim) or not plain(output, grad_output, out) or grad_output.shape != output.shape:
+        if not _last(output, dim) or grad_output.shape != output.shape or not plain(output, grad_output):
             return NotImplemented
-        run("softmax_backward", (out,), (grad_output, output), (code(out), out.shape[-1], int(logarithm)))
-        return out
+        if out is None and input_dtype.name != _NAMES[output.dtype.char]:
+            return NotImplemented
+        made = np.empty(output.shape, output.dtype) if out is None else out
+        if out is not None and not plain(output, out):
+            return NotImplemented
+        run("softmax_backward", (made,), (grad_output, output), (code(output), output.shape[-1], int(logarithm)))
+        return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
     return Row(kernel)
