@@ -255,11 +255,12 @@ class ArrayBackend(TensorBackend):
         native = self.native.get(dtype)
         if native is None or native.char not in "fd" or not 1 < steps <= _FEW:
             return None
-        first, last = native.type(start), native.type(end)
-        step = (last - first) / native.type(steps - 1)
-        places = self.xp.arange(steps).astype(native)
-        up = places * step + first
-        down = last - ((steps - 1) - places) * step
+        with self.kernel_context():
+            first, last = native.type(start), native.type(end)
+            step = (last - first) / native.type(steps - 1)
+            places = self.xp.arange(steps).astype(native)
+            up = places * step + first
+            down = last - ((steps - 1) - places) * step
         up[steps // 2 :] = down[steps // 2 :]  # each is counted from the nearer end
         return up
 
