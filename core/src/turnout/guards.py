@@ -47,7 +47,7 @@ class Block:
         self.token: Token[Block | None] | None = None
 
     def enter(self) -> None:
-        self.outer = _innermost()
+        self.outer = outer if (outer := _INNERMOST.get()) is None or outer.entered else _innermost()
         self.inside: list[ref[Block]] = []
         self.changes = [(variable, value, variable.get()) for variable, value in self.guard.sets()]
         self.entered = True
@@ -74,12 +74,12 @@ class Block:
 
     def _put_back(self) -> bool:
         """Set the variables of this context to what they were. Returns whether that was all that the block has set."""
-        innermost = _innermost()
+        innermost = self if _INNERMOST.get() is self else _innermost()
         while self.by_with and innermost is not None and innermost is not self and not innermost.by_with:
             innermost = _around(innermost.outer)  # entered by hand inside this block, and never left
         if innermost is not self:
             return False
-        all_of_it = not self._left_inside()
+        all_of_it = not (self.inside and self._left_inside())
         for variable, value, before in self.changes:
             now = variable.get()
             if now is value or type(now) is list:

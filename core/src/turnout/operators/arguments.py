@@ -131,8 +131,8 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: boo
                 break
         else:
             return tuple(value)
-    elif size and (isinstance(value, int) or hasattr(value, "__index__")):
-        return (value if symbols and is_symbol(value) else as_int(op_name, argument, value),) * size
+    elif size and (value.__class__ is int or hasattr(value, "__index__")):
+        return (value if value.__class__ is int or (symbols and is_symbol(value)) else as_int(op_name, argument, value),) * size
     if isinstance(value, (list, tuple, range)):
         try:
             return tuple(v if symbols and is_symbol(v) else int(_item(v).__index__()) for v in value)

@@ -111,4 +111,4 @@ def type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _sequence_key(value: Any) -> Any:
-    return (value.__class__, frozenset([e.__class__ for e in value]), len(value) == 1)
+    return (value.__class__, frozenset(map(type, value)), len(value) == 1)

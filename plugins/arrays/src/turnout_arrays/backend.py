@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import AbstractContextManager
+from math import pi, prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType, bfloat16
+from turnout.dtypes import DTYPES, DType, bfloat16, float32, float64
 from turnout.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
 from turnout_arrays.random import random_bits
@@ -51,7 +53,9 @@ class ArrayBackend(TensorBackend):
         # The short ways, for a class that has no ways of its own. With several devices, each array is made on one.
         own = type(self)
         if not self.indexed and own.empty is ArrayBackend.empty:
-            self.new_array = xp.empty
+            self.new_array, self.zero_array = xp.empty, xp.zeros
+        if own.strides is ArrayBackend.strides:
+            self.row_major = attrgetter("flags.c_contiguous")
         if not self.indexed and own.strided is ArrayBackend.strided:
             self.view_array = xp.ndarray
         scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
@@ -60,6 +64,7 @@ class ArrayBackend(TensorBackend):
         self.native = {DTYPES[name]: dtype for name, dtype in scalar_types.items()}
         self._dtypes = {dtype: DTYPES[name] for name, dtype in scalar_types.items()}
         numbers = [dtype for dtype in scalar_types.values() if dtype.kind in "biufc"]
+        self._converted = self.in_kernel_context(lambda array, native: array.astype(native))
         self._widening = frozenset((a, b) for a in numbers for b in numbers if xp.can_cast(a, b, "safe"))
 
     # ---- dtypes
@@ -212,6 +217,22 @@ class ArrayBackend(TensorBackend):
         with self.kernel_context():
             self.xp.copyto(target, source, casting="unsafe")
 
+    def duplicate(self, array: Any, dtype: DType) -> Any:
+        native = self.native.get(dtype)
+        ours = array.__class__ is self.array_type  # an example inside vmap is not
+        if self.new_array is None or native is None or not ours or not array.flags.c_contiguous:
+            return None
+        kinds = array.dtype, native
+        try:
+            if kinds[0] == native:
+                return array.copy()
+            if kinds in self._widening:
+                return array.astype(native)
+            few = array.size <= _FEW and kinds[0].kind in "biuf" and native.kind in "biuf"
+            return self._converted(array, native) if few else None
+        except MemoryError:  # `empty` says how much was wanted
+            return None
+
     def fill(self, target: Any, value: Any) -> None:
         try:
             target.fill(value)
@@ -229,6 +250,26 @@ class ArrayBackend(TensorBackend):
         places += int(start) if whole else start
         self.xp.copyto(target, places, casting="unsafe")
         return True
+
+    def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
+        native = self.native.get(dtype)
+        if native is None or native.char not in "fd" or not 1 < steps <= _FEW:
+            return None
+        with self.kernel_context():
+            first, last = native.type(start), native.type(end)
+            step = (last - first) / native.type(steps - 1)
+            places = self.xp.arange(steps).astype(native)
+            up = places * step + first
+            down = last - ((steps - 1) - places) * step
+        up[steps // 2 :] = down[steps // 2 :]  # each is counted from the nearer end
+        return up
+
+    def positions(self, mask: Any) -> Any:
+        ours = mask.__class__ is self.array_type
+        return mask.nonzero() if ours else None
+
+    def tolist(self, array: Any) -> Any:
+        return array.tolist() if array.dtype.kind != "V" else None
 
     def to_host(self, array: Any) -> bytes | memoryview:
         flat = self.xp.ascontiguousarray(array).reshape(-1)
@@ -298,6 +339,24 @@ class ArrayBackend(TensorBackend):
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
         return random_bits(self.xp, shape, seed, offset)
 
+    def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        precision = _PRECISION.get(dtype)
+        if precision is None or prod(shape) > _FEW:
+            return None
+        words = self.random_bits(shape, seed, offset, device)
+        words &= self.xp.uint64((1 << precision) - 1)
+        made = words.astype(self.native[dtype])
+        made *= 2.0**-precision
+        return made
+
+    def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        both = self.uniform((2, *shape), seed, offset, dtype, device)
+        if both is None:
+            return None
+        xp = self.xp
+        radius = xp.sqrt(xp.log(1.0 - both[0, ...]) * -2.0)  # 1 - u lies in (0, 1], where the logarithm is finite
+        return xp.asarray(radius * xp.cos(both[1, ...] * (2 * pi)))
+
 
 def row_major(shape: Ints) -> Ints:
     """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
@@ -320,4 +379,7 @@ class _Memory:
         self.owner = owner
 
 
+# Bits of the largest range of integers that a floating-point dtype holds exactly.
+_PRECISION = {float32: 24, float64: 53}
+_FEW = 1 << 12  # elements: what more of them cost is the conversion itself
 _OVERLAP_WORK = 10_000  # candidates tried before two arrays count as not overlapping

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from turnout.errors import DimError
@@ -15,7 +15,7 @@ from turnout_aten.kernels.wrapping import Row
 
 Table = dict[str, Any]
 
-# Up to this many elements, a grid of indices costs less than their places in memory.
+# Up to this many elements, a grid of indices costs less than their places in memory, and the mask of a triangle is kept.
 _FEW = 1 << 10
 # Indices that are computed at a time: half a megabyte, which a cache holds until they are used.
 _BLOCK = 1 << 16
@@ -170,7 +170,21 @@ def shaping(xp: Any) -> Table:
             left, middle, right = slice(0, start), slice(start, stop), slice(stop, columns)
             yield (*[(..., slice(first, last), part) for part in (left, middle, right)], first + diagonal - start)
 
+    @lru_cache(64)
+    def lower(rows: int, columns: int, diagonal: int) -> Any:
+        return xp.tri(rows, columns, diagonal, bool)
+
+    def masked(self: Any, mask: Any, out: Any) -> Any:
+        out.fill(0)
+        xp.copyto(out, self, where=mask)
+        return out
+
+    def is_few(self: Any, diagonal: int) -> bool:
+        return bool(self.size <= _FEW) and -_FEW <= diagonal <= _FEW
+
     def tril(self: Any, diagonal: int, out: Any) -> Any:
+        if is_few(self, diagonal):
+            return masked(self, lower(*self.shape[-2:], diagonal), out)
         for left, middle, right, at in bands(self, diagonal):
             out[left] = self[left]
             out[middle] = xp.tril(self[middle], at)
@@ -178,6 +192,8 @@ def shaping(xp: Any) -> Table:
         return out
 
     def triu(self: Any, diagonal: int, out: Any) -> Any:
+        if is_few(self, diagonal):
+            return masked(self, ~lower(*self.shape[-2:], diagonal - 1), out)
         for left, middle, right, at in bands(self, diagonal):
             out[left] = 0
             out[middle] = xp.triu(self[middle], at)

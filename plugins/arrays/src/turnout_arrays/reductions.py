@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout_arrays.indexing import along
 from turnout_arrays.numbers import is_half, store, widen
 from turnout_aten.kernels.wrapping import COUNT, SAME, Row
 
@@ -209,9 +210,9 @@ def extremes(xp: Any) -> Table:
                 store(xp, indices, xp.zeros((), indices.dtype))
                 return
             at = find(self, dim, None, keepdims=True)
-            found = xp.take_along_axis(self, at, dim)
-            store(xp, values, found if keepdim else xp.squeeze(found, dim))
-            store(xp, indices, at if keepdim else xp.squeeze(at, dim))
+            found = self[along(xp, at.shape, dim % self.ndim, at)]
+            store(xp, values, found.reshape(values.shape))
+            store(xp, indices, at.reshape(indices.shape))
 
         kernel.__name__ = kernel.__qualname__ = find.__name__.removeprefix("arg")
         return kernel
@@ -283,7 +284,7 @@ def moments(xp: Any) -> Table:
     def std(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, xp.sqrt(variance(self, dim, correction, keepdim)))
 
-    return {"var.correction_out": Row(var), "std.correction_out": Row(std)}
+    return {"var.correction_out": Row(var, quiet=True), "std.correction_out": Row(std, quiet=True)}
 
 
 def norms(xp: Any) -> Table:

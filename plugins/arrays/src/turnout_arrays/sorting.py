@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.errors import ArgumentError, DimError, ShapeError
+from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 from turnout_aten.kernels.wrapping import Row
 from turnout_aten.shapes.extents import wrap_dim
@@ -27,8 +28,9 @@ def ordering(xp: Any) -> Table:
         if not descending:
             return xp.argsort(self, axis=dim, kind="stable")
         # Reverse twice, so that equal elements keep their order.
-        backwards = xp.argsort(xp.flip(self, dim), axis=dim, kind="stable")
-        return xp.flip(self.shape[dim] - 1 - backwards, dim)
+        reverse = (*(slice(None),) * (dim % self.ndim), slice(None, None, -1))
+        backwards = xp.argsort(self[reverse], axis=dim, kind="stable")
+        return (self.shape[dim] - 1 - backwards)[reverse]
 
     def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
         if not self.shape:
@@ -36,7 +38,7 @@ def ordering(xp: Any) -> Table:
             store(xp, indices, xp.zeros((), indices.dtype))
             return
         at = order(widen(xp, self), dim, descending)
-        store(xp, values, xp.take_along_axis(self, at, dim))
+        store(xp, values, self[along(xp, at.shape, dim % self.ndim, at)])
         store(xp, indices, at)
 
     def nearest(x: Any, k: int, dim: int, largest: bool) -> Any:
@@ -75,11 +77,12 @@ def ordering(xp: Any) -> Table:
             chosen = xp.take_along_axis(chosen, at, dim)
         first = (slice(None),) * (dim % self.ndim) + (slice(0, k),)
         place = order(chosen, dim, largest)[first]
-        at = place if at is None else xp.take_along_axis(at, place, dim)
-        store(xp, values, xp.take_along_axis(self, at, dim))
+        dim %= self.ndim
+        at = place if at is None else at[along(xp, place.shape, dim, place)]
+        store(xp, values, self[along(xp, at.shape, dim, at)])
         store(xp, indices, at)
 
-    return {"sort.values_stable": Row(sort), "topk.values": Row(topk)}
+    return {"sort.values_stable": Row(sort), "topk.values": Row(topk, quiet=True)}
 
 
 def searching(xp: Any) -> Table:

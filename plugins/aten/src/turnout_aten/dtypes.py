@@ -115,6 +115,8 @@ def check_held(dtype: DType, value: bool | int | float | complex, name: str, arg
     """Raise RangeError, which names the operator and the argument, unless the dtype holds the number."""
     if value.__class__ is int and 0 <= value < 128:  # the usual ones, in every dtype
         return
+    if value.__class__ is float and dtype.category == FLOAT and -65504.0 <= value <= 65504.0:
+        return
     if not is_symbol(value) and not holds(dtype, value):
         real = dtype.to_real()
         low, high = int_range(dtype) if dtype.category == INT else (-LARGEST[real], LARGEST[real])

@@ -187,6 +187,6 @@ def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
         "mode.values":           cut(pool, shared["mode.values"], outputs=2),
         "kthvalue.values":       cut(pool, shared["kthvalue.values"], dim=1, keepdim=2, outputs=2),
         "topk.values":           cut(pool, shared["topk.values"], dim=1, keepdim=None, outputs=2),
-        "sort.values_stable":    cut(pool, Row(sort), dim=1, keepdim=None, outputs=2),
+        "sort.values_stable":    cut(pool, Row(sort, quiet=True), dim=1, keepdim=None, outputs=2),
     }
     # fmt: on

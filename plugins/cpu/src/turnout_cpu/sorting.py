@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 
 _NAN = np.int32(0x7FC00000)
@@ -30,7 +31,7 @@ def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indice
         at = packed
     else:
         at = _order(x, dim, bool(stable), descending)
-    store(np, values, np.take_along_axis(self, at, dim))
+    store(np, values, self[along(np, at.shape, dim % self.ndim, at)])
     store(np, indices, at)
 
 

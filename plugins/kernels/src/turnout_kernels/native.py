@@ -34,7 +34,7 @@ def choose_instructions(name: str) -> str:
 
 def parts_of(size: int) -> int:
     """How many parts work on that many elements has."""
-    return max(1, min(-(-size // GRAIN), 256))
+    return 1 if size <= GRAIN else min(-(-size // GRAIN), 256)
 
 
 def threads() -> int:
@@ -62,8 +62,15 @@ def buffer(array: Any) -> Any:
 
 def plain(*arrays: Any) -> bool:
     """Whether all are contiguous arrays of one dtype, float32 or float64."""
-    char = arrays[0].dtype.char
-    return char in "fd" and all(a.dtype.char == char and a.flags.c_contiguous for a in arrays)
+    dtype = arrays[0].dtype
+    if dtype.char not in "fd":
+        return False
+    for array in arrays:  # no generator: small calls would spend half of their time in its frames
+        if array.dtype is not dtype and array.dtype != dtype:
+            return False
+        if not array.flags.c_contiguous:
+            return False
+    return True
 
 
 def code(array: Any) -> int:

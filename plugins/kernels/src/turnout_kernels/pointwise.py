@@ -32,6 +32,13 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     """`out`, or a new array, with an operator of inputs that broadcast; numbers may be among them. NotImplemented if C has no
     such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
     operator = POINTWISE[name]
+    alone = _alike(operator, inputs, out)
+    if alone is not None:
+        made = np.empty(alone.shape, alone.dtype) if out is None else out
+        kind = CODES[alone.dtype.char]
+        ints = (kind, operator, *(kind,) * (len(inputs) + 1))
+        _native.run(_MAP, (made,), inputs, ints, (*numbers, 0.0, 0.0, 0.0)[:3], 1, 1)
+        return made
     arrays: list[Any] = []
     double = out is not None and out.dtype.char == "d"
     for value in inputs:
@@ -69,6 +76,21 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     return out
 
 
+def _alike(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
+    """The first input where all and `out` are contiguous arrays of one shape and dtype, float32 or float64, in one part: they are
+    passed on as they are. Else None."""
+    first = inputs[0]
+    if first.__class__ is not np.ndarray:
+        return None
+    dtype, shape = first.dtype, first.shape
+    if not (dtype.char == "f" or (dtype.char == "d" and operator not in _SINGLE)) or not 0 < first.size <= native.GRAIN:
+        return None
+    for value in inputs if out is None else (*inputs, out):
+        if value.__class__ is not np.ndarray or value.dtype is not dtype or value.shape != shape or not value.flags.c_contiguous:
+            return None
+    return first if first.ndim <= MAX_DIMS else None
+
+
 def halves(*arrays: Any) -> bool:
     """Whether an array has two-byte floats."""
     return any(a.__class__ is np.ndarray and a.dtype.itemsize == 2 for a in arrays)
@@ -87,7 +109,7 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
         return apply(name, (self,), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL, quiet=True)
+    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL if name == "relu" else 0, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -248,8 +270,8 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "maximum.out":      many("maximum", ufunc=True),
     "minimum.out":      many("minimum", ufunc=True),
     "where.self_out":   Row(where, pointwise=True, limit=SMALL, quiet=True),
-    "addcmul.out":      Row(addcmul, pointwise=True),
-    "addcdiv.out":      Row(addcdiv, pointwise=True),
+    "addcmul.out":      Row(addcmul, pointwise=True, quiet=True),
+    "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True),
     "sigmoid_backward.grad_input":   many("sigmoid_backward"),
     "tanh_backward.grad_input":      many("tanh_backward"),
     "threshold_backward.grad_input": Row(threshold_backward, pointwise=True, limit=SMALL),

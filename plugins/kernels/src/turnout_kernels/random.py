@@ -14,7 +14,7 @@ from turnout_aten.kernels.wrapping import Row
 from turnout_aten.tensor.random import default_generator
 from turnout_kernels.native import F32, parts_of, plain, run
 
-# Fewer numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
+# Fewer normal numbers are made by turnout-cpu, so that small tensors are the same on every device to the last bit.
 _FEW = 1 << 14
 _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
@@ -35,12 +35,12 @@ def _source(generator: Any, device: Any, counts: int, draws: int) -> tuple[int, 
     return (_signed(mix_number((seed + _GAMMA) & _WORD)), *offsets)
 
 
-def drawn(name: str, draws: int, *, with_generator: bool) -> Any:
-    """rand or randn."""
+def drawn(name: str, draws: int, *, with_generator: bool, few: int = _FEW) -> Row:
+    """rand or randn, for more than a few numbers."""
 
     def made(size: Sequence[int], generator: Any, dtype: Any, device: Any) -> Any:
         count = prod(size) if all(n > 0 for n in size) else 0
-        if count <= _FEW or (dtype or get_default_dtype()) is not float32:
+        if count <= few or (dtype or get_default_dtype()) is not float32:
             return NotImplemented
         out = np.empty(tuple(size), np.float32)
         run(name, (out,), (), (F32, *_source(generator, device or "cpu", count, draws)), (1.0, 0.0), parts=parts_of(count))
@@ -54,7 +54,7 @@ def drawn(name: str, draws: int, *, with_generator: bool) -> Any:
 
     kernel = generator_call if with_generator else plain_call
     kernel.__name__ = kernel.__qualname__ = name
-    return kernel
+    return Row(kernel, limit=few)
 
 
 def native_dropout(input: Any, p: float, train: Any) -> Any:
@@ -68,10 +68,10 @@ def native_dropout(input: Any, p: float, train: Any) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "rand":            Row(drawn("uniform", 1, with_generator=False), limit=_FEW),
-    "rand.generator":  Row(drawn("uniform", 1, with_generator=True), limit=_FEW),
-    "randn":           Row(drawn("normal", 2, with_generator=False), limit=_FEW),
-    "randn.generator": Row(drawn("normal", 2, with_generator=True), limit=_FEW),
+    "rand":            drawn("uniform", 1, with_generator=False, few=0),
+    "rand.generator":  drawn("uniform", 1, with_generator=True, few=0),
+    "randn":           drawn("normal", 2, with_generator=False),
+    "randn.generator": drawn("normal", 2, with_generator=True),
     "native_dropout":  Row(native_dropout, limit=_FEW),
 }
 # fmt: on

@@ -13,7 +13,6 @@ import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
 from turnout_kernels.native import GRAIN, code, plain, run
-from turnout_kernels.pointwise import SMALL
 
 # Elements that are summed by one part, where all elements are.
 _RUN = 1 << 14
@@ -21,6 +20,8 @@ _RUN = 1 << 14
 _FEW = 1 << 12
 _SUM, _LARGEST, _SMALLEST, _SQUARES, _NORM, _LOG_OF_POWERS, _DIFFERENCES = range(7)
 
+
+_NAMES = {"f": "float32", "d": "float64"}
 
 # ---- softmax
 
@@ -34,26 +35,29 @@ def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
     def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if half_to_float or not _last(self, dim):
+        if half_to_float or not _last(self, dim) or (out is not None and not plain(self, out)):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
-        if not plain(self, made):
-            return NotImplemented
         run("softmax", (made,), (self,), (code(self), self.shape[-1], int(logarithm)))
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(kernel, limit=SMALL)
+    return Row(kernel)
 
 
 def softmax_backward_of(*, logarithm: bool) -> Row:
     """The gradient of softmax, or of its logarithm."""
 
     def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
-        if out is None or not _last(output, dim) or not plain(output, grad_output, out) or grad_output.shape != output.shape:
+        if not _last(output, dim) or grad_output.shape != output.shape or not plain(output, grad_output):
             return NotImplemented
-        run("softmax_backward", (out,), (grad_output, output), (code(out), out.shape[-1], int(logarithm)))
-        return out
+        if out is None and input_dtype.name != _NAMES[output.dtype.char]:
+            return NotImplemented
+        made = np.empty(output.shape, output.dtype) if out is None else out
+        if out is not None and not plain(output, out):
+            return NotImplemented
+        run("softmax_backward", (made,), (grad_output, output), (code(output), output.shape[-1], int(logarithm)))
+        return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
     return Row(kernel)
@@ -165,9 +169,9 @@ def reduce(what: int, inputs: tuple[Any, ...], length: int, out: Any, factor: fl
     return out
 
 
-def _result(self: Any, dim: Any, keepdim: bool, out: Any) -> tuple[int, Any]:
-    """(elements of a run, the output), or (0, None) where the kernel does not serve the call."""
-    length = _run_of(self, dim) if self.size > _FEW else 0
+def _result(self: Any, dim: Any, keepdim: bool, out: Any, few: int = _FEW) -> tuple[int, Any]:
+    """(elements of a run, the output), or (0, None) where the kernel does not serve the call: for up to `few` elements, too."""
+    length = _run_of(self, dim) if self.size > few else 0
     if not length:
         return 0, None
     if out is None:
@@ -222,8 +226,10 @@ def linalg_vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any,
 
 
 def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    length, target = _result(self, dim, keepdim, None)
-    return reduce(_LOG_OF_POWERS, (self,), length, target) if length and length < self.size else NotImplemented
+    length, target = _result(self, dim, keepdim, None, 0)
+    return (
+        reduce(_LOG_OF_POWERS, (self,), length, target) if 0 < length < self.size or length in range(1, _FEW) else NotImplemented
+    )
 
 
 def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
@@ -236,7 +242,7 @@ def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
 
 
 def cumsum(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
-    if self.size <= _FEW or not self.ndim or not -self.ndim <= dim < self.ndim:
+    if not self.size or not self.ndim or not -self.ndim <= dim < self.ndim:
         return NotImplemented
     if dtype is not None and dtype.name != self.dtype.name:
         return NotImplemented
@@ -253,9 +259,9 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
-    "native_layer_norm.out":           native_layer_norm,
+    "native_layer_norm.out":           Row(native_layer_norm, quiet=True),
     "native_layer_norm_backward":      native_layer_norm_backward,
-    "native_group_norm.out":           native_group_norm,
+    "native_group_norm.out":           Row(native_group_norm, quiet=True),
     "rms_norm":                        rms_norm,
     "sum.IntList_out":                 over_dims("sum", _SUM, dtype=True),
     "sum.out":                         over_all("sum", _SUM, dtype=True),
@@ -266,8 +272,8 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "max.unary_out":                   over_all("max", _LARGEST, dtype=False),
     "min.unary_out":                   over_all("min", _SMALLEST, dtype=False),
     "linalg_vector_norm.out":          Row(linalg_vector_norm, limit=_FEW),
-    "logsumexp":                       Row(logsumexp, limit=_FEW),
-    "mse_loss.out":                    Row(mse_loss, limit=_FEW),
-    "cumsum.out":                      Row(cumsum, limit=_FEW),
+    "logsumexp":                       logsumexp,
+    "mse_loss.out":                    Row(mse_loss, limit=_FEW, quiet=True),
+    "cumsum.out":                      cumsum,
 }
 # fmt: on

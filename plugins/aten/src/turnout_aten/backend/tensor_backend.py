@@ -7,6 +7,7 @@ wrappers (`turnout_aten.kernels.wrapping`) unwrap tensors, call kernels, and wra
 from __future__ import annotations
 
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
@@ -18,7 +19,7 @@ from turnout_aten.errors.backends import MissingMethodError
 from turnout_aten.tensor.devices import device as device_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from turnout.dtypes import DType
@@ -44,6 +45,9 @@ class TensorBackend(Backend):
     fake_mode       the mode of a backend of fake tensors
     new_array       makes a row-major array of a shape and what `native_dtype` gives, wherever the call runs. None: `empty` does
                     that, and shape functions are asked at each call
+    zero_array      the same with zeros in it. None: `fill` writes them
+    native          dtype -> what `native_dtype` gives, where `new_array` is there
+    row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for
     view_array      (shape, native dtype, root, start and strides in bytes) -> an array over the memory of a row-major root. None:
                     `strided` does that
     wrapper_module  `__name__` of the generated wrappers, so that a warnings filter can distinguish them from user code
@@ -53,6 +57,9 @@ class TensorBackend(Backend):
     has_values: bool = True
     fake_mode: TensorMode | None = None
     new_array: Callable[[Ints, Any], Any] | None = None
+    zero_array: Callable[[Ints, Any], Any] | None = None
+    native: Mapping[DType, Any] = MappingProxyType({})
+    row_major: Callable[[Any], bool] | None = None
     view_array: Callable[[Ints, Any, Any, int, Ints], Any] | None = None
     wrapper_module: str = "turnout_aten.kernels.wrapping"
 
@@ -133,6 +140,10 @@ class TensorBackend(Backend):
         """Write `source`, of the same shape, into `target`, converting the dtype. Without warnings, like a kernel."""
         raise missing(self, "copy")
 
+    def duplicate(self, array: Any, dtype: DType) -> Any:
+        """A row-major copy of a row-major array in a dtype, in one step; None where `empty` and `copy` are to make it."""
+        return None
+
     def spread(self, array: Any, shape: Ints) -> Any:
         """A new array of this small shape with the elements of `array` repeated; None if a view is just as good."""
         return None
@@ -148,6 +159,18 @@ class TensorBackend(Backend):
     def ramp(self, target: Any, start: Any, step: Any) -> bool:
         """Write start, start + step, ... into a contiguous array of 1 dim. Returns False to have it composed of operators."""
         return False
+
+    def tolist(self, array: Any) -> Any:
+        """Nested lists of Python numbers, or the number of an array without dims; None to have them read from `to_host`."""
+        return None
+
+    def spaced(self, start: float, end: float, steps: int, dtype: DType) -> Any:
+        """A small array of floats from start to end, `linspace` in one step; None to have it composed of operators."""
+        return None
+
+    def positions(self, mask: Any) -> Any:
+        """The int64 arrays of the indices, one for each dim, of the true elements of a mask; None to have `nonzero` find them."""
+        return None
 
     def to_host(self, array: Any) -> bytes | memoryview:
         """The elements in row-major order as host bytes, little-endian. Waits for pending work."""
@@ -218,6 +241,14 @@ class TensorBackend(Backend):
         there = self._host("random_bits")
         bits = there.backend.random_bits(shape, seed, offset, there)
         return self.from_host(there.backend.to_host(bits), shape, uint64, device)
+
+    def uniform(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        """A small array of the uniform numbers that `random_bits` gives; None to have them composed of operators."""
+        return None
+
+    def normal(self, shape: Ints, seed: int, offset: int, dtype: DType, device: Device) -> Any:
+        """A small array of normal numbers (Box and Muller) from twice as many words; None to have them composed of operators."""
+        return None
 
     def _host(self, method: str) -> TensorDevice:
         """The device that stands in for a method: that of the installed backend of lowest rank."""

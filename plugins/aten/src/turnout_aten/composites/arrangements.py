@@ -134,6 +134,8 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tenso
     """The elements shifted along dims, wrapping around at the ends. Without dims, shifts the flattened tensor."""
     made: Tensor
     if not dims and len(shifts) == 1:
+        if len(self.array.shape) == 1:
+            return _rolled(self, shifts[0], 0)
         made = aten.reshape(_rolled(aten.reshape(aten.contiguous(self), (-1,)), shifts[0], 0), self.shape)
         return made
     if not shifts or len(shifts) != len(dims):
@@ -147,7 +149,7 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tenso
 
 
 def _rolled(self: Tensor, shift: int, dim: int) -> Tensor:
-    n = self.shape[dim]
+    n = self.array.shape[dim]
     at = n - shift % n if n else 0
     found: Tensor = aten.cat([aten.slice__Tensor(self, dim, at, n, 1), aten.slice__Tensor(self, dim, 0, at, 1)], dim)
     return found

@@ -35,9 +35,10 @@ def nll_loss_nd(
 ) -> Tensor:
     """nll_loss of [C], [N, C] or [N, C, ...]; the targets have no class dim."""
     check_reduction("nll_loss", reduction)
-    if not self.shape:
+    shape = self.array.shape
+    if not shape:
         raise ShapeError("nll_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
-    if self.ndim > 2 and target.shape != self.shape[:1] + self.shape[2:]:
+    if len(shape) > 2 and target.shape != self.shape[:1] + self.shape[2:]:
         raise ShapeError(
             f"nll_loss: 'target' must have shape {list(self.shape[:1] + self.shape[2:])} for 'self' of shape {list(self.shape)}, "
             f"got {list(target.shape)}"
@@ -68,16 +69,18 @@ def cross_entropy_loss(
     check_reduction("cross_entropy_loss", reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"cross_entropy_loss: label_smoothing must lie between 0.0 and 1.0, got {label_smoothing}")
-    if not self.shape:
+    shape, given = self.array.shape, target.array.shape
+    if not shape:
         raise ShapeError("cross_entropy_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
-    classes = 0 if self.ndim == 1 else 1
+    classes = 0 if len(shape) == 1 else 1
     logs = aten.log_softmax__int(self, classes)
-    if target.shape == self.shape and target.dtype.category >= FLOAT:
+    of_probabilities = target.dtype.category >= FLOAT
+    if of_probabilities and given == shape:
         return _of_probabilities(logs, target, weight, reduction, label_smoothing, classes)
-    if target.dtype.category >= FLOAT or target.shape != self.shape[:classes] + self.shape[classes + 1 :]:
+    if of_probabilities or given != shape[:classes] + shape[classes + 1 :]:
         raise ShapeError(
-            f"cross_entropy_loss: 'target' of shape {list(target.shape)} and dtype {target.dtype.name} does not fit 'self' of "
-            f"shape {list(self.shape)}"
+            f"cross_entropy_loss: 'target' of shape {list(given)} and dtype {target.dtype.name} does not fit 'self' of "
+            f"shape {list(shape)}"
         )
     if label_smoothing:
         return _smoothed(logs, target, weight, reduction, ignore_index, label_smoothing, classes)
@@ -87,7 +90,7 @@ def cross_entropy_loss(
 def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """nll_loss with all dims except the classes as one batch dim."""
     made: Tensor
-    if logs.ndim <= 2:
+    if len(logs.array.shape) <= 2:
         made = aten.nll_loss(logs, target, weight, reduction, ignore_index)
         return made
     rows = aten.reshape(aten.movedim__int(logs, 1, -1), (target.numel(), logs.shape[1]))

@@ -28,8 +28,24 @@ if TYPE_CHECKING:
 @copies
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""
+    dtype = self.dtype
+    made = _row_major_copy(self, dtype, memory_format)
+    if made is None:
+        made = _converted(self, dtype, self.device, strides_as(memory_format, self.array.shape, self))
+    return made
+
+
+def _row_major_copy(self: Tensor, dtype: DType, memory_format: Any) -> Tensor | None:
+    """A copy of a row-major tensor in one step; None if the backend or the layout needs more of them."""
     device = self.device
-    return _converted(self, self.dtype, device, strides_as(memory_format, self.array.shape, self))
+    array = self.array
+    if memory_format != "contiguous_format":
+        shape = array.shape
+        # A dim of length 1 may have any stride, which the copy keeps.
+        if (memory_format is not None and memory_format != "preserve_format") or (len(shape) > 1 and (1 in shape or 0 in shape)):
+            return None
+    array = device.backend.duplicate(array, dtype)
+    return None if array is None else wrap(array, device)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
@@ -87,6 +103,10 @@ def to_copy(
     """A copy with another dtype or on another device."""
     if layout is not None:
         check_layout(layout)
+    if device is None:
+        made = _row_major_copy(self, dtype or self.dtype, memory_format)
+        if made is not None:
+            return made
     strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, dtype or self.dtype, self.device if device is None else place(device, self), strides)
 

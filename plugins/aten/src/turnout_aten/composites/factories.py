@@ -45,6 +45,10 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
 
     For an integer dtype, all three are truncated towards 0 first.
     """
+    if options.get("dtype") in (None, int64) and _are_plain(start, end, step) and step and (end - start) * step >= 0:
+        options["dtype"] = int64
+        n = -((start - end) // step)
+        return _counted(start, end, step, n, _made(aten.empty__memory_format((n,), **options)))
     if options.get("dtype") is None:
         whole = all([number_dtype(v).category < FLOAT for v in (start, end, step)])  # noqa: C419 - no generator's frames
         options["dtype"] = int64 if whole else get_default_dtype()
@@ -52,6 +56,11 @@ def arange(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         start, end, step = _whole_steps(start, end, step)
     n = arange_length(start, end, step)
     return _counted(start, end, step, n, _made(aten.empty__memory_format((n,), **options)))
+
+
+def _are_plain(start: Any, end: Any, step: Any) -> bool:
+    """Whether all three are ints that are counted in int64: the usual case, without the checks of each."""
+    return start.__class__ is end.__class__ is step.__class__ is int and max(abs(start), abs(end), abs(step)) >> 62 == 0
 
 
 def _whole_steps(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
@@ -154,8 +163,13 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
             check_held(dtype, value, "linspace", argument)
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
-    first, last = _as_tensor(start, computed, options), _as_tensor(end, computed, options)
     made: Any
+    if dtype is computed and not (isinstance(start, Tensor) or isinstance(end, Tensor)):
+        where = place(options.get("device"))
+        array = where.backend.spaced(start, end, steps, dtype)
+        if array is not None:
+            return wrap(array, where)
+    first, last = _as_tensor(start, computed, options), _as_tensor(end, computed, options)
     if steps == 1:
         made = aten.clone(aten.view(first, (1,)))
     else:

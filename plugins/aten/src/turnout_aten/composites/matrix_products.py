@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def matmul(self: Tensor, other: Tensor) -> Tensor:
     """The matrix product. A vector on the left is a row, on the right a column. Dims before the last two are batch dims and
     broadcast."""
-    a, b = self.shape, other.shape
+    a, b = self.array.shape, other.array.shape
     if not a or not b:
         raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {list(a)} and {list(b)}")
     made: Tensor

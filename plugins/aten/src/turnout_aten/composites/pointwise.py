@@ -82,7 +82,10 @@ def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and elements; they must have one dtype."""
     if self.dtype is not other.dtype:
         raise DTypeError(f"equal: self and other must have one dtype, got {self.dtype.name} and {other.dtype.name}")
-    return self.shape == other.shape and bool(aten.all(aten.eq__Tensor(self, other)))
+    if self.array.shape != other.array.shape:
+        return False
+    same: bool = aten._local_scalar_dense(aten.all(aten.eq__Tensor(self, other)))
+    return same
 
 
 def ldexp_Tensor(self: Tensor, other: Tensor) -> Tensor:

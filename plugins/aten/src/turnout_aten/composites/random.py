@@ -25,25 +25,31 @@ if TYPE_CHECKING:
 
 _BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
 
+_WORD = (1 << 64) - 1
 # Bits of the largest range of integers that a floating-point dtype holds exactly.
 _PRECISION = {float64: 53, float32: 24, float16: 11, bfloat16: 8}
 
 
-def _words(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
-    """int64 tensors of 64 random bits."""
+def _reserved(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> tuple[tuple[int, ...], int, int]:
+    """(shape, seed, offset) of random words for a tensor of this shape."""
     source = default_generator(device) if generator is None else generator
     shape = tuple(shape)
-    if any(n < 0 for n in shape):
-        raise ShapeError(f"a tensor cannot have shape {list(shape)}")
-    seed, offset = source.reserve(numel(shape))
-    words = wrap(device.backend.random_bits(shape, seed, offset, device), device)
+    for length in shape:
+        if length < 0:
+            raise ShapeError(f"a tensor cannot have shape {list(shape)}")
+    return shape, *source.reserve(numel(shape))
+
+
+def _words(place: tuple[tuple[int, ...], int, int], device: TensorDevice) -> Tensor:
+    """An int64 tensor of 64 random bits each, which `_reserved` has reserved."""
+    words = wrap(device.backend.random_bits(*place, device), device)
     made: Tensor = aten._to_copy(words, dtype=int64)
     return made
 
 
 def _bits(shape: Sequence[int], device: TensorDevice, generator: Generator | None) -> Tensor:
     """int64 tensors of 63 random bits."""
-    made: Tensor = aten.bitwise_and__Scalar(_words(shape, device, generator), (1 << 63) - 1)
+    made: Tensor = aten.bitwise_and__Scalar(_words(_reserved(shape, device, generator), device), (1 << 63) - 1)
     return made
 
 
@@ -53,8 +59,16 @@ def drawn_uniform(shape: Sequence[int], dtype: DType, device: TensorDevice, gene
         return _as_complex(drawn_uniform((*shape, 2), dtype.to_real(), device, generator), dtype)
     if dtype not in _PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
+    return _uniform(_reserved(shape, device, generator), dtype, device)
+
+
+def _uniform(words: tuple[tuple[int, ...], int, int], dtype: DType, device: TensorDevice) -> Tensor:
+    """`drawn_uniform` from words that are reserved."""
+    array = device.backend.uniform(*words, dtype, device)
+    if array is not None:
+        return wrap(array, device)
     precision = _PRECISION[dtype]
-    low = aten.bitwise_and__Scalar(_words(shape, device, generator), (1 << precision) - 1)
+    low = aten.bitwise_and__Scalar(_words(words, device), (1 << precision) - 1)
     made: Tensor = aten.mul__Scalar(aten._to_copy(low, dtype=dtype), 2.0**-precision)
     return made
 
@@ -67,11 +81,17 @@ def drawn_normal(shape: Sequence[int], dtype: DType, device: TensorDevice, gener
     computed = dtype if dtype in (float32, float64) else float32
     if dtype not in _PRECISION:
         raise DTypeError(f"random numbers of a continuous distribution need a floating-point dtype, got {dtype.name}")
-    # 1 - u lies in (0, 1], where the logarithm is finite.
-    u = aten.rsub__Scalar(drawn_uniform(shape, computed, device, generator), 1.0)
-    v = drawn_uniform(shape, computed, device, generator)
-    radius = aten.sqrt(aten.mul__Scalar(aten.log(u), -2.0))
-    made: Tensor = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))
+    (_, *shape), seed, offset = _reserved((2, *shape), device, generator)
+    array = device.backend.normal(tuple(shape), seed, offset, computed, device)
+    made: Tensor
+    if array is not None:
+        made = wrap(array, device)
+    else:
+        u = _uniform((tuple(shape), seed, offset), computed, device)
+        v = _uniform((tuple(shape), seed, offset + numel(shape) & _WORD), computed, device)
+        # 1 - u lies in (0, 1], where the logarithm is finite.
+        radius = aten.sqrt(aten.mul__Scalar(aten.log(aten.rsub__Scalar(u, 1.0)), -2.0))
+        made = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))
     return made if dtype is computed else aten._to_copy(made, dtype=dtype)
 
 
@@ -193,7 +213,7 @@ def _integers(
     if span <= _FEW:
         made = aten.remainder__Scalar(_bits(shape, device, generator), span)
     else:
-        made = _scaled(_words(shape, device, generator), span)
+        made = _scaled(_words(_reserved(shape, device, generator), device), span)
     made = aten.add__Scalar(made, low - (1 << 64) if low >= 1 << 63 else low)  # int64 wraps around, and uint64 unwraps it
     return made if dtype is int64 else aten._to_copy(made, dtype=dtype)
 

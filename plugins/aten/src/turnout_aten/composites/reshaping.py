@@ -33,13 +33,17 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
 @ends_in("aten::view", "self", "shape", self=ROW_MAJOR, shape=LENGTHS)
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
-    own, strides, wanted = self.array.shape, self.stride(), tuple(shape)
+    array, backend, wanted = self.array, self.device.backend, tuple(shape)
     found = None
     try:
-        found = _remembered(own, strides, wanted)
+        plain = backend.view_array is not None and array.__class__ is backend.array_type
+        if plain:
+            found = _remembered(array.shape, array.strides, array.itemsize, wanted)
+        else:
+            found = _remembered(array.shape, self.stride(), 1, wanted)
     except TypeError:  # a size that is not known is no key
         pass
-    wanted, as_view = found or _reshaped(own, strides, wanted)
+    wanted, as_view = found or _reshaped(array.shape, self.stride(), 1, wanted)
     made: Tensor
     if as_view:
         made = aten.view(self, wanted)
@@ -48,10 +52,12 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     return made
 
 
-def _reshaped(own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
-    """The shape without -1, and whether a view can have it."""
+def _reshaped(
+    own: tuple[int, ...], steps: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], bool]:
+    """The shape without -1, and whether a view can have it. `steps` are strides in units of which an element has `itemsize`."""
     wanted = inferred_shape(shape, numel(own), "reshape")
-    return wanted, viewed_strides(own, strides, wanted) is not None
+    return wanted, viewed_strides(own, tuple([step // itemsize for step in steps]), wanted) is not None
 
 
 _remembered = lru_cache(512)(_reshaped)
@@ -85,9 +91,10 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
 
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` indices of a dim, from `start`; a negative start counts from the end."""
-    if not self.shape:
+    shape = self.array.shape
+    if not shape:
         raise ShapeError("narrow: needs at least one dimension, got a 0-dim tensor")
-    n = self.shape[wrap_dim(dim, self.ndim)]
+    n = shape[wrap_dim(dim, len(shape))]
     if not -n <= start <= n:
         raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
     first = start + n if start < 0 else start
@@ -99,11 +106,12 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ...]:
     """The lengths of at most `chunks` equal parts; the last part may be shorter. A length of 0 gives exactly `chunks` parts."""
-    if not self.shape:
+    shape = self.array.shape
+    if not shape:
         raise ShapeError(f"{name}: needs at least one dimension, got a 0-dim tensor")
     if chunks <= 0:
         raise ShapeError(f"{name}: chunks must be positive, got {chunks}")
-    n = self.shape[wrap_dim(dim, self.ndim)]
+    n = shape[wrap_dim(dim, len(shape))]
     if n == 0:
         return (0,) * chunks
     size = -(-n // chunks)
@@ -145,7 +153,11 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         if tensor.array.shape != first:
             raise ShapeError(f"stack: tensors[{i}] has shape {list(tensor.shape)}, tensors[0] has {list(first)}")
     at = wrap_dim(dim, len(first) + 1)
-    made: Tensor = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
+    made: Tensor
+    if at < len(first) < 4:  # a new dim in front of another: what is joined along that is cut into its parts
+        made = aten._unsafe_view(aten.cat(tensors, at), (*first[:at], len(tensors), *first[at:]))
+        return made
+    made = aten.cat([aten.unsqueeze(t, at) for t in tensors], at)
     return made
 
 

@@ -186,7 +186,10 @@ class Overloads:
 
 def all_ints(values: tuple[Any, ...]) -> bool:
     """Whether sizes or dims were written one by one: x.sum(0, 1). A bool is a flag, not a dim."""
-    return all(hasattr(value, "__index__") and value.__class__ is not bool for value in values)
+    for value in values:
+        if value.__class__ is not int and (value.__class__ is bool or not hasattr(value, "__index__")):
+            return False
+    return True
 
 
 def spread(values: tuple[Any, ...]) -> Any:
@@ -216,15 +219,3 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
 def packet(namespace: str, name: str) -> Overloads:
     """The packet of a name. If no overload exists yet, an empty packet: a function may be made before its operators."""
     return Overloads(REGISTRY.packet_handle(namespace, name))
-
-
-def with_requires_grad(factory: Call) -> Call:
-    """A factory function that also accepts `requires_grad`, which no schema has. If it is true, the result is tracked."""
-    from functools import wraps
-
-    @wraps(factory)
-    def make(*args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
-        made = factory(*args, **kwargs) if kwargs else factory(*args)
-        return made.requires_grad_() if requires_grad else made
-
-    return make

@@ -35,8 +35,8 @@ GLOBALS: dict[str, Any] = {
     "binary": call_forms.binary, "check_options": call_forms.check_options,
     "first_names": call_forms.first_names,
     "miss": REGISTRY.miss, "named": return_types.named, "new_tuple": return_types.new_tuple,
-    "out_tuple": call_forms.out_tuple, "reflected": call_forms.reflected,
-    "spread": call_forms.spread, "with_requires_grad": call_forms.with_requires_grad,
+    "only_ints": frozenset({int}).issuperset, "out_tuple": call_forms.out_tuple, "reflected": call_forms.reflected,
+    "spread": call_forms.spread,
 }  # fmt: skip
 
 

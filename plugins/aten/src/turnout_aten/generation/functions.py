@@ -12,6 +12,7 @@ from turnout_aten.functions.call_forms import SECOND_NAMES
 from turnout_aten.generation.packets import (
     has_more_positional,
     int_list_spreads,
+    is_int_list,
     lead,
     packet_name,
     result_fields,
@@ -33,10 +34,35 @@ if TYPE_CHECKING:
 def function_source(packet: Packet) -> list[str]:
     """One public function. Factories with tensor options also take `requires_grad`."""
     lines = with_named_results(packet, _function_source(packet))
-    if takes_requires_grad(packet, method=False):
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
-        lines.insert(at, "@with_requires_grad")
-    return lines
+    return with_requires_grad(lines, packet.public_name) if takes_requires_grad(packet, method=False) else lines
+
+
+def with_requires_grad(lines: list[str], name: str) -> list[str]:
+    """The lines of a factory, which also takes `requires_grad`: no schema has it. If it is true, the result is tracked."""
+    at = next(i for i, line in enumerate(lines) if line.startswith(f"def {name}("))
+    line = lines[at]
+    code = next(c for c in compile(f"{line} pass", "<signature>", "exec").co_consts if hasattr(c, "co_varnames"))
+    names = code.co_varnames
+    positional, keywords = names[: code.co_argcount], names[code.co_argcount :][: code.co_kwonlyargcount]
+    rest = iter(names[code.co_argcount + code.co_kwonlyargcount :])
+    given = [*positional, *([f"*{next(rest)}"] if code.co_flags & _VARARGS else []), *(f"{n}={n}" for n in keywords)]
+    asked = "requires_grad"
+    if code.co_flags & _VARKEYWORDS:
+        more = next(rest)
+        given.append(f"**{more}")
+        asked = f'{more} and {more}.pop("requires_grad", False)'
+    else:
+        line = line.removesuffix("):") + (", " if keywords else ", *, ") + "requires_grad=False):"
+    return [
+        *lines[:at],
+        line,
+        f"    if {asked}:",
+        f"        return {name}({', '.join(given)}).requires_grad_()",
+        *lines[at + 1 :],
+    ]
+
+
+_VARARGS, _VARKEYWORDS = 4, 8  # of `inspect`, whose import is slow
 
 
 def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
@@ -154,10 +180,28 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         "",
         "",
         f"def {name}(*{size}, **kwargs):",
-        f"    if {size}:",
-        f"        return _{name}({size} if len({size}) > 1 else spread({size}), **kwargs)",
-        f"    return _{name}(**kwargs)",
+        f"    if {size} and not kwargs:",
+        f"        return _{name}({given_sizes(size)})",
+        f"    return _{name}(spread({size}), **kwargs) if {size} else _{name}(**kwargs)",
     ]
+
+
+def sizes_alone(packet: Packet) -> Declared | None:
+    """The overload that a call with several ints alone means: an int list is all that it needs beside self."""
+    found = [f for f in packet.bases if _needs_only_sizes(f)]
+    return found[0] if len(found) == 1 else None
+
+
+def _needs_only_sizes(function: Declared) -> bool:
+    schema = function.schema
+    needed = [a for a in schema.arguments if not a.has_default and a is not schema.self_argument]
+    first = [a for a in schema.positional if a is not schema.self_argument][:1]
+    return len(needed) == 1 and needed == first and is_int_list(first[0])
+
+
+def given_sizes(name: str) -> str:
+    """The expression for `spread` of the sizes in a variable, without a call in the usual cases."""
+    return f"{name} if len({name}) > 1 or {name}[0].__class__ is int else spread({name})"
 
 
 def _with_lead(packet: Packet, main: Declared) -> list[str]:
@@ -188,6 +232,10 @@ def _general(packet: Packet) -> list[str]:
     if not fixes:
         lines.pop()
     if int_list_spreads(packet, method=False) == "only" and all(f.schema.self_argument is None for f in packet.bases):
+        alone = sizes_alone(packet)
+        if alone is not None:
+            quick = ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(args)"]
+            lines[1:1] = quick
         lines += ["    if all_ints(args):", "        args = (args,)"]
     return [*lines, f"    return {packet_name(packet)}(*args, **kwargs)"]
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from turnout.operators.stubs import default_source, python_name
-from turnout_aten.generation.functions import has_second_names, lead_parts, second_names, second_signature, with_named_results
+from turnout_aten.generation.functions import (
+    given_sizes,
+    has_second_names,
+    lead_parts,
+    second_names,
+    second_signature,
+    sizes_alone,
+    with_named_results,
+    with_requires_grad,
+)
 from turnout_aten.generation.packets import int_list_spreads, lead, packet_name, result_fields, stub_name, takes_requires_grad
 from turnout_aten.generation.source import call, indented, inlined
 
@@ -63,13 +72,7 @@ SPECIAL = (*UNARY, *BINARY, *COMMUTATIVE, *REFLECTED)
 def method_source(packet: Packet) -> list[str]:
     """One method. Methods that make tensors from options also take `requires_grad`."""
     lines = with_named_results(packet, _method_source(packet))
-    if not takes_requires_grad(packet, method=True):
-        return lines
-    blank, first, *rest = lines
-    if first.startswith("def "):
-        return [blank, "@with_requires_grad", first, *rest]
-    name, function = first.split(" = ")
-    return [blank, f"{name} = with_requires_grad({function})"]
+    return with_requires_grad(lines, packet.public_name) if takes_requires_grad(packet, method=True) else lines
 
 
 def _method_source(packet: Packet) -> list[str]:
@@ -82,7 +85,7 @@ def _method_source(packet: Packet) -> list[str]:
         if function.schema.positional[0] is function.schema.self_argument and not spreads:
             if has_second_names(function.schema.arguments):
                 return _with_second_names(name, function)
-            if result_fields(packet):
+            if result_fields(packet) or takes_requires_grad(packet, method=True):
                 return ["", *inlined(function, name, function.schema)]
             return ["", f"{name} = {stub_name(function)}"]
         if not spreads:
@@ -100,6 +103,9 @@ def _method_source(packet: Packet) -> list[str]:
 
 def _general(packet: Packet, name: str, spreads: str) -> list[str]:
     lines = ["", f"def {name}(self, *args, **kwargs):"]
+    alone = sizes_alone(packet) if spreads == "only" else None
+    if alone is not None:
+        lines += ["    if not kwargs and args and only_ints(map(type, args)):", f"        return {stub_name(alone)}(self, args)"]
     if spreads:
         lines += indented(_spread_lines(spreads))
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
@@ -124,9 +130,9 @@ def _spread_method(name: str, function: Declared) -> list[str]:
     return [
         "",
         f"def {name}(self, *{size}, **kwargs):",
-        f"    if {size}:",
-        f"        return {stub}(self, {size} if len({size}) > 1 else spread({size}), **kwargs)",
-        f"    return {stub}(self, **kwargs)",
+        f"    if {size} and not kwargs:",
+        f"        return {stub}(self, {given_sizes(size)})",
+        f"    return {stub}(self, spread({size}), **kwargs) if {size} else {stub}(self, **kwargs)",
     ]
 
 

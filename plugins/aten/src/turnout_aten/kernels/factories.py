@@ -17,7 +17,7 @@ from turnout_aten.errors.failures import retell
 from turnout_aten.kernels.wrapping import check_expanded
 from turnout_aten.shapes.extents import contiguous_strides, preserved_strides
 from turnout_aten.shapes.promotion import number_dtype
-from turnout_aten.tensor.devices import place
+from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -53,21 +53,36 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
     return (batch, channels, *places)
 
 
-def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None) -> Tensor:
-    """An uninitialised tensor."""
+def _make(
+    size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None, *, zeros: bool = False
+) -> Tensor:
+    """An uninitialised tensor, or one of zeros."""
     if layout is not None:
         check_layout(layout)
     for length in size:
         if length < 0:
             raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
-    where = place(device)
-    wanted = None if strides is None else tuple(strides)
-    return wrap(where.backend.empty(tuple(size), dtype or get_default_dtype(), where, wanted), where)
+    where: Any = device
+    if device is None or device is not device.backend.place or device.backend.indexed or FAKE_MODE.get():
+        where = place(device)
+    dtype = dtype or get_default_dtype()
+    backend = where.backend
+    native = backend.native.get(dtype)
+    new = backend.zero_array if zeros else backend.new_array
+    if strides is None and new is not None and native is not None:
+        try:
+            return wrap(new(tuple(size), native), where)
+        except (ValueError, OverflowError, MemoryError):  # `empty` says what is wrong
+            pass
+    array = backend.empty(tuple(size), dtype, where, None if strides is None else tuple(strides))
+    if zeros:
+        backend.fill(array, 0)
+    return wrap(array, where)
 
 
 def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Tensor:
     """Fill `made` with one value; returns it. Raises RangeError for a value that the dtype cannot hold."""
-    if value.__class__ is int and not value:  # every dtype has it
+    if value.__class__ is int and 0 <= value <= 1:  # every dtype has them
         made.device.backend.fill(made.array, value)
         return made
     dtype = made.dtype
@@ -143,7 +158,7 @@ def new_empty_strided(
 
 def zeros(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Zeros."""
-    return _filled(_make(size, dtype, layout, device), 0, "zeros")
+    return _make(size, dtype, layout, device, zeros=True)
 
 
 def ones(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
@@ -198,7 +213,7 @@ def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any)
 
 def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
-    if self.array.shape:
+    if self.storage is not None and self.array.shape:  # only a view can be expanded
         check_expanded("aten::fill_.Scalar", self.device.backend, self)
     try:
         return _filled(self, value, "fill_")

@@ -191,6 +191,10 @@ def preserved_strides(tensor: Any) -> Ints | None:
     shape = tensor.array.shape
     if len(shape) < 2:
         return None
+    array, backend = tensor.array, tensor.device.backend
+    plain = backend.row_major is not None and array.__class__ is backend.array_type
+    if plain and backend.row_major(array) and 1 not in shape and 0 not in shape:  # the stride of 1 may be any, and is kept
+        return None
     strides = tensor.stride()
     return None if strides == contiguous_strides(shape) else _without_gaps(shape, strides)
 

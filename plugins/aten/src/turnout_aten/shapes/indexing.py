@@ -14,6 +14,7 @@ from turnout_aten.shapes.extents import broadcast, contiguous_strides, expands_t
 from turnout_aten.shapes.pointwise import check_alpha, refuse_complex
 from turnout_aten.shapes.promotion import result_type
 from turnout_aten.shapes.specs import Out, Result
+from turnout_aten.tensor.tensor import wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
         mask = index.array.shape
         if shape[len(found) : len(found) + len(mask)] != mask:
             raise DimError(f"index: a mask of shape {list(mask)} does not fit shape {list(shape)} at dim {len(found)}")
+        known = index.device.backend.positions(index.array) if mask else None
+        if known is not None:
+            found += [wrap(array, index.device) for array in known]
+            continue
         positions = aten.nonzero(index)
         if not mask:
             # The caller has added a dim of length 1 for a 0-dim mask.

@@ -240,7 +240,9 @@ class Conversions:
     @property
     def T(self: Any) -> Tensor:
         """The dimensions reversed: the transpose of a matrix."""
-        return self.permute(tuple(range(len(self.shape) - 1, -1, -1)))  # type: ignore[no-any-return]
+        ndim = len(self.array.shape)
+        made: Tensor = aten.permute(self, (1, 0) if ndim == 2 else tuple(range(ndim - 1, -1, -1)))
+        return made
 
     @property
     def mT(self: Any) -> Tensor:

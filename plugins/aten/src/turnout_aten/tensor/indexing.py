@@ -78,18 +78,30 @@ def set(tensor: Tensor, index: Any, value: Any) -> None:
 
 
 def _cut(tensor: Tensor, index: Any) -> Tensor | None:
-    """`tensor[index]` for an index of ints and slices only, the usual case: without the lists of `_apply`. None for any other."""
+    """`tensor[index]` for an index without tensors and lists: without the lists of `_apply`. None for any other."""
     items = index if index.__class__ is tuple else (index,)
-    if len(items) > len(tensor.array.shape):
-        return None
+    taken = 0
+    rest = False
     for item in items:
-        if item.__class__ is not int and item.__class__ is not slice:
+        if item.__class__ is int or item.__class__ is slice:
+            taken += 1
+        elif item is Ellipsis and not rest:
+            rest = True
+        elif item is not None:
             return None
+    left = len(tensor.array.shape) - taken
+    if left < 0:
+        return None
     viewed = tensor
     dim = 0
     for item in items:
         if item.__class__ is int:
             viewed = aten.select__int(viewed, dim, item)
+        elif item is None:
+            viewed = aten.unsqueeze(viewed, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += left
         else:
             if item.start is not None or item.stop is not None or item.step is not None:
                 viewed = _sliced(viewed, dim, item)

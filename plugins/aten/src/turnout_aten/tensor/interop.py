@@ -61,6 +61,9 @@ def tolist(tensor: Tensor) -> Any:
     """
     if tensor.fake_mode is not None and tensor.dtype.category == INT:
         return [tolist(each) for each in tensor.unbind()] if tensor.shape else item(tensor)
+    made = tensor.device.backend.tolist(tensor.array)
+    if made is not None:
+        return made
     values = elements.decode(host_bytes(tensor), tensor.dtype)
     return nested(values, tensor.shape) if tensor.shape else values[0]
 

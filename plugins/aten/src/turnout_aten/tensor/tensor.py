@@ -11,6 +11,7 @@ from turnout.config.lock import new_lock
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, ArgumentError, CallError, DimError
+from turnout_aten import operators as aten
 from turnout_aten.functions.reductions import ReductionMethods
 from turnout_aten.generated.methods import TensorMethods
 from turnout_aten.tensor.conversions import Conversions
@@ -195,7 +196,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.zeros(2, 3).t().is_contiguous()
             False
         """
-        shape = self.array.shape
+        array = self.array
+        shape = array.shape
+        if memory_format == "contiguous_format":
+            backend = self.device.backend
+            if backend.row_major is not None and array.__class__ is backend.array_type:
+                return backend.row_major(array)
         strides = self.stride()
         if memory_format == "contiguous_format":
             if len(shape) < 2:
@@ -441,6 +447,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
             >>> turnout.tensor([1, 2]).to(turnout.float32)
             tensor([1., 2.])
         """
+        if len(args) == 1 and not kwargs and args[0].__class__ is DType:
+            converted: Tensor = aten.to__dtype(self, args[0])
+            return converted
         if args and (args[0] is None or isinstance(args[0], (str, Device))):
             if len(args) > 4:
                 raise CallError(f"to: takes at most 4 positional arguments after a device, got {len(args)}")

@@ -83,31 +83,41 @@ def _applying() -> Callable[..., Any]:
     lines = [
         "def applying(remembered, geometry):",
         "    def apply_geometry(ks, self, *args):",
-        "        array = self.array",
-        "        storage = self.storage or self.shared_storage()",
-        "        device = self.device",
-        "        backend = device.backend",
-        "        found = None",
-        "        if backend.view_array is not None:",
-        "            try:",
-        "                found = remembered(array.shape, array.strides, array.itemsize, self.offset, *args)",
-        "                if found is not None:",
-        "                    shape, steps, start, offset = found",
-        "                    root = storage.array",
-        "                    array = backend.view_array(shape, root.dtype, root, start, steps)",
-        "            except Exception:",
-        "                found = None",  # not here: an error below would be shown with this one as its context
+        *("        " + line for line in viewing_lines()),
         "        if found is None:",
         "            shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)",
         "            array = nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)",
-        *("        " + line for line in wrapping_lines(keys="backend.keys")),
-        "        t.storage = storage",
-        "        t.offset = offset",
+        *("        " + line for line in view_lines()),
         "        return t",
         "    return apply_geometry",
     ]
     names = {"__name__": __name__, "nothing": nothing, "Tensor": Tensor, "CLOCK": CLOCK}
     return compile_function("\n".join(lines) + "\n", "applying", "<view>", names)
+
+
+def viewing_lines() -> list[str]:
+    """The source that makes `array` that of a view of `self`, from a `remembered` geometry. Where that fails, `found` is None."""
+    return [
+        "array = self.array",
+        "storage = self.storage or self.shared_storage()",
+        "device = self.device",
+        "backend = device.backend",
+        "found = None",
+        "if backend.view_array is not None:",
+        "    try:",
+        "        found = remembered(array.shape, array.strides, array.itemsize, self.offset, *args)",
+        "        if found is not None:",
+        "            shape, steps, start, offset = found",
+        "            root = storage.array",
+        "            array = backend.view_array(shape, root.dtype, root, start, steps)",
+        "    except Exception:",
+        "        found = None",  # not here: an error below would be shown with this one as its context
+    ]
+
+
+def view_lines() -> list[str]:
+    """The source that makes `t`, a tensor around that `array`, without a record."""
+    return [*wrapping_lines(keys="backend.keys"), "t.storage = storage", "t.offset = offset"]
 
 
 def several_views(operator: str) -> Callable[[Callable[..., list[Geometry]]], ViewKernel]:

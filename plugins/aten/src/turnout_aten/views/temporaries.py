@@ -39,7 +39,8 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
                 retell_composite(op, error, args)
                 raise
             if result.__class__ is Tensor:
-                if result.view_of is not None:
+                view = result.view_of
+                if view is not None and (not args or view.base is not args[0]):
                     _settle(result, args)
             elif result.__class__ in _SEQUENCES:
                 _settle_all(result, args)
@@ -49,7 +50,7 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
 
     names = [python_name(a.name) for a in op.schema.arguments]
     given = [*names[:split], *(f"{keyword}={name}" for keyword, name in zip(keywords, names[split:], strict=True))]
-    source = CALL.format(names=", ".join(names), given=", ".join(given))
+    source = CALL.format(names=", ".join(names), given=", ".join(given), first=names[0])
     namespace = {
         "__name__": __name__, "fn": fn, "settle_all": _settle_all, "settle": _settle, "Tensor": Tensor, "SEQUENCES": _SEQUENCES,
         "retell": partial(retell_composite, op),
@@ -66,7 +67,8 @@ def call_composite(ks, {names}):
         retell(error, ({names},))
         raise
     if result.__class__ is Tensor:
-        if result.view_of is not None:
+        view = result.view_of
+        if view is not None and view.base is not {first}:
             settle(result, ({names},))
     elif result.__class__ in SEQUENCES:
         settle_all(result, ({names},))
@@ -78,15 +80,12 @@ _PLAIN = frozenset({int, bool, float, str, type(None)})
 
 def _settle_all(results: Any, args: tuple[Any, ...]) -> None:
     for result in results:
-        if isinstance(result, Tensor) and result.view_of is not None:
+        if isinstance(result, Tensor) and result.view_of is not None and not (args and result.view_of.base is args[0]):
             _settle(result, args)
 
 
 def _settle(result: Tensor, args: tuple[Any, ...]) -> None:
-    """Drop the view record of a result whose memory belongs to no argument."""
-    view = result.view_of
-    if view is not None and args and view.base is args[0]:  # the usual case: saves 900 ns of 5,600
-        return
+    """Drop the view record of a result whose memory belongs to no argument. The caller has asked for the first one."""
     for arg in args:
         if arg.__class__ in _PLAIN:
             continue
