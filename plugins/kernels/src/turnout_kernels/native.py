@@ -25,6 +25,8 @@ FLOATS = frozenset("fdeE")
 # Elements of a part. Below two parts a second thread would cost more than it saves.
 GRAIN = 1 << 16
 MAX_DIMS = 16
+# One NumPy function is as fast up to this many elements.
+FEW = 1 << 12
 
 
 def choose_instructions(name: str) -> str:

@@ -16,14 +16,22 @@ Call = Callable[..., Any]
 
 # One NumPy function is as fast up to this many elements.
 LARGE = 1 << 16
+# The same for two-byte floats, which NumPy converts one by one.
+MEDIUM = 1 << 10
 # Kernels of several steps are compiled for any number of elements above this.
 SMALL = 32
 
 _MAP = KERNELS["map"]
 # What C does in vectors for float32 only: float64 goes to NumPy.
 _SINGLE = frozenset(
-    POINTWISE[name] for name in ("exp", "log", "tanh", "erf", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "elu")
+    POINTWISE[name]
+    for name in (
+        "exp", "log", "tanh", "erf", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "elu", "log1p", "expm1", "softplus",
+        "mish", "hypot",
+    )
 )
+# Those that give bool.
+_QUESTIONS = frozenset(("gt", "ge", "lt", "le", "eq", "ne"))
 _NUMBERS = (float, int)
 _EXACT = 1 << 53
 
@@ -34,6 +42,8 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     operator = POINTWISE[name]
     arrays: list[Any] = []
     double = out is not None and out.dtype.char == "d"
+    if out is not None and name in _QUESTIONS and out.dtype.char != "?":
+        return NotImplemented
     for value in inputs:
         if isinstance(value, np.ndarray):
             if value.dtype.char not in CODES:
@@ -52,7 +62,7 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
         if not all(a.shape == first.shape and a.dtype is first.dtype and a.flags.c_contiguous for a in whole):
             return NotImplemented
         out = np.empty(first.shape, first.dtype)
-    if out.dtype.char not in FLOATS or out.ndim > MAX_DIMS or not out.size:
+    if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or out.ndim > MAX_DIMS or not out.size:
         return NotImplemented
     dtypes = [CODES[out.dtype.char]]
     for at, value in enumerate(arrays):
@@ -82,12 +92,12 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     is, or only two-byte floats."""
 
     def kernel(self: Any, out: Any = None) -> Any:
-        if ufunc and not (self.size > LARGE and (single or halves(self))):
+        if ufunc and not (halves(self) if self.size <= LARGE else single or halves(self)):
             return NotImplemented
         return apply(name, (self,), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL, quiet=True)
+    return Row(kernel, pointwise=True, limit=MEDIUM if ufunc else SMALL, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -140,24 +150,42 @@ def many(name: str, *, ufunc: bool = False) -> Row:
     """An operator of two arrays or numbers."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        if ufunc and self.size <= LARGE:
+        if ufunc and self.size <= LARGE and not halves(self, other):
             return NotImplemented
         return apply(name, (self, other), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL)
+    return Row(kernel, pointwise=True, limit=MEDIUM if ufunc else SMALL)
+
+
+def compared(name: str) -> Row:
+    """A comparison of two-byte floats. A number beside them has to be one of theirs, because it is not rounded here."""
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        if not halves(self) or out is None or not (halves(other) or (other.__class__ in _NUMBERS and -256 <= other <= 256 and other % 1 == 0)):
+            return NotImplemented
+        return apply(name, (self, other), out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True, limit=MEDIUM)
+
+
+def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
+    if weight.__class__ not in _NUMBERS or not halves(self, end):
+        return NotImplemented
+    return apply("lerp", (self, end), out, (float(weight),))
 
 
 def scaled(name: str, sign: float) -> Row:
     """self + alpha other, or minus."""
 
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if self.size <= LARGE or alpha.__class__ not in _NUMBERS:
+        if (self.size <= LARGE and not halves(self, other)) or alpha.__class__ not in _NUMBERS:
             return NotImplemented
         return apply("add", (self, other), out, (sign * alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE)
+    return Row(kernel, pointwise=True, limit=MEDIUM)
 
 
 def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
@@ -225,7 +253,15 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "exp.out":          one("exp", ufunc="exp", single=False),
     "log.out":          one("log", ufunc="log", single=False),
     "tanh.out":         one("tanh", ufunc="tanh", single=False),
+    "abs.out":          one("abs", ufunc="absolute", single=False),
+    "floor.out":        one("floor", ufunc="floor", single=False),
+    "ceil.out":         one("ceil", ufunc="ceil", single=False),
+    "trunc.out":        one("trunc", ufunc="trunc", single=False),
+    "sign.out":         one("sign", ufunc="sign", single=False),
     "rsqrt.out":        one("rsqrt"),
+    "log1p.out":        one("log1p"),
+    "expm1.out":        one("expm1"),
+    "mish.out":         one("mish"),
     "erf.out":          one("erf"),
     "sigmoid.out":      one("sigmoid"),
     "silu.out":         one("silu"),
@@ -238,6 +274,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "hardtanh.out":     with_numbers("clamp", 2),
     "threshold.out":    with_numbers("threshold", 2),
     "elu.out":          with_numbers("elu", 3),
+    "softplus.out":     with_numbers("softplus", 2),
     "gelu.out":         Row(gelu, pointwise=True),
     "clamp.out":        Row(clamp, pointwise=True, limit=SMALL),
     "pow.Tensor_Scalar_out": Row(power, pointwise=True, limit=SMALL),
@@ -247,6 +284,14 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "div.out":          many("div", ufunc=True),
     "maximum.out":      many("maximum", ufunc=True),
     "minimum.out":      many("minimum", ufunc=True),
+    "hypot.out":        many("hypot"),
+    "lerp.Scalar_out":  Row(lerp, pointwise=True, limit=MEDIUM),
+    "gt.Tensor_out":    compared("gt"),
+    "ge.Tensor_out":    compared("ge"),
+    "lt.Tensor_out":    compared("lt"),
+    "le.Tensor_out":    compared("le"),
+    "eq.Tensor_out":    compared("eq"),
+    "ne.Tensor_out":    compared("ne"),
     "where.self_out":   Row(where, pointwise=True, limit=SMALL, quiet=True),
     "addcmul.out":      Row(addcmul, pointwise=True),
     "addcdiv.out":      Row(addcdiv, pointwise=True),
