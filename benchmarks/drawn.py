@@ -19,6 +19,7 @@ from timing import Pair, Side
 
 import turnout
 
+# ruff: noqa: E501 - rows of a table
 SMALLEST, LARGEST = 12, 22  # sizes, as powers of two
 
 DTYPES = ("float32", "float32", "bfloat16", "float16")
@@ -27,12 +28,13 @@ LAYOUTS: dict[str, tuple[Callable[[list[int]], list[int]], str]] = {
     "contiguous": (lambda shape: shape, ""),
     "every second column": (lambda shape: [*shape[:-1], 2 * shape[-1]], "[..., ::2]"),
     "transposed": (lambda shape: [*shape[:-2], shape[-1], shape[-2]], ".transpose(-1, -2)"),
-    "dims reversed": (lambda shape: shape[::-1], f".permute(RANGE)"),
+    "dims reversed": (lambda shape: shape[::-1], ".permute(RANGE)"),
 }
 
 # x and y are tensors of one shape with 2 to 4 dims; v has the last dim of x. img is [N, C, H, W], seq [N, C, L]; vc has C.
 # w has C filters of C channels and w1 as many of one channel, 3 x 3; ws has filters of length 3. {d} is a dim of x, {n} its
-# length. at has indices along {d}, picks is [{n}] of them, classes is [rows of x2] of the columns of x2, which is [rows, columns].
+# length. at has indices along {d}, picks is [{n}] of them, classes is [rows of x2] of the columns of x2.
+# `call -> x` is the gradient of a call with respect to x; its graph is made beforehand.
 STATEMENTS = {
     "element-wise": """
         x + y; x * y; x - v; x / y; x.exp(); x.abs().log(); x.sin(); x.cos(); x.abs().sqrt(); x.abs(); x.sign(); x.floor()
@@ -65,7 +67,7 @@ STATEMENTS = {
         F.interpolate(img, scale_factor=0.5, mode='area'); F.pixel_shuffle(img.repeat(1, 4, 1, 1), 2)""",
     "losses": """
         F.mse_loss(x, y); F.l1_loss(x, y); F.smooth_l1_loss(x, y); F.huber_loss(x, y); F.cross_entropy(x2, classes)
-        F.nll_loss(x2, classes); F.binary_cross_entropy_with_logits(x, y); F.kl_div(x, y); F.cosine_similarity(x, y, {d})
+        F.nll_loss(x2, classes); F.binary_cross_entropy_with_logits(x, y); F.kl_div(x, y, reduction='batchmean'); F.cosine_similarity(x, y, {d})
         F.soft_margin_loss(x, y); F.pairwise_distance(x, y)""",
     "normalisation": """
         F.softmax(x, {d}); F.log_softmax(x, {d}); F.softmax(x, -1); F.layer_norm(x, v.shape, v, v); F.rms_norm(x, v.shape, v)
@@ -74,7 +76,7 @@ STATEMENTS = {
     "indexing": """
         x.gather({d}, at); x.scatter({d}, at, y); x.scatter_add({d}, at, y); x.index_select({d}, picks); x.index_add({d}, picks, y)
         x.masked_fill(y > 0, 1.0); x.masked_select(y > 0); m.take_along_dim(x, at, {d}); (x > 0).nonzero(); x[picks0]
-        F.embedding(picks, x2); x.index_copy({d}, picks, y); x.index_fill({d}, picks, 2.0); F.one_hot(classes); x[y > 0]
+        F.embedding(classes, x2.t()); x.index_copy({d}, picks, y); x.index_fill({d}, picks, 2.0); F.one_hot(classes); x[y > 0]
         x.clone().index_put_((picks0,), x[picks0], accumulate=True)""",
     "moving": """
         m.cat([x, y], {d}); m.stack([x, y], {d}); x.flip({d}); x.roll(3, {d}); x.contiguous(); x.clone(); F.pad(x, (1, 2))
@@ -87,12 +89,12 @@ STATEMENTS = {
     "products": "x2 @ x2.t()[:, :64]; F.linear(x2, x2[:16]); x2 @ v2; m.bmm(seq, seq.transpose(1, 2)); F.scaled_dot_product_attention(q, q, q)",
     "random": "m.rand({size}); m.randn({size}); F.dropout(x, 0.3); m.bernoulli(x.sigmoid()); m.randint(0, 10, ({size},)); m.randperm({n})",
     "gradients": """
-        grad(F.gelu(x), x); grad(F.silu(x), x); grad(F.softmax(x, -1), x); grad(F.layer_norm(x, v.shape, v, v), x); grad(x * y, x, y)
-        grad(F.max_pool2d(img, 2), img); grad(F.avg_pool2d(img, 2), img); grad(F.mse_loss(x, y), x); grad(x[picks0], x)
-        grad(F.batch_norm(img, None, None, vc, vc, True), img); grad(F.conv2d(img, w, padding=1), img, w); grad(x.sum({d}), x)
-        grad(F.cross_entropy(x2, classes), x2); grad(F.interpolate(img, scale_factor=2, mode='bilinear'), img); grad(x.amax({d}), x)
-        grad(x.cumsum({d}), x); grad(F.group_norm(img, 2), img); grad(x.var({d}), x); grad(F.softplus(x), x); grad(x.tanh(), x)
-        grad(F.log_softmax(x, {d}), x); grad(m.cat([x, y], {d}), x); grad(x.gather({d}, at), x); grad(x / y, x, y)""",
+        F.gelu(x) -> x; F.silu(x) -> x; F.softmax(x, -1) -> x; F.layer_norm(x, v.shape, v, v) -> x; x * y -> x, y
+        F.max_pool2d(img, 2) -> img; F.avg_pool2d(img, 2) -> img; F.mse_loss(x, y) -> x; x[picks0] -> x
+        F.batch_norm(img, None, None, vc, vc, True) -> img; F.conv2d(img, w, padding=1) -> img, w; x.sum({d}) -> x
+        F.cross_entropy(x2, classes) -> x2; F.interpolate(img, scale_factor=2, mode='bilinear') -> img; x.amax({d}) -> x
+        x.cumsum({d}) -> x; F.group_norm(img, 2) -> img; x.var({d}) -> x; F.softplus(x) -> x; x.tanh() -> x
+        F.log_softmax(x, {d}) -> x; m.cat([x, y], {d}) -> x; x.gather({d}, at) -> x; x / y -> x, y""",
 }
 
 
@@ -106,87 +108,84 @@ class Drawn(NamedTuple):
     memory: dict[str, Any]
 
 
-def statements() -> list[tuple[str, str]]:
-    """(family, statement), of all."""
-    found = []
-    for family, text in STATEMENTS.items():
-        for line in text.strip().splitlines():
-            parts = [line.strip()] if "clone()" in line and line.strip().startswith("z =") else line.split(";")
-            found += [(family, part.strip()) for part in parts if part.strip()]
-    return found
+def statements(family: str) -> list[str]:
+    """Those of a family; one with two steps has a line of its own."""
+    lines = [line.strip() for line in STATEMENTS[family].strip().splitlines()]
+    split = [[line] if line.startswith("z = ") else line.split("; ") for line in lines]
+    return [statement for line in split for statement in line]
 
 
-def draw(seed: int) -> Drawn:
-    """The row of a seed."""
+def draw(seed: int, largest: int = LARGEST) -> Drawn:
+    """The row of a seed, of up to about 2 ** largest elements."""
     rng = random.Random(seed)
     family = rng.choice(list(STATEMENTS))
-    statement = rng.choice([s for f, s in statements() if f == family])
-    size = 2 ** rng.uniform(SMALLEST, LARGEST)
-    dtype, layout = rng.choice(DTYPES), rng.choice(list(LAYOUTS))
-    shape = _shape(rng, size, rng.randint(2, 4))
-    d = rng.randrange(len(shape))
-    channels = rng.choice((4, 16, 32))
-    side = max(6, round((size / channels / 2) ** 0.5))
-    images = 2 if side < 200 else 1
+    statement = rng.choice(statements(family))
+    size, dtype, layout = 2 ** rng.uniform(SMALLEST, largest), rng.choice(DTYPES), rng.choice(list(LAYOUTS))
+    shape, channels = _shape(rng, size, rng.randint(2, 4)), rng.choice((4, 16, 32))
+    d, rows = rng.randrange(len(shape)), max(2, round(size ** rng.uniform(0.4, 0.6)))
+    floats, whole = _operands(size, shape, d, channels, rows, of_products=family == "products")
+    k = max(1, min(5, shape[d]))
+    statement = statement.format(d=d, n=shape[d], k=k, c=channels, size=round(size))
+    before, memory, first = [], dict[str, Any](), list[int]()
+    for name, dims in floats.items():
+        if re.search(rf"\b{name}\b", statement):
+            make, view = LAYOUTS[layout if name in LAID_OUT else "contiguous"]
+            memory[name], first = make(dims), first or dims
+            backwards = ", ".join(map(str, reversed(range(len(dims)))))
+            before.append(f"{name} = {name}.to(m.{dtype}){view.replace('RANGE', backwards)}")
+    for name, (dims, bound) in whole.items():
+        if re.search(rf"\b{name}\b", statement):
+            memory[name], first = (dims, bound), first or dims
+    call, _, leaves = statement.partition(" -> ")
+    if leaves:
+        before += [f"{leaf} = {leaf}.detach().requires_grad_()" for leaf in leaves.split(", ")]
+        before += [f"out = {call}", "g = m.ones_like(out)"]
+        statement = f"m.autograd.grad(out, [{leaves}], g, retain_graph=True)"
+    if statement.startswith("z = "):
+        made, _, statement = statement.partition("; ")
+        before.append(made)
+    name = f"{'gradient of ' if leaves else ''}{call} [{dtype}, {layout}, {'x'.join(map(str, first))}]"
+    return Drawn(name, family, statement, "; ".join(before), memory)
+
+
+# Those that come in the layout that was drawn.
+LAID_OUT = {"x", "y", "x2", "img", "seq", "q"}
+
+
+def _operands(
+    size: float, shape: list[int], d: int, channels: int, rows: int, *, of_products: bool
+) -> tuple[dict[str, list[int]], dict[str, tuple[list[int], int]]]:
+    """The shapes of floats, and the shapes and bounds of integers."""
+    images = 2 if size < 1 << 20 else 1
     side = max(6, round((size / channels / images) ** 0.5))
-    rows = max(2, round(size ** rng.uniform(0.4, 0.6)))
     columns = max(64, round(size / rows))
-    image, sequence = [images, channels, side, side], [images, channels, side * side]
     floats = {
-        "x": shape, "y": shape, "v": shape[-1:], "x2": [rows, columns], "v2": [columns], "img": image, "seq": sequence,
-        "vc": [channels], "w": [channels, channels, 3, 3], "w1": [channels, 1, 3, 3], "ws": [channels, channels, 3],
-        "q": [2, 4, max(8, round(size / 512)), 64],
+        "x": shape, "y": shape, "v": shape[-1:], "x2": [rows, columns], "v2": [columns], "img": [images, channels, side, side],
+        "seq": [images, channels, side * side], "vc": [channels], "w": [channels, channels, 3, 3], "w1": [channels, 1, 3, 3],
+        "ws": [channels, channels, 3], "q": [2, 4, min(1024, max(8, round(size / 512))), 64],
     }  # fmt: skip
+    if of_products:
+        floats["seq"] = [2, 16, min(2048, max(8, round(size / 32)))]
     whole = {
         "at": (shape, shape[d]), "picks": ([shape[d]], shape[d]), "picks0": ([shape[0]], shape[0]), "classes": ([rows], columns),
         "whole": ([round(size)], max(2, rows)),
     }  # fmt: skip
-    if family == "products":
-        floats["q"] = [2, 4, min(1024, max(8, round(size / 512))), 64]
-        floats["seq"] = [2, 16, max(8, round(size / 32))]
-    k = max(1, min(5, shape[d]))
-    statement = statement.format(d=d, n=shape[d], k=k, c=channels, size=round(size))
-    before, memory = [], dict[str, Any]()
-    laid_out = {"x", "y", "x2", "img", "seq", "q"}
-    for name, dims in floats.items():
-        if not re.search(rf"\b{name}\b", statement):
-            continue
-        make, view = LAYOUTS[layout] if name in laid_out else LAYOUTS["contiguous"]
-        memory[name] = make(dims)
-        view = view.replace("RANGE", ", ".join(map(str, reversed(range(len(dims))))))
-        before.append(f"{name} = {name}.to(m.{dtype}){view}")
-    for name, facts in whole.items():
-        if re.search(rf"\b{name}\b", statement):
-            memory[name] = facts
-    if match := re.fullmatch(r"grad\((.*), ([\w, ]+)\)", statement):
-        call, leaves = _split_gradient(statement)
-        before += [f"{leaf} = {leaf}.detach().requires_grad_()" for leaf in leaves.split(", ")]
-        before += [f"out = {call}", "g = m.ones_like(out)"]
-        del match
-        statement = f"m.autograd.grad(out, [{leaves}], g, retain_graph=True)"
-        written = f"gradient of {call}"
-    else:
-        written = statement
-    dims = "x".join(map(str, next((memory[n] if n in floats else memory[n][0] for n in memory), [])))
-    return Drawn(f"{written} [{dtype}, {layout}, {dims}]", family, statement, "; ".join(before), memory)
-
-
-def _split_gradient(statement: str) -> tuple[str, str]:
-    """The call and the leaves of `grad(call, leaf, ...)`."""
-    inner = statement.removeprefix("grad(").removesuffix(")")
-    leaves: list[str] = []
-    while (cut := inner.rfind(", ")) > 0 and re.fullmatch(r"x|y|x2|img|w", inner[cut + 2 :]) and inner.count("(") == inner[:cut].count("("):
-        if inner[:cut].count("(") != inner[:cut].count(")"):
-            break
-        leaves.insert(0, inner[cut + 2 :])
-        inner = inner[:cut]
-    return inner, ", ".join(leaves)
+    return floats, whole
 
 
 def _shape(rng: random.Random, size: float, ndim: int) -> list[int]:
     """A shape of about that many elements."""
     shares = [rng.uniform(0.5, 1.5) for _ in range(ndim)]
     return [max(2, round(size ** (share / sum(shares)))) for share in shares]
+
+
+def prepared(row: Drawn, m: Any) -> dict[str, Any]:
+    """The names that the statement of a row uses, for a library."""
+    names = {name: m.from_numpy(_array(name, facts)) for name, facts in row.memory.items()}
+    names |= {"m": m, "F": m.nn.functional}
+    exec(row.before, names)
+    names.pop("__builtins__", None)
+    return names
 
 
 def pair(row: Drawn) -> Callable[[], AbstractContextManager[Pair]]:
@@ -197,11 +196,7 @@ def pair(row: Drawn) -> Callable[[], AbstractContextManager[Pair]]:
         torch = torch_with_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
         sides = []
         for m in (turnout, torch):
-            names = {name: m.from_numpy(_array(name, facts)) for name, facts in row.memory.items()}
-            names |= {"m": m, "F": m.nn.functional}
-            exec(row.before, names)
-            names.pop("__builtins__", None)
-            sides.append(Side(row.statement, **names))
+            sides.append(Side(row.statement, **prepared(row, m)))
         yield Pair(sides[0], sides[1])
 
     return prepare

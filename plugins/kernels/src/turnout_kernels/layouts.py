@@ -41,8 +41,11 @@ def width_of(*arrays: Any) -> str:
 
 
 def any_floats(fn: Call, outputs: int = 1) -> Call:
-    """A kernel of contiguous float32 or float64 for floats of any dtype and layout. `outputs` is how many arrays it writes into, its
-    last arguments; a single one may be missing. A kernel without outputs returns new arrays, of the dtype of its floats."""
+    """A kernel of contiguous float32 or float64, for floats of any dtype and layout.
+
+    `outputs` is how many arrays it writes into, its last arguments; a single one may be missing. A kernel without outputs returns
+    new arrays, of the dtype of its floats.
+    """
     every = fn.__code__.co_argcount
 
     @wraps(fn)

@@ -26,8 +26,20 @@ _MAP = KERNELS["map"]
 _SINGLE = frozenset(
     POINTWISE[name]
     for name in (
-        "exp", "log", "tanh", "erf", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "elu", "log1p", "expm1", "softplus",
-        "mish", "hypot",
+        "exp",
+        "log",
+        "tanh",
+        "erf",
+        "gelu",
+        "gelu_tanh",
+        "gelu_backward",
+        "gelu_tanh_backward",
+        "elu",
+        "log1p",
+        "expm1",
+        "softplus",
+        "mish",
+        "hypot",
     )
 )
 # Those that give bool.
@@ -59,9 +71,9 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     if out is None:
         first = next(a for a in arrays if a.__class__ is np.ndarray)
         whole = (a for a in arrays if a.__class__ is np.ndarray)
-        if not all(a.shape == first.shape and a.dtype is first.dtype and a.flags.c_contiguous for a in whole):
+        if not all(a.shape == first.shape and a.dtype is first.dtype and a.strides == first.strides for a in whole):
             return NotImplemented
-        out = np.empty(first.shape, first.dtype)
+        out = np.empty_like(first)
     if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or out.ndim > MAX_DIMS or not out.size:
         return NotImplemented
     dtypes = [CODES[out.dtype.char]]
@@ -79,6 +91,18 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     return out
 
 
+def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
+    """`apply` for a row that may be called without an output.
+
+    Raises NotImplementedError, to be called with one, where two-byte floats lie differently: the kernel below would convert them
+    one by one.
+    """
+    made = apply(name, inputs, out, numbers)
+    if made is NotImplemented and out is None and halves(*inputs):
+        raise NotImplementedError(f"{name}: two-byte floats of different layouts need an output")
+    return made
+
+
 def halves(*arrays: Any) -> bool:
     """Whether an array has two-byte floats."""
     return any(a.__class__ is np.ndarray and a.dtype.itemsize == 2 for a in arrays)
@@ -94,7 +118,7 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     def kernel(self: Any, out: Any = None) -> Any:
         if ufunc and not (halves(self) if self.size <= LARGE else single or halves(self)):
             return NotImplemented
-        return apply(name, (self,), out)
+        return computed(name, (self,), out)
 
     kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, limit=MEDIUM if ufunc else SMALL, quiet=True)
@@ -106,7 +130,7 @@ def with_numbers(name: str, count: int) -> Row:
     def taken(self: Any, numbers: tuple[Any, ...], out: Any) -> Any:
         if any(n.__class__ not in _NUMBERS or n != n for n in numbers):
             return NotImplemented
-        return apply(name, (self,), out, tuple(map(float, numbers)))
+        return computed(name, (self,), out, tuple(map(float, numbers)))
 
     def one_number(self: Any, first: Any, out: Any) -> Any:
         return taken(self, (first,), out)
@@ -123,7 +147,7 @@ def with_numbers(name: str, count: int) -> Row:
 
 
 def gelu(self: Any, approximate: str, out: Any) -> Any:
-    return apply("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
+    return computed("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
 
 
 def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
@@ -132,7 +156,7 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
     if low.__class__ not in _NUMBERS or high.__class__ not in _NUMBERS or low != low or high != high:
         return NotImplemented
-    return apply("clamp", (self,), out, (float(low), float(high)))
+    return computed("clamp", (self,), out, (float(low), float(high)))
 
 
 _POWERS = {2: "square", 3: "cube", -1: "reciprocal", -0.5: "rsqrt"}
@@ -140,7 +164,7 @@ _POWERS = {2: "square", 3: "cube", -1: "reciprocal", -0.5: "rsqrt"}
 
 def power(self: Any, exponent: Any, out: Any = None) -> Any:
     name = _POWERS.get(exponent) if exponent.__class__ in _NUMBERS else None
-    return NotImplemented if name is None or self.size <= SMALL else apply(name, (self,), out)
+    return NotImplemented if name is None or self.size <= SMALL else computed(name, (self,), out)
 
 
 # ---- several arguments
@@ -152,7 +176,7 @@ def many(name: str, *, ufunc: bool = False) -> Row:
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         if ufunc and self.size <= LARGE and not halves(self, other):
             return NotImplemented
-        return apply(name, (self, other), out)
+        return computed(name, (self, other), out)
 
     kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, limit=MEDIUM if ufunc else SMALL)
@@ -162,9 +186,10 @@ def compared(name: str) -> Row:
     """A comparison of two-byte floats. A number beside them has to be one of theirs, because it is not rounded here."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        if not halves(self) or out is None or not (halves(other) or (other.__class__ in _NUMBERS and -256 <= other <= 256 and other % 1 == 0)):
+        exact = other.__class__ in _NUMBERS and -256 <= other <= 256 and other % 1 == 0
+        if out is None or not halves(self) or not (exact or halves(other)):
             return NotImplemented
-        return apply(name, (self, other), out)
+        return computed(name, (self, other), out)
 
     kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, limit=MEDIUM)
@@ -173,7 +198,7 @@ def compared(name: str) -> Row:
 def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
     if weight.__class__ not in _NUMBERS or not halves(self, end):
         return NotImplemented
-    return apply("lerp", (self, end), out, (float(weight),))
+    return computed("lerp", (self, end), out, (float(weight),))
 
 
 def scaled(name: str, sign: float) -> Row:
@@ -182,32 +207,32 @@ def scaled(name: str, sign: float) -> Row:
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         if (self.size <= LARGE and not halves(self, other)) or alpha.__class__ not in _NUMBERS:
             return NotImplemented
-        return apply("add", (self, other), out, (sign * alpha,))
+        return computed("add", (self, other), out, (sign * alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name
     return Row(kernel, pointwise=True, limit=MEDIUM)
 
 
 def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
-    return apply("threshold_backward", (grad_output, self), out, (float(threshold),))
+    return computed("threshold_backward", (grad_output, self), out, (float(threshold),))
 
 
 def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
-    return apply("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
+    return computed("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
 
 
 def where(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
     if condition.dtype.char != "?" or condition.size <= SMALL or out is None:
         return NotImplemented
-    return apply("where", (condition, self, other), out)
+    return computed("where", (condition, self, other), out)
 
 
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
-    return apply("addcmul", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
+    return computed("addcmul", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
 
 
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
-    return apply("addcdiv", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
+    return computed("addcdiv", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
 
 
 # ---- gradients that are composed of operators otherwise
@@ -241,7 +266,7 @@ def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -
 
 def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, grad_input: Any) -> Any:
     factor = 2.0 / max(self.size, 1) if reduction == 1 else 2.0
-    return apply("mse_backward", (grad_output, self, target), grad_input, (factor,))
+    return computed("mse_backward", (grad_output, self, target), grad_input, (factor,))
 
 
 # fmt: off

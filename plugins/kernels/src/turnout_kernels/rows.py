@@ -17,7 +17,6 @@ from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, GRAIN, code, plain, run
 from turnout_kernels.pointwise import SMALL
 
-
 # ---- softmax
 
 

@@ -315,8 +315,8 @@ static void V(map)(const job *j, int64_t part)
     T buffers[4][CHUNK];
     const char *filled[4] = {0};
     int64_t length = shape[nd - 1], filled_to[4] = {0};
-    int64_t tile = V(crossed)(inputs + 1, nd, shape, stride) ? LEAST(TILE, length) : length;
-    int64_t beside = tile < length ? shape[nd - 2] : 1, plane = beside * length;
+    int tiled = V(crossed)(inputs + 1, nd, shape, stride);
+    int64_t tile = tiled ? LEAST(TILE, length) : length, beside = tiled ? shape[nd - 2] : 1, plane = beside * length;
     int direct[4], all = 1;
     for (int k = 0; k <= inputs; k++) {
         direct[k] = j->i[2 + k] == own && stride[k][nd - 1] == (int64_t)sizeof(T);
@@ -333,7 +333,7 @@ static void V(map)(const job *j, int64_t part)
         for (int k = 0; k <= inputs; k++)
             p[k] = j->a[k].p + inner * stride[k][nd - 1];
         int d = nd - 2;
-        if (tile < length) {
+        if (tiled) {
             for (int k = 0; k <= inputs; k++)
                 p[k] += inside / width * stride[k][d];
             d--;
@@ -344,6 +344,20 @@ static void V(map)(const job *j, int64_t part)
             rest /= shape[d];
         }
         const T *in[4];
+        int64_t rows = tiled && run == width ? LEAST(LEAST(beside - inside / width, CHUNK / width), (last - at) / width) : 1;
+        if (rows > 1) {
+            for (int k = 1; k < 4; k++) {
+                in[k] = buffers[k <= inputs ? k : 1];
+                for (int64_t r = 0; r < rows && k <= inputs; r++)
+                    V(load)(buffers[k] + r * width, p[k] + r * stride[k][nd - 2], stride[k][nd - 1], width, (int)j->i[2 + k]);
+            }
+            V(LOOPS)[j->i[1]](buffers[0], in[1], in[2], in[3], rows * width, numbers);
+            for (int64_t r = 0; r < rows; r++)
+                V(store)(p[0] + r * stride[0][nd - 2], stride[0][nd - 1], buffers[0] + r * width, width, (int)j->i[2]);
+            memset(filled, 0, sizeof filled);
+            at += rows * width;
+            continue;
+        }
         for (int k = 1; k <= inputs; k++) {
             if (direct[k]) {
                 in[k] = (const T *)p[k];
