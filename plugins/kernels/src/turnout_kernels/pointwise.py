@@ -42,6 +42,9 @@ _SINGLE = frozenset(
         "hypot",
     )
 )
+# What NumPy rounds once, as C does: add with a factor of 1 or -1.
+_ONE_STEP = frozenset(("add", "mul", "div", "maximum", "minimum", "neg", "square", "sqrt", "reciprocal", "abs"))
+_FACTORS = ((), (1.0,), (-1.0,), (1,), (-1,))
 # Those that give bool.
 _QUESTIONS = frozenset(("gt", "ge", "lt", "le", "eq", "ne"))
 _NUMBERS = (float, int)
@@ -94,12 +97,12 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
 def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
     """`apply` for a row that may be called without an output.
 
-    Raises NotImplementedError, to be called with one, where two-byte floats lie differently: the kernel below would convert them
-    one by one.
+    Raises NotImplementedError, to be called with one, where arrays lie differently and the kernel below would round otherwise, or
+    convert two-byte floats one by one: with and without an output, in place too, the same kernel computes the result.
     """
     made = apply(name, inputs, out, numbers)
-    if made is NotImplemented and out is None and halves(*inputs):
-        raise NotImplementedError(f"{name}: two-byte floats of different layouts need an output")
+    if made is NotImplemented and out is None and (name not in _ONE_STEP or numbers not in _FACTORS or halves(*inputs)):
+        raise NotImplementedError(f"{name}: arrays of different layouts need an output")
     return made
 
 
@@ -116,12 +119,14 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     is, or only two-byte floats."""
 
     def kernel(self: Any, out: Any = None) -> Any:
-        if ufunc and not (halves(self) if self.size <= LARGE else single or halves(self)):
+        # A row decides by the size of its first array alone, so that all variants of an operator come to the same kernel.
+        if self.size <= limit or (ufunc and not ((single and self.size > LARGE) or halves(self))):
             return NotImplemented
         return computed(name, (self,), out)
 
+    limit = MEDIUM if ufunc else SMALL
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=MEDIUM if ufunc else SMALL, quiet=True)
+    return Row(kernel, pointwise=True, limit=limit, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -174,12 +179,13 @@ def many(name: str, *, ufunc: bool = False) -> Row:
     """An operator of two arrays or numbers."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        if ufunc and self.size <= LARGE and not halves(self, other):
+        if self.size <= limit or (ufunc and self.size <= LARGE and not halves(self, other)):
             return NotImplemented
         return computed(name, (self, other), out)
 
+    limit = MEDIUM if ufunc else SMALL
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=MEDIUM if ufunc else SMALL)
+    return Row(kernel, pointwise=True, limit=limit)
 
 
 def compared(name: str) -> Row:
@@ -187,7 +193,7 @@ def compared(name: str) -> Row:
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         exact = other.__class__ in _NUMBERS and -256 <= other <= 256 and other % 1 == 0
-        if out is None or not halves(self) or not (exact or halves(other)):
+        if self.size <= MEDIUM or out is None or not halves(self) or not (exact or halves(other)):
             return NotImplemented
         return computed(name, (self, other), out)
 
@@ -196,7 +202,7 @@ def compared(name: str) -> Row:
 
 
 def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
-    if weight.__class__ not in _NUMBERS or not halves(self, end):
+    if self.size <= MEDIUM or weight.__class__ not in _NUMBERS or not halves(self, end):
         return NotImplemented
     return computed("lerp", (self, end), out, (float(weight),))
 
@@ -205,7 +211,8 @@ def scaled(name: str, sign: float) -> Row:
     """self + alpha other, or minus."""
 
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if (self.size <= LARGE and not halves(self, other)) or alpha.__class__ not in _NUMBERS:
+        few = self.size <= (MEDIUM if halves(self, other) else LARGE)
+        if few or alpha.__class__ not in _NUMBERS:
             return NotImplemented
         return computed("add", (self, other), out, (sign * alpha,))
 

@@ -29,7 +29,7 @@ def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
     def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if half_to_float or not _last(self, dim):
+        if half_to_float or self.size <= SMALL or not _last(self, dim):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
         if not plain(self, made):

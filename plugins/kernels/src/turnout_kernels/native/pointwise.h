@@ -193,6 +193,14 @@ static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtyp
             type v = e[k];                                                                                                        \
             to[k] = (T)(value);                                                                                                   \
         }                                                                                                                         \
+    } else if (stride == 2 * (int64_t)sizeof(type)) { /* a distance that compilers vectorise */                                   \
+        const type *e = (const type *)from;                                                                                       \
+        for (int64_t k = 0; k < n - 1; k++) {                                                                                     \
+            type v = e[2 * k];                                                                                                    \
+            to[k] = (T)(value);                                                                                                   \
+        }                                                                                                                         \
+        type v = e[2 * n - 2];                                                                                                    \
+        to[n - 1] = (T)(value);                                                                                                   \
     } else                                                                                                                        \
         for (int64_t k = 0; k < n; k++) {                                                                                         \
             type v = *(const type *)(from + k * stride);                                                                          \

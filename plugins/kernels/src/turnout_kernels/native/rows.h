@@ -64,18 +64,22 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
 static T V(extreme)(const T *x, int64_t n, T sign)
 {
     T lanes[64], made = sign * x[0];
+    int32_t without[64] = {0}; /* numbers are equal to themselves; a comparison with nan is false, and leaves the other one */
     int64_t k = 0;
     if (n >= 64) {
         for (int m = 0; m < 64; m++)
-            lanes[m] = sign * x[m];
+            lanes[m] = sign * x[m], without[m] = x[m] != x[m];
         for (k = 64; k + 64 <= n; k += 64)
             for (int m = 0; m < 64; m++) {
                 T v = sign * x[k + m];
-                lanes[m] = lanes[m] >= v || lanes[m] != lanes[m] ? lanes[m] : v;
+                lanes[m] = v > lanes[m] ? v : lanes[m];
+                without[m] |= v != v;
             }
         made = lanes[0];
         for (int m = 1; m < 64; m++)
             made = made >= lanes[m] || made != made ? made : lanes[m];
+        for (int m = 0; m < 64; m++)
+            made = without[m] ? NAN : made;
     }
     for (; k < n; k++)
         made = made >= sign * x[k] || made != made ? made : sign * x[k];
