@@ -38,19 +38,20 @@ def softmax_of(*, logarithm: bool) -> Row:
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1), limit=SMALL)
+    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1, few=SMALL), limit=SMALL)
 
 
-def _at_last_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
-    """A kernel along the last dim for any dim: `arrays` inputs, the output and a dim at a place among the arguments."""
+def _at_last_dim(kernel: Any, *, arrays: int, dim: int, few: int = 0) -> Any:
+    """A kernel along the last dim for any dim: `arrays` inputs, the output and a dim at a place among the arguments. Arrays with
+    up to `few` elements are left to the kernel below."""
 
     @wraps(kernel)
     def moved(*args: Any) -> Any:
         made, ndim, at = kernel(*args), args[0].ndim, args[dim]
-        if made is not NotImplemented or args[-1].__class__ is not np.ndarray or not args[0].size or not -ndim <= at < ndim:
+        if made is not NotImplemented or args[0].size <= few or not -ndim <= at < ndim or at in (-1, ndim - 1):
             return made
-        if at in (-1, ndim - 1):
-            return NotImplemented
+        if args[-1].__class__ is not np.ndarray:
+            raise NotImplementedError("another dim than the last one needs an output")
         given = [a.swapaxes(at, -1) if i < arrays else a for i, a in enumerate(args)]
         given[dim], given[-1] = -1, args[-1].swapaxes(at, -1)
         return NotImplemented if kernel(*given) is NotImplemented else args[-1]
@@ -62,10 +63,13 @@ def softmax_backward_of(*, logarithm: bool) -> Row:
     """The gradient of softmax, or of its logarithm."""
 
     def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
-        if out is None or not _last(output, dim) or not plain(output, grad_output, out) or grad_output.shape != output.shape:
+        if not _last(output, dim) or grad_output.shape != output.shape or (out is None and input_dtype.name != output.dtype.name):
             return NotImplemented
-        run("softmax_backward", (out,), (grad_output, output), (code(out), out.shape[-1], int(logarithm)))
-        return out
+        made = np.empty(output.shape, output.dtype) if out is None else out
+        if not plain(output, grad_output, made):
+            return NotImplemented
+        run("softmax_backward", (made,), (grad_output, output), (code(made), made.shape[-1], int(logarithm)))
+        return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
     return Row(_at_last_dim(any_floats(kernel), arrays=2, dim=2))
@@ -152,8 +156,8 @@ def native_group_norm(
 def cumulative(name: str, *, product: bool) -> Row:
     """cumsum or cumprod."""
 
-    def kernel(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
-        if not _along(self, dim) or (dtype is not None and dtype.name != self.dtype.name):
+    def accumulated(self: Any, dim: int, out: Any = None) -> Any:
+        if not _along(self, dim):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
         if not plain(self, made):
@@ -162,8 +166,15 @@ def cumulative(name: str, *, product: bool) -> Row:
         run("cumulate", (made,), (self,), ints)
         return made
 
+    of_any_floats = any_floats(accumulated)
+
+    def kernel(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
+        if dtype is not None and dtype.name != self.dtype.name:
+            return NotImplemented
+        return of_any_floats(self, dim) if out is None else of_any_floats(self, dim, out)
+
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(any_floats(kernel), limit=FEW)
+    return Row(kernel, limit=FEW)
 
 
 def _along(self: Any, dim: int) -> bool:

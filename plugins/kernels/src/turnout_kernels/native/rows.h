@@ -60,31 +60,41 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
 #undef LANES
 #undef AT
 
+#if IS_FLOAT
+#define WORD int32_t
+#define SIZE_OF(v) ((int32_t)(as_bits(v) & 0x7fffffffu))
+#else
+#define WORD int64_t
+#define SIZE_OF(v) ((int64_t)(as_bits64(v) & 0x7fffffffffffffffu))
+#endif
+
 /* The largest of x times sign, times sign; nan if there is one. */
 static T V(extreme)(const T *x, int64_t n, T sign)
 {
     T lanes[64], made = sign * x[0];
-    int32_t without[64] = {0}; /* numbers are equal to themselves; a comparison with nan is false, and leaves the other one */
+    WORD sizes[64]; /* the largest bits but for the sign: those of nan are above those of infinity */
     int64_t k = 0;
     if (n >= 64) {
         for (int m = 0; m < 64; m++)
-            lanes[m] = sign * x[m], without[m] = x[m] != x[m];
+            lanes[m] = sign * x[m], sizes[m] = SIZE_OF(x[m]);
         for (k = 64; k + 64 <= n; k += 64)
             for (int m = 0; m < 64; m++) {
                 T v = sign * x[k + m];
                 lanes[m] = v > lanes[m] ? v : lanes[m];
-                without[m] |= v != v;
+                sizes[m] = SIZE_OF(v) > sizes[m] ? SIZE_OF(v) : sizes[m];
             }
         made = lanes[0];
         for (int m = 1; m < 64; m++)
             made = made >= lanes[m] || made != made ? made : lanes[m];
         for (int m = 0; m < 64; m++)
-            made = without[m] ? NAN : made;
+            made = sizes[m] > SIZE_OF((T)INFINITY) ? NAN : made;
     }
     for (; k < n; k++)
         made = made >= sign * x[k] || made != made ? made : sign * x[k];
     return sign * made;
 }
+#undef WORD
+#undef SIZE_OF
 
 /* i: type, length, whether it is the logarithm. a: output, input. The maximum is taken away first, so nothing overflows. */
 static void V(softmax)(const job *j, int64_t part)
