@@ -10,7 +10,7 @@ import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
 from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import buffer, code, parts_of, plain, run
+from turnout_kernels.native import buffer, code, parts_of, plain, run, whole
 
 Ints = Sequence[int]
 
@@ -38,7 +38,7 @@ def convolution(
 ) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not out.size:
         return NotImplemented
-    weight = np.ascontiguousarray(weight)
+    weight = np.require(weight, None, "CA")
     if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
         return NotImplemented
     facts = _facts(input, weight, out.shape[2:], stride, padding, dilation)
@@ -75,7 +75,7 @@ def max_pool2d_with_indices(
 ) -> Any:
     if not out.size or not plain(self, out) or prod(self.shape[-2:]) >= 1 << 31:
         return NotImplemented
-    if indices.dtype != np.int64 or not indices.flags.c_contiguous:
+    if indices.dtype != np.int64 or not whole(indices):
         return NotImplemented
     window = _window(kernel_size, stride, padding)
     ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, *_pair(dilation))
@@ -100,7 +100,7 @@ def max_pool2d_with_indices_backward(
     fits = self.ndim == 4 and self.size and grad_output.size and grad_output.shape == indices.shape
     if not fits or grad_output.shape[:2] != self.shape[:2] or not plain(self, grad_output):
         return NotImplemented
-    if indices.dtype != np.int64 or not indices.flags.c_contiguous:
+    if indices.dtype != np.int64 or not whole(indices):
         return NotImplemented
     made, parts = np.empty(self.shape, self.dtype), parts_of(self.size)
     wrong = np.zeros(parts, np.uint8)
@@ -179,9 +179,9 @@ def upsample_bilinear2d(self: Any, output_size: Ints, align_corners: bool, scale
 def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: Any, out: Any) -> Any:
     if self.ndim != 4 or not out.size or self.dtype is not out.dtype or self.itemsize not in (1, 2, 4, 8):
         return NotImplemented
-    if not out.flags.c_contiguous:
+    if not whole(out):
         return NotImplemented
-    self = np.ascontiguousarray(self)
+    self = np.require(self, None, "CA")
     plans = []
     for length, count, scale in zip(self.shape[2:], out.shape[2:], (scales_h, scales_w), strict=True):
         dtype = np.float64 if self.dtype.char == "d" else np.float32

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout_kernels.native import FLOATS
+from turnout_kernels.native import FLOATS, whole
 from turnout_kernels.pointwise import apply
 
 Call = Callable[..., Any]
@@ -19,7 +19,7 @@ Call = Callable[..., Any]
 
 def packed(array: Any, char: str) -> Any:
     """The floats of an array as a contiguous array of float32 ("f") or float64 ("d"): the array itself where it is one."""
-    if array.dtype.char == char and array.flags.c_contiguous:
+    if array.dtype.char == char and whole(array):
         return array
     made = np.empty(array.shape, char)
     return apply("copy", (array,), made) if made.size else made
@@ -54,7 +54,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
         if made is not NotImplemented:
             return made
         floats = [a for a in args if a.__class__ is np.ndarray and a.dtype.char in FLOATS]
-        if not any(a.dtype.itemsize == 2 or not a.flags.c_contiguous for a in floats):
+        if not any(a.dtype.itemsize == 2 or not whole(a) for a in floats):
             return NotImplemented
         writes = bool(outputs) and len(args) == every and args[-1] is not None
         first = every - outputs if writes else every
@@ -66,11 +66,11 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             if value.__class__ is not np.ndarray:
                 continue
             if at < first:
-                given[at] = packed(value, char) if value.dtype.char in FLOATS else np.ascontiguousarray(value)
-            elif value.dtype.char in FLOATS and (value.dtype.char != char or not value.flags.c_contiguous):
+                given[at] = packed(value, char) if value.dtype.char in FLOATS else np.require(value, None, "CA")
+            elif value.dtype.char in FLOATS and (value.dtype.char != char or not whole(value)):
                 given[at] = np.empty(value.shape, char)
                 targets.append((given[at], value))
-            elif not value.flags.c_contiguous:
+            elif not whole(value):
                 given[at] = np.empty(value.shape, value.dtype)
                 targets.append((given[at], value))
         made = fn(*given)

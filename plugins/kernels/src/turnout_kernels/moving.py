@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
-from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads
+from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads, whole
 from turnout_kernels.pointwise import SMALL, apply
 
 _SIZES = (1, 2, 4, 8)
@@ -21,11 +21,11 @@ _SIZES = (1, 2, 4, 8)
 def _movable(*arrays: Any) -> bool:
     """Whether all are contiguous, of one dtype, with elements of a size that C moves."""
     dtype = arrays[0].dtype
-    return dtype.itemsize in _SIZES and all(a.dtype is dtype and a.flags.c_contiguous for a in arrays)
+    return dtype.itemsize in _SIZES and all(a.dtype is dtype and whole(a) for a in arrays)
 
 
 def _indices(index: Any) -> bool:
-    return bool(index.dtype == np.int64 and index.flags.c_contiguous and index.size)
+    return bool(index.dtype == np.int64 and whole(index) and index.size)
 
 
 def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
@@ -122,7 +122,7 @@ def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, p
 def masked_select(self: Any, mask: Any) -> Any:
     if mask.dtype.char != "?" or self.shape != mask.shape or self.size <= FEW or not _movable(self):
         return NotImplemented
-    if not mask.flags.c_contiguous:
+    if not whole(mask):
         return NotImplemented
     parts = parts_of(self.size)
     counts = np.empty(parts, np.int64)
@@ -135,7 +135,7 @@ def masked_select(self: Any, mask: Any) -> Any:
 
 
 def nonzero(self: Any) -> Any:
-    if self.dtype.char != "?" or self.size <= FEW or not self.flags.c_contiguous or self.ndim > MAX_DIMS:
+    if self.dtype.char != "?" or self.size <= FEW or not whole(self) or self.ndim > MAX_DIMS:
         return NotImplemented
     parts = parts_of(self.size)
     counts = np.empty(parts, np.int64)
@@ -173,7 +173,7 @@ def triangle_of(*, upper: bool) -> Any:
 def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: Any, memory_format: Any) -> Any:
     if dtype is None or device is not None or layout is not None or pin_memory or self.size <= SMALL:
         return NotImplemented
-    if self.dtype.char not in FLOATS or not self.flags.c_contiguous or memory_format not in (None, "preserve_format"):
+    if self.dtype.char not in FLOATS or not whole(self) or memory_format not in (None, "preserve_format"):
         return NotImplemented
     native = NATIVE.get(dtype.name)
     if native is None or CODES[native.char] == CODES[self.dtype.char]:

@@ -62,10 +62,16 @@ def buffer(array: Any) -> Any:
     return array.view(np.uint16) if array.dtype.kind == "V" else array
 
 
+def whole(array: Any) -> bool:
+    """Whether an array is contiguous, and begins at a multiple of its elements' size."""
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.aligned)
+
+
 def plain(*arrays: Any) -> bool:
-    """Whether all are contiguous arrays of one dtype, float32 or float64."""
+    """Whether all are whole arrays of one dtype, float32 or float64."""
     char = arrays[0].dtype.char
-    return char in "fd" and all(a.dtype.char == char and a.flags.c_contiguous for a in arrays)
+    return char in "fd" and all(a.dtype.char == char and whole(a) for a in arrays)
 
 
 def code(array: Any) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
 from turnout_kernels.layouts import any_floats, deliver, packed, width_of
-from turnout_kernels.native import FEW, FLOATS, code, plain, run
+from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
 
 # Elements that are reduced by one part, where all elements are.
 RUN = 1 << 14
@@ -55,7 +55,7 @@ def arranged(self: Any, dim: Any) -> Arranged | None:
     # The order in which elements are reduced is that of the memory.
     order = sorted(reduced, key=lambda d: -abs(self.strides[d]))
     moved = self.transpose([*others, *order])
-    if others and not (moved.flags.c_contiguous or moved.strides[-1] == self.itemsize):
+    if others and not (whole(moved) or moved.strides[-1] == self.itemsize):
         columns = self.transpose([*order, *others])
         if columns.strides[-1] == self.itemsize and prod(shape) >= _WIDE:
             return Arranged(packed(columns, width_of(self)), length, prod(shape), shape, kept)
@@ -180,11 +180,11 @@ def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
 def _located(self: Any, dim: Any, sign: int, values: Any, indices: Any) -> Any:
     """Write extremes and their places into outputs; `values` may be None."""
     # NumPy is quick where the elements of float32 lie in a row.
-    if values is None and self.dtype.char in "fd" and self.flags.c_contiguous and dim in (None, -1, self.ndim - 1):
+    if values is None and self.dtype.char in "fd" and whole(self) and dim in (None, -1, self.ndim - 1):
         return NotImplemented
-    work = arranged(self, None if dim is None and self.flags.c_contiguous else dim)
+    work = arranged(self, None if dim is None and whole(self) else dim)
     # Among equal elements the first one counts: where all are reduced, their order has to be that of the tensor.
-    if work is None or indices.dtype != np.int64 or work.length >= 1 << 31 or (dim is None and not self.flags.c_contiguous):
+    if work is None or indices.dtype != np.int64 or work.length >= 1 << 31 or (dim is None and not whole(self)):
         return NotImplemented
     found = np.empty(work.shape, work.array.dtype)
     places = np.empty(work.shape, np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
 from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import FEW, GRAIN, code, plain, run
+from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole
 from turnout_kernels.pointwise import SMALL
 
 # ---- softmax
@@ -186,7 +186,7 @@ def cumulative_extreme(name: str, sign: int) -> Row:
     """cummax or cummin."""
 
     def kernel(self: Any, dim: int, values: Any, indices: Any) -> Any:
-        if not _along(self, dim) or not plain(self, values) or indices.dtype != np.int64 or not indices.flags.c_contiguous:
+        if not _along(self, dim) or not plain(self, values) or indices.dtype != np.int64 or not whole(indices):
             return NotImplemented
         ints = (code(self), self.shape[dim], prod(self.shape[dim % self.ndim + 1 :]), sign)
         run("cumulative_extreme", (values, indices), (self,), ints)

@@ -208,16 +208,16 @@ static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtyp
         }
 #if IS_FLOAT
     if (dtype == F16 && stride == 2) {
-        K(load_halves)(to, (const uint16_t *)from, n);
+        K(load_halves)(to, (const any_half *)from, n);
         return;
     }
 #endif
     switch (dtype) {
-    case F32: LOAD(float, v) break;
-    case F64: LOAD(double, v) break;
-    case F16: LOAD(uint16_t, K(from_half)(v)) break;
-    case BF16: LOAD(uint16_t, K(from_bfloat)(v)) break;
-    case I64: LOAD(int64_t, v) break;
+    case F32: LOAD(any_float, v) break;
+    case F64: LOAD(any_double, v) break;
+    case F16: LOAD(any_half, K(from_half)(v)) break;
+    case BF16: LOAD(any_half, K(from_bfloat)(v)) break;
+    case I64: LOAD(any_word, v) break;
     default: LOAD(uint8_t, v != 0) break;
     }
 #undef LOAD
@@ -239,15 +239,15 @@ static void V(store)(char *to, int64_t stride, const T *from, int64_t n, int dty
         }
 #if IS_FLOAT
     if (dtype == F16 && stride == 2) {
-        K(store_halves)((uint16_t *)to, from, n);
+        K(store_halves)((any_half *)to, from, n);
         return;
     }
 #endif
     switch (dtype) {
-    case F32: STORE(float, v) break;
-    case F64: STORE(double, v) break;
-    case F16: STORE(uint16_t, K(to_half)((float)v)) break;
-    case BF16: STORE(uint16_t, K(to_bfloat)((float)v)) break;
+    case F32: STORE(any_float, v) break;
+    case F64: STORE(any_double, v) break;
+    case F16: STORE(any_half, K(to_half)((float)v)) break;
+    case BF16: STORE(any_half, K(to_bfloat)((float)v)) break;
     default: STORE(uint8_t, v != 0) break;
     }
 #undef STORE
@@ -327,7 +327,7 @@ static void V(map)(const job *j, int64_t part)
     int64_t tile = tiled ? LEAST(TILE, length) : length, beside = tiled ? shape[nd - 2] : 1, plane = beside * length;
     int direct[4], all = 1;
     for (int k = 0; k <= inputs; k++) {
-        direct[k] = j->i[2 + k] == own && stride[k][nd - 1] == (int64_t)sizeof(T);
+        direct[k] = j->i[2 + k] == own && stride[k][nd - 1] == (int64_t)sizeof(T) && (uintptr_t)j->a[k].p % sizeof(T) == 0;
         all = all && direct[k];
     }
     share(j->a[0].size, 64, j, part, &first, &last);
