@@ -89,7 +89,7 @@ enum {
 #endif
 #define GATE(a) ((a) + 3 < 0 ? 0 : (a) + 3 > 6 ? 6 : (a) + 3)
 
-/* e^x - 1: by x + x^2 / 2 + ... where the difference would cancel; within 3 ulp */
+/* e^x - 1: by tanh where the difference would cancel; within 4 ulp */
 static inline T V(expo_less_one)(T x)
 {
     T half = x * (T)0.5, t = V(tanh)(half), far = V(expo)(x) - 1;
