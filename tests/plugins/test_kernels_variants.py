@@ -128,7 +128,7 @@ def bits(found: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", STRUCTURED_ROWS)
-def test_all_variants_give_the_same_bits_from_the_first_call_on(name: str):
+def test_all_variants_give_the_same_bits_from_the_first_call_on(name: str) -> None:
     of = {kind: find_operator(op) for kind, op in variants(name).items()}
     assert {"functional", "out"} <= set(of)
     names = [a.name for a in of["out"].schema.out_arguments]
@@ -151,7 +151,7 @@ def test_all_variants_give_the_same_bits_from_the_first_call_on(name: str):
                 assert bits(of["inplace"](target, *given[1:])) == first, (*where, "in place")
 
 
-def test_other_rows_have_one_variant_with_a_kernel():
+def test_other_rows_have_one_variant_with_a_kernel() -> None:
     assert {name for name in kernels() if name not in STRUCTURED_ROWS} == {
         "_to_copy", "convolution_backward", "embedding_dense_backward", "hardswish_backward", "hardtanh_backward",
         "leaky_relu_backward", "logsumexp", "masked_select", "max_pool2d_with_indices_backward", "native_batch_norm",

@@ -38,7 +38,7 @@ def convolution(
 ) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not out.size:
         return NotImplemented
-    weight = np.require(weight, None, "CA")
+    weight = np.require(weight, None, ("C", "A"))
     if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
         return NotImplemented
     facts = _facts(input, weight, out.shape[2:], stride, padding, dilation)
@@ -181,7 +181,7 @@ def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: An
         return NotImplemented
     if not whole(out):
         return NotImplemented
-    self = np.require(self, None, "CA")
+    self = np.require(self, None, ("C", "A"))
     plans = []
     for length, count, scale in zip(self.shape[2:], out.shape[2:], (scales_h, scales_w), strict=True):
         dtype = np.float64 if self.dtype.char == "d" else np.float32

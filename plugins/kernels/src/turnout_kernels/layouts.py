@@ -66,7 +66,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             if value.__class__ is not np.ndarray:
                 continue
             if at < first:
-                given[at] = packed(value, char) if value.dtype.char in FLOATS else np.require(value, None, "CA")
+                given[at] = packed(value, char) if value.dtype.char in FLOATS else np.require(value, None, ("C", "A"))
             elif value.dtype.char in FLOATS and (value.dtype.char != char or not whole(value)):
                 given[at] = np.empty(value.shape, char)
                 targets.append((given[at], value))
