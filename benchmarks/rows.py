@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+import drawn
 import kernels
 import numpy as np
 import small
@@ -31,7 +32,7 @@ LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
-CALLS, KERNELS, SMALL = "calls", "kernels", "small"
+CALLS, KERNELS, SMALL, DRAWN = "calls", "kernels", "small", "drawn"
 
 
 class Row(NamedTuple):
@@ -283,3 +284,9 @@ GROUPS = {
     SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
 }
+
+
+def drawn_rows(seed: int, count: int) -> list[Row]:
+    """The group of rows that are drawn from a seed."""
+    draws = [drawn.draw(seed + i) for i in range(count)]
+    return [Row(f"{seed + i}", d.name, "torch", None, 1.2, drawn.pair(d), repeats=9) for i, d in enumerate(draws)]

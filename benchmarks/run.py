@@ -2,6 +2,7 @@
 
     python benchmarks/run.py [--group kernels] [--quick] [--rows add,import] [--json FILE] [--html FILE] [--profile ROW]
     python benchmarks/run.py --group kernels --threads 2 --without kernels
+    python benchmarks/run.py --group drawn --seed 7 --count 50 --clock cpu
 
 It reports and never fails because something is slow.
 """
@@ -13,6 +14,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
@@ -20,12 +22,13 @@ from typing import Any
 import page
 import pieces
 from numeric import Skipped
-from rows import CALLS, GROUPS, Row
-from timing import Result, compare
+from rows import CALLS, DRAWN, GROUPS, Row, drawn_rows
+from timing import Result, Side, compare
 
 import turnout
 
 ALL = "all"
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
 
 
@@ -98,8 +101,11 @@ def table_line(cells: Sequence[str]) -> str:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    groups = "calls; every kind of small call; kernels on large tensors; or all of them, on one thread"
-    parser.add_argument("--group", choices=[*GROUPS, ALL], default=CALLS, help=groups)
+    groups = "calls; every kind of small call; kernels on large tensors; or all of them, on one thread; or rows drawn from a seed"
+    parser.add_argument("--group", choices=[*GROUPS, DRAWN, ALL], default=CALLS, help=groups)
+    parser.add_argument("--seed", type=int, default=0, help="in the group of rows that are drawn: the seed of the first one")
+    parser.add_argument("--count", type=int, default=50, help="and how many there are")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: the processor's time, on a machine with other work")
     parser.add_argument("--rows", metavar="A,B", help="only these rows")
     parser.add_argument("--quick", action="store_true", help="few repeats: shows that it runs, not how fast it is")
     parser.add_argument("--threads", type=int, default=1, help="threads of both sides, in the group of kernels")
@@ -109,7 +115,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--profile", choices=sorted(pieces.PROFILES), help="instead: where the time of one row goes")
     options = parser.parse_args(argv)
     options.groups = list(GROUPS) if options.group == ALL else [options.group]
-    names = [row.name for group in options.groups for row in GROUPS[group]]
+    options.table = {**GROUPS, DRAWN: drawn_rows(options.seed, options.count) if options.group == DRAWN else []}
+    names = [row.name for group in options.groups for row in options.table[group]]
     options.rows = names if options.rows is None else options.rows.split(",")
     unknown = [name for name in options.rows if name not in names]
     if unknown:
@@ -140,6 +147,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.profile:
         pieces.PROFILES[options.profile](options.quick)
         return
+    Side.clock = CLOCKS[options.clock]
     if options.group != CALLS:
         with_threads(options.threads)
     if options.without:
@@ -167,7 +175,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measured(group: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of a group as data, each printed as soon as it is known."""
     records = []
-    for row in (r for r in GROUPS[group] if r.name in options.rows):
+    for row in (r for r in options.table[group] if r.name in options.rows):
         result, skipped = None, ""
         try:
             result = measure(row, quick=options.quick)

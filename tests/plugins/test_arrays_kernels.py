@@ -187,3 +187,12 @@ def test_products_that_ignore_self_take_any_self_that_expands(name: str, lead: t
 def test_adaptive_pooling_of_no_images_gives_none() -> None:
     values, places = turnout.nn.functional.adaptive_max_pool2d(turnout.zeros(0, 2, 4, 3), (3, 2), return_indices=True)
     assert values.shape == places.shape == (0, 2, 3, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_gradients_of_softmax_need_no_second_attempt_with_two_byte_floats(name: str, dtype: str):
+    x = turnout.randn(60, 170).to(getattr(turnout, dtype)).t().requires_grad_()
+    made = getattr(turnout.nn.functional, name)(x, 0)
+    (found,) = turnout.autograd.grad(made, [x], turnout.ones_like(made))
+    assert found.dtype is x.dtype

@@ -61,6 +61,9 @@ ACCURACY = {  # function -> (exact in float64, lowest, highest, units in the las
     "sigmoid":   (scipy.special.expit, -80, 80, 3.0),
     "silu":      (lambda x: x * scipy.special.expit(x), -80, 80, 3.5),
     "rsqrt":     (lambda x: 1 / np.sqrt(x), 1e-38, 100, 1.5),
+    "log1p":     (np.log1p, -0.9999, 100, 3.0),
+    "expm1":     (np.expm1, -20, 88, 4.0),
+    "mish":      (lambda x: x * np.tanh(np.logaddexp(0, x)), -80, 80, 5.0),
 }
 # fmt: on
 INSTRUCTIONS = ("generic", "avx2", "avx512")
@@ -85,6 +88,20 @@ def test_a_function_is_within_its_units_in_the_last_place_with_all_instructions(
         x = x[(x > 0) | np.isnan(x)]
     with np.errstate(all="ignore"):
         assert ulps(pointwise.apply(name, (x,), np.empty_like(x)), exact(x.astype(np.float64))) <= most
+
+
+def test_hypot_is_within_a_unit_in_the_last_place(instructions: str):
+    x, y = sweep(-1e3, 1e3), sweep(-1e3, 1e3)[::-1].copy()
+    with np.errstate(all="ignore"):
+        exact = np.hypot(x.astype(np.float64), y.astype(np.float64))
+        assert ulps(pointwise.apply("hypot", (x, y), np.empty_like(x)), exact) <= 1
+
+
+def test_softplus_is_within_four_units_in_the_last_place(instructions: str):
+    x = sweep(-80, 80)[:-4]
+    found = pointwise.apply("softplus", (x,), np.empty_like(x), (1.0, 20.0))
+    exact = np.where(x > 20, x, np.logaddexp(0, x.astype(np.float64)))
+    assert ulps(found, exact) <= 4
 
 
 def test_gelu_is_within_three_units_in_the_last_place_of_its_argument(instructions: str):

@@ -88,7 +88,7 @@ def softmaxes(xp: Any) -> Table:
     def check_dtype(grad: Any, input_dtype: Any, out: Any) -> None:
         """Without `out`, the result has the gradient's dtype; widened half precision takes the general path."""
         if out is None and natives.get(input_dtype.name) != grad.dtype:
-            raise TypeError("another dtype than the gradient's")
+            raise NotImplementedError("another dtype than the gradient's needs an output")
 
     powers = ((xp.maximum, "self"), (xp.subtract, "self", 0), (xp.exp, 1), (xp.add, 2))
     quotient = (*powers, (xp.true_divide, 2, 3))

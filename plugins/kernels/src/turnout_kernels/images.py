@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
-from turnout_kernels.native import buffer, code, parts_of, plain, run
+from turnout_kernels.layouts import any_floats
+from turnout_kernels.native import buffer, code, parts_of, plain, run, whole
 
 Ints = Sequence[int]
 
@@ -37,7 +38,7 @@ def convolution(
 ) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not out.size:
         return NotImplemented
-    weight = np.ascontiguousarray(weight)
+    weight = np.require(weight, None, ("C", "A"))
     if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
         return NotImplemented
     facts = _facts(input, weight, out.shape[2:], stride, padding, dilation)
@@ -65,13 +66,41 @@ def convolution_backward(
     return of_input if wants[0] else None, of_weight if wants[1] else None, of_bias
 
 
+def _window(kernel: Ints, stride: Ints, padding: Ints) -> tuple[int, ...]:
+    return (*_pair(kernel), *_pair(stride if len(stride) else kernel), *_pair(padding))
+
+
+def max_pool2d_with_indices(
+    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, out: Any, indices: Any
+) -> Any:
+    if not out.size or not plain(self, out) or prod(self.shape[-2:]) >= 1 << 31:
+        return NotImplemented
+    if indices.dtype != np.int64 or not whole(indices):
+        return NotImplemented
+    window = _window(kernel_size, stride, padding)
+    ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, *_pair(dilation))
+    run("max_pool", (out, indices), (self,), ints, size=out.size * window[0] * window[1])
+    return None
+
+
+def avg_pool2d(
+    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool, divisor: Any, out: Any
+) -> Any:
+    if not out.size or not plain(self, out):
+        return NotImplemented
+    window = _window(kernel_size, stride, padding)
+    ints = (code(self), *self.shape[-2:], *out.shape[-2:], *window, int(bool(count_include_pad)), int(divisor or 0))
+    run("mean_pool", (out,), (self,), ints, size=out.size * window[0] * window[1])
+    return out
+
+
 def max_pool2d_with_indices_backward(
     grad_output: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, indices: Any
 ) -> Any:
     fits = self.ndim == 4 and self.size and grad_output.size and grad_output.shape == indices.shape
     if not fits or grad_output.shape[:2] != self.shape[:2] or not plain(self, grad_output):
         return NotImplemented
-    if indices.dtype != np.int64 or not indices.flags.c_contiguous:
+    if indices.dtype != np.int64 or not whole(indices):
         return NotImplemented
     made, parts = np.empty(self.shape, self.dtype), parts_of(self.size)
     wrong = np.zeros(parts, np.uint8)
@@ -150,8 +179,9 @@ def upsample_bilinear2d(self: Any, output_size: Ints, align_corners: bool, scale
 def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: Any, out: Any) -> Any:
     if self.ndim != 4 or not out.size or self.dtype is not out.dtype or self.itemsize not in (1, 2, 4, 8):
         return NotImplemented
-    if not self.flags.c_contiguous or not out.flags.c_contiguous:
+    if not whole(out):
         return NotImplemented
+    self = np.require(self, None, ("C", "A"))
     plans = []
     for length, count, scale in zip(self.shape[2:], out.shape[2:], (scales_h, scales_w), strict=True):
         dtype = np.float64 if self.dtype.char == "d" else np.float32
@@ -162,6 +192,20 @@ def upsample_nearest2d(self: Any, output_size: Ints, scales_h: Any, scales_w: An
     return out
 
 
+def upsample_linear1d(self: Any, output_size: Ints, align_corners: bool, scales: Any, out: Any) -> Any:
+    if self.ndim != 3 or not out.size or not plain(self, out):
+        return NotImplemented
+    upsample_bilinear2d(self[:, :, None], (1, *output_size), align_corners, None, scales, out[:, :, None])
+    return out
+
+
+def upsample_nearest1d(self: Any, output_size: Ints, scales: Any, out: Any) -> Any:
+    if self.ndim != 3:
+        return NotImplemented
+    made = upsample_nearest2d(self[:, :, None], (1, *output_size), None, scales, out[:, :, None])
+    return NotImplemented if made is NotImplemented else out
+
+
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
     "convolution.out":        convolution,
@@ -169,7 +213,11 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "native_batch_norm":          native_batch_norm,
     "native_batch_norm_backward": native_batch_norm_backward,
     "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
-    "upsample_bilinear2d.out": upsample_bilinear2d,
+    "max_pool2d_with_indices.out": any_floats(max_pool2d_with_indices, outputs=2),
+    "avg_pool2d.out":          any_floats(avg_pool2d),
+    "upsample_bilinear2d.out": any_floats(upsample_bilinear2d),
+    "upsample_linear1d.out":   any_floats(upsample_linear1d),
     "upsample_nearest2d.out":  upsample_nearest2d,
+    "upsample_nearest1d.out":  upsample_nearest1d,
 }
 # fmt: on

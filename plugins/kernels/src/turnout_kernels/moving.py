@@ -12,26 +12,24 @@ from typing import Any
 import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
-from turnout_kernels.native import CODES, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads
+from turnout_kernels.native import CODES, FEW, FLOATS, GRAIN, MAX_DIMS, buffer, code, parts_of, plain, run, threads, whole
 from turnout_kernels.pointwise import SMALL, apply
 
-# NumPy is as fast up to this many elements.
-_FEW = 1 << 12
 _SIZES = (1, 2, 4, 8)
 
 
 def _movable(*arrays: Any) -> bool:
     """Whether all are contiguous, of one dtype, with elements of a size that C moves."""
     dtype = arrays[0].dtype
-    return dtype.itemsize in _SIZES and all(a.dtype is dtype and a.flags.c_contiguous for a in arrays)
+    return dtype.itemsize in _SIZES and all(a.dtype is dtype and whole(a) for a in arrays)
 
 
 def _indices(index: Any) -> bool:
-    return bool(index.dtype == np.int64 and index.flags.c_contiguous and index.size)
+    return bool(index.dtype == np.int64 and whole(index) and index.size)
 
 
 def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
-    if not self.ndim or not self.size or index.size <= _FEW or not _movable(self, out) or not _indices(index):
+    if not self.ndim or not self.size or index.size <= FEW or not _movable(self, out) or not _indices(index):
         return NotImplemented
     dim %= self.ndim
     if any(n != m for i, (n, m) in enumerate(zip(self.shape, index.shape, strict=True)) if i != dim):
@@ -44,7 +42,7 @@ def gather(self: Any, dim: int, index: Any, sparse_grad: bool, out: Any) -> Any:
 
 
 def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
-    if not self.ndim or not self.size or index.size <= _FEW or not plain(self, src, out) or not _indices(index):
+    if not self.ndim or not self.size or index.size <= FEW or not plain(self, src, out) or not _indices(index):
         return NotImplemented
     dim %= self.ndim
     outside = [i for i in range(self.ndim) if i != dim]
@@ -67,13 +65,13 @@ def _select(self: Any, index: Any, out: Any) -> Any:
 
 
 def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
-    if not self.ndim or dim % self.ndim or not self.size or out.size <= _FEW or not _movable(self, out) or not _indices(index):
+    if not self.ndim or dim % self.ndim or not self.size or out.size <= FEW or not _movable(self, out) or not _indices(index):
         return NotImplemented
     return _select(self, index, out)
 
 
 def index(self: Any, indices: Any, out: Any) -> Any:
-    if len(indices) != 1 or indices[0] is None or indices[0].dtype != np.int64 or not self.size or out.size <= _FEW:
+    if len(indices) != 1 or indices[0] is None or indices[0].dtype != np.int64 or not self.size or out.size <= FEW:
         return NotImplemented
     return _select(self, indices[0], out) if _movable(self, out) and _indices(indices[0]) else NotImplemented
 
@@ -92,7 +90,7 @@ def _add(out: Any, index: Any, source: Any, factor: float) -> Any:
 
 
 def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
-    if self.ndim < 2 or dim % self.ndim or source.size <= _FEW or not plain(self, source, out) or out is self:
+    if self.ndim < 2 or dim % self.ndim or source.size <= FEW or not plain(self, source, out) or out is self:
         return NotImplemented
     if alpha.__class__ not in (int, float) or index.ndim != 1 or not _in_range(index, self.shape[0]):
         return NotImplemented
@@ -104,7 +102,7 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) 
     if not accumulate or len(indices) != 1 or indices[0] is None or self.ndim < 2 or out is self:
         return NotImplemented
     index = indices[0]
-    if values.shape != (*index.shape, *self.shape[1:]) or values.size <= _FEW or not plain(self, values, out):
+    if values.shape != (*index.shape, *self.shape[1:]) or values.size <= FEW or not plain(self, values, out):
         return NotImplemented
     if index.dtype != np.int64 or not _in_range(index, self.shape[0]):
         return NotImplemented
@@ -113,7 +111,7 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) 
 
 
 def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
-    if padding_idx >= 0 or scale_grad_by_freq or grad_output.size <= _FEW or not plain(grad_output):
+    if padding_idx >= 0 or scale_grad_by_freq or grad_output.size <= FEW or not plain(grad_output):
         return NotImplemented
     if grad_output.shape[:-1] != indices.shape or not _in_range(indices, num_weights):
         return NotImplemented
@@ -122,9 +120,9 @@ def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, p
 
 
 def masked_select(self: Any, mask: Any) -> Any:
-    if mask.dtype.char != "?" or self.shape != mask.shape or self.size <= _FEW or not _movable(self):
+    if mask.dtype.char != "?" or self.shape != mask.shape or self.size <= FEW or not _movable(self):
         return NotImplemented
-    if not mask.flags.c_contiguous:
+    if not whole(mask):
         return NotImplemented
     parts = parts_of(self.size)
     counts = np.empty(parts, np.int64)
@@ -137,7 +135,7 @@ def masked_select(self: Any, mask: Any) -> Any:
 
 
 def nonzero(self: Any) -> Any:
-    if self.dtype.char != "?" or self.size <= _FEW or not self.flags.c_contiguous or self.ndim > MAX_DIMS:
+    if self.dtype.char != "?" or self.size <= FEW or not whole(self) or self.ndim > MAX_DIMS:
         return NotImplemented
     parts = parts_of(self.size)
     counts = np.empty(parts, np.int64)
@@ -149,7 +147,7 @@ def nonzero(self: Any) -> Any:
 
 
 def flip(self: Any, dims: Sequence[int], out: Any) -> Any:
-    if len(dims) != 1 or self.size <= _FEW or not _movable(self, out):
+    if len(dims) != 1 or self.size <= FEW or not _movable(self, out):
         return NotImplemented
     dim = dims[0] % self.ndim
     run("flip", (buffer(out),), (buffer(self),), (self.itemsize, self.shape[dim], prod(self.shape[dim + 1 :])))
@@ -160,7 +158,7 @@ def triangle_of(*, upper: bool) -> Any:
     """tril or triu."""
 
     def kernel(self: Any, diagonal: int, out: Any) -> Any:
-        if self.ndim < 2 or self.size <= _FEW or not _movable(self, out) or abs(diagonal) >= 1 << 40:
+        if self.ndim < 2 or self.size <= FEW or not _movable(self, out) or abs(diagonal) >= 1 << 40:
             return NotImplemented
         run("triangle", (buffer(out),), (buffer(self),), (self.itemsize, *self.shape[-2:], diagonal, int(upper)))
         return out
@@ -175,7 +173,7 @@ def triangle_of(*, upper: bool) -> Any:
 def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: Any, memory_format: Any) -> Any:
     if dtype is None or device is not None or layout is not None or pin_memory or self.size <= SMALL:
         return NotImplemented
-    if self.dtype.char not in FLOATS or not self.flags.c_contiguous or memory_format not in (None, "preserve_format"):
+    if self.dtype.char not in FLOATS or not whole(self) or memory_format not in (None, "preserve_format"):
         return NotImplemented
     native = NATIVE.get(dtype.name)
     if native is None or CODES[native.char] == CODES[self.dtype.char]:
@@ -194,18 +192,18 @@ NATIVE = _native()
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "gather.out":        Row(gather, quiet=True, limit=_FEW),
+    "gather.out":        Row(gather, quiet=True, limit=FEW),
     "scatter_add.out":   scatter_add,
-    "index_select.out":  Row(index_select, quiet=True, limit=_FEW),
-    "index.Tensor_out":  Row(index, quiet=True, limit=_FEW),
+    "index_select.out":  Row(index_select, quiet=True, limit=FEW),
+    "index.Tensor_out":  Row(index, quiet=True, limit=FEW),
     "index_add.out":     index_add,
     "index_put.out":     index_put,
     "embedding_dense_backward": embedding_dense_backward,
-    "masked_select":     Row(masked_select, limit=_FEW),
-    "nonzero":           Row(nonzero, limit=_FEW),
-    "flip.out":          Row(flip, quiet=True, limit=_FEW),
-    "tril.out":          Row(triangle_of(upper=False), quiet=True, limit=_FEW),
-    "triu.out":          Row(triangle_of(upper=True), quiet=True, limit=_FEW),
+    "masked_select":     Row(masked_select, limit=FEW),
+    "nonzero":           Row(nonzero, limit=FEW),
+    "flip.out":          Row(flip, quiet=True, limit=FEW),
+    "tril.out":          Row(triangle_of(upper=False), quiet=True, limit=FEW),
+    "triu.out":          Row(triangle_of(upper=True), quiet=True, limit=FEW),
     "_to_copy":          Row(to_copy, limit=SMALL),
 }
 # fmt: on

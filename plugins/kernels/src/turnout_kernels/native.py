@@ -25,6 +25,8 @@ FLOATS = frozenset("fdeE")
 # Elements of a part. Below two parts a second thread would cost more than it saves.
 GRAIN = 1 << 16
 MAX_DIMS = 16
+# One NumPy function is as fast up to this many elements.
+FEW = 1 << 12
 
 
 def choose_instructions(name: str) -> str:
@@ -60,15 +62,21 @@ def buffer(array: Any) -> Any:
     return array.view(np.uint16) if array.dtype.kind == "V" else array
 
 
+def whole(array: Any) -> bool:
+    """Whether an array is contiguous, and begins at a multiple of its elements' size."""
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.aligned)
+
+
 def plain(*arrays: Any) -> bool:
-    """Whether all are contiguous arrays of one dtype, float32 or float64."""
+    """Whether all are whole arrays of one dtype, float32 or float64."""
     dtype = arrays[0].dtype
     if dtype.char not in "fd":
         return False
     for array in arrays:  # no generator: small calls would spend half of their time in its frames
         if array.dtype is not dtype and array.dtype != dtype:
             return False
-        if not array.flags.c_contiguous:
+        if not whole(array):
             return False
     return True
 

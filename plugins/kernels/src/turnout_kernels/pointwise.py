@@ -16,14 +16,37 @@ Call = Callable[..., Any]
 
 # One NumPy function is as fast up to this many elements.
 LARGE = 1 << 16
+# The same for two-byte floats, which NumPy converts one by one.
+MEDIUM = 1 << 10
 # Kernels of several steps are compiled for any number of elements above this.
 SMALL = 32
 
 _MAP = KERNELS["map"]
 # What C does in vectors for float32 only: float64 goes to NumPy.
 _SINGLE = frozenset(
-    POINTWISE[name] for name in ("exp", "log", "tanh", "erf", "gelu", "gelu_tanh", "gelu_backward", "gelu_tanh_backward", "elu")
+    POINTWISE[name]
+    for name in (
+        "exp",
+        "log",
+        "tanh",
+        "erf",
+        "gelu",
+        "gelu_tanh",
+        "gelu_backward",
+        "gelu_tanh_backward",
+        "elu",
+        "log1p",
+        "expm1",
+        "softplus",
+        "mish",
+        "hypot",
+    )
 )
+# What NumPy rounds once, as C does: add with a factor of 1 or -1.
+_ONE_STEP = frozenset(("add", "mul", "div", "maximum", "minimum", "neg", "square", "sqrt", "reciprocal", "abs"))
+_FACTORS = ((), (1.0,), (-1.0,), (1,), (-1,))
+# Those that give bool.
+_QUESTIONS = frozenset(("gt", "ge", "lt", "le", "eq", "ne"))
 _NUMBERS = (float, int)
 _EXACT = 1 << 53
 
@@ -33,7 +56,7 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
     operator = POINTWISE[name]
     alone = _alike(operator, inputs, out)
-    if alone is not None:
+    if alone is not None and name not in _QUESTIONS:
         made = np.empty(alone.shape, alone.dtype) if out is None else out
         kind = CODES[alone.dtype.char]
         ints = (kind, operator, *(kind,) * (len(inputs) + 1))
@@ -41,6 +64,8 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
         return made
     arrays: list[Any] = []
     double = out is not None and out.dtype.char == "d"
+    if out is not None and name in _QUESTIONS and out.dtype.char != "?":
+        return NotImplemented
     for value in inputs:
         if isinstance(value, np.ndarray):
             if value.dtype.char not in CODES:
@@ -56,10 +81,10 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     if out is None:
         first = next(a for a in arrays if a.__class__ is np.ndarray)
         whole = (a for a in arrays if a.__class__ is np.ndarray)
-        if not all(a.shape == first.shape and a.dtype is first.dtype and a.flags.c_contiguous for a in whole):
+        if not all(a.shape == first.shape and a.dtype is first.dtype and a.strides == first.strides for a in whole):
             return NotImplemented
-        out = np.empty(first.shape, first.dtype)
-    if out.dtype.char not in FLOATS or out.ndim > MAX_DIMS or not out.size:
+        out = np.empty_like(first)
+    if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or out.ndim > MAX_DIMS or not out.size:
         return NotImplemented
     dtypes = [CODES[out.dtype.char]]
     for at, value in enumerate(arrays):
@@ -77,8 +102,8 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
 
 
 def _alike(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
-    """The first input where all and `out` are contiguous arrays of one shape and dtype, float32 or float64, in one part: they are
-    passed on as they are. Else None."""
+    """The first input where all and `out` are whole arrays of one shape and dtype, float32 or float64, in one part: they are passed
+    on as they are. Else None."""
     first = inputs[0]
     if first.__class__ is not np.ndarray:
         return None
@@ -86,9 +111,21 @@ def _alike(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
     if not (dtype.char == "f" or (dtype.char == "d" and operator not in _SINGLE)) or not 0 < first.size <= native.GRAIN:
         return None
     for value in inputs if out is None else (*inputs, out):
-        if value.__class__ is not np.ndarray or value.dtype is not dtype or value.shape != shape or not value.flags.c_contiguous:
+        if value.__class__ is not np.ndarray or value.dtype is not dtype or value.shape != shape or not native.whole(value):
             return None
     return first if first.ndim <= MAX_DIMS else None
+
+
+def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ...] = ()) -> Any:
+    """`apply` for a row that may be called without an output.
+
+    Raises NotImplementedError, to be called with one, where arrays lie differently and the kernel below would round otherwise, or
+    convert two-byte floats one by one: with and without an output, in place too, the same kernel computes the result.
+    """
+    made = apply(name, inputs, out, numbers)
+    if made is NotImplemented and out is None and (name not in _ONE_STEP or numbers not in _FACTORS or halves(*inputs)):
+        raise NotImplementedError(f"{name}: arrays of different layouts need an output")
+    return made
 
 
 def halves(*arrays: Any) -> bool:
@@ -104,12 +141,14 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     is, or only two-byte floats."""
 
     def kernel(self: Any, out: Any = None) -> Any:
-        if ufunc and not (self.size > LARGE and (single or halves(self))):
+        # A row decides by the size of its first array alone, so that all variants of an operator come to the same kernel.
+        if self.size <= limit or (ufunc and not ((single and self.size > LARGE) or halves(self))):
             return NotImplemented
-        return apply(name, (self,), out)
+        return computed(name, (self,), out)
 
+    limit = MEDIUM if ufunc else SMALL if name == "relu" else 0
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL if name == "relu" else 0, quiet=True)
+    return Row(kernel, pointwise=True, limit=limit, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -118,7 +157,7 @@ def with_numbers(name: str, count: int) -> Row:
     def taken(self: Any, numbers: tuple[Any, ...], out: Any) -> Any:
         if any(n.__class__ not in _NUMBERS or n != n for n in numbers):
             return NotImplemented
-        return apply(name, (self,), out, tuple(map(float, numbers)))
+        return computed(name, (self,), out, tuple(map(float, numbers)))
 
     def one_number(self: Any, first: Any, out: Any) -> Any:
         return taken(self, (first,), out)
@@ -135,7 +174,7 @@ def with_numbers(name: str, count: int) -> Row:
 
 
 def gelu(self: Any, approximate: str, out: Any) -> Any:
-    return apply("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
+    return computed("gelu_tanh" if approximate == "tanh" else "gelu", (self,), out)
 
 
 def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
@@ -144,7 +183,7 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
     if low.__class__ not in _NUMBERS or high.__class__ not in _NUMBERS or low != low or high != high:
         return NotImplemented
-    return apply("clamp", (self,), out, (float(low), float(high)))
+    return computed("clamp", (self,), out, (float(low), float(high)))
 
 
 _POWERS = {2: "square", 3: "cube", -1: "reciprocal", -0.5: "rsqrt"}
@@ -152,7 +191,7 @@ _POWERS = {2: "square", 3: "cube", -1: "reciprocal", -0.5: "rsqrt"}
 
 def power(self: Any, exponent: Any, out: Any = None) -> Any:
     name = _POWERS.get(exponent) if exponent.__class__ in _NUMBERS else None
-    return NotImplemented if name is None or self.size <= SMALL else apply(name, (self,), out)
+    return NotImplemented if name is None or self.size <= SMALL else computed(name, (self,), out)
 
 
 # ---- several arguments
@@ -162,46 +201,67 @@ def many(name: str, *, ufunc: bool = False) -> Row:
     """An operator of two arrays or numbers."""
 
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
-        if ufunc and self.size <= LARGE:
+        if self.size <= limit or (ufunc and self.size <= LARGE and not halves(self, other)):
             return NotImplemented
-        return apply(name, (self, other), out)
+        return computed(name, (self, other), out)
+
+    limit = MEDIUM if ufunc else SMALL
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True, limit=limit)
+
+
+def compared(name: str) -> Row:
+    """A comparison of two-byte floats. A number beside them has to be one of theirs, because it is not rounded here."""
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        exact = other.__class__ in _NUMBERS and -256 <= other <= 256 and other % 1 == 0
+        if self.size <= MEDIUM or out is None or not halves(self) or not (exact or halves(other)):
+            return NotImplemented
+        return computed(name, (self, other), out)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE if ufunc else SMALL)
+    return Row(kernel, pointwise=True, limit=MEDIUM)
+
+
+def lerp(self: Any, end: Any, weight: Any, out: Any) -> Any:
+    if self.size <= MEDIUM or weight.__class__ not in _NUMBERS or not halves(self, end):
+        return NotImplemented
+    return computed("lerp", (self, end), out, (float(weight),))
 
 
 def scaled(name: str, sign: float) -> Row:
     """self + alpha other, or minus."""
 
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if self.size <= LARGE or alpha.__class__ not in _NUMBERS:
+        few = self.size <= (MEDIUM if halves(self, other) else LARGE)
+        if few or alpha.__class__ not in _NUMBERS:
             return NotImplemented
-        return apply("add", (self, other), out, (sign * alpha,))
+        return computed("add", (self, other), out, (sign * alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=LARGE)
+    return Row(kernel, pointwise=True, limit=MEDIUM)
 
 
 def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:
-    return apply("threshold_backward", (grad_output, self), out, (float(threshold),))
+    return computed("threshold_backward", (grad_output, self), out, (float(threshold),))
 
 
 def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
-    return apply("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
+    return computed("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", (grad_output, self), out)
 
 
 def where(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
     if condition.dtype.char != "?" or condition.size <= SMALL or out is None:
         return NotImplemented
-    return apply("where", (condition, self, other), out)
+    return computed("where", (condition, self, other), out)
 
 
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
-    return apply("addcmul", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
+    return computed("addcmul", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
 
 
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
-    return apply("addcdiv", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
+    return computed("addcdiv", (self, tensor1, tensor2), out, (value,)) if value.__class__ in _NUMBERS else NotImplemented
 
 
 # ---- gradients that are composed of operators otherwise
@@ -235,7 +295,7 @@ def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -
 
 def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, grad_input: Any) -> Any:
     factor = 2.0 / max(self.size, 1) if reduction == 1 else 2.0
-    return apply("mse_backward", (grad_output, self, target), grad_input, (factor,))
+    return computed("mse_backward", (grad_output, self, target), grad_input, (factor,))
 
 
 # fmt: off
@@ -247,7 +307,15 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "exp.out":          one("exp", ufunc="exp", single=False),
     "log.out":          one("log", ufunc="log", single=False),
     "tanh.out":         one("tanh", ufunc="tanh", single=False),
+    "abs.out":          one("abs", ufunc="absolute", single=False),
+    "floor.out":        one("floor", ufunc="floor", single=False),
+    "ceil.out":         one("ceil", ufunc="ceil", single=False),
+    "trunc.out":        one("trunc", ufunc="trunc", single=False),
+    "sign.out":         one("sign", ufunc="sign", single=False),
     "rsqrt.out":        one("rsqrt"),
+    "log1p.out":        one("log1p"),
+    "expm1.out":        one("expm1"),
+    "mish.out":         one("mish"),
     "erf.out":          one("erf"),
     "sigmoid.out":      one("sigmoid"),
     "silu.out":         one("silu"),
@@ -260,6 +328,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "hardtanh.out":     with_numbers("clamp", 2),
     "threshold.out":    with_numbers("threshold", 2),
     "elu.out":          with_numbers("elu", 3),
+    "softplus.out":     with_numbers("softplus", 2),
     "gelu.out":         Row(gelu, pointwise=True),
     "clamp.out":        Row(clamp, pointwise=True, limit=SMALL),
     "pow.Tensor_Scalar_out": Row(power, pointwise=True, limit=SMALL),
@@ -269,6 +338,14 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "div.out":          many("div", ufunc=True),
     "maximum.out":      many("maximum", ufunc=True),
     "minimum.out":      many("minimum", ufunc=True),
+    "hypot.out":        many("hypot"),
+    "lerp.Scalar_out":  Row(lerp, pointwise=True, limit=MEDIUM),
+    "gt.Tensor_out":    compared("gt"),
+    "ge.Tensor_out":    compared("ge"),
+    "lt.Tensor_out":    compared("lt"),
+    "le.Tensor_out":    compared("le"),
+    "eq.Tensor_out":    compared("eq"),
+    "ne.Tensor_out":    compared("ne"),
     "where.self_out":   Row(where, pointwise=True, limit=SMALL, quiet=True),
     "addcmul.out":      Row(addcmul, pointwise=True, quiet=True),
     "addcdiv.out":      Row(addcdiv, pointwise=True, quiet=True),

@@ -1,27 +1,20 @@
-"""Rows of operators along dims: softmax, normalisation, reductions, cumulative sums. They serve contiguous float32 and float64.
+"""Rows of operators along dims: softmax, normalisation, cumulative sums and extremes.
 
-A reduction is served where it takes the last dims, so that what it reduces is one run of memory after the other.
+The kernels serve contiguous float32 and float64. Other layouts and two-byte floats come as contiguous copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import wraps
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
-from turnout_kernels.native import GRAIN, code, plain, run
-
-# Elements that are summed by one part, where all elements are.
-_RUN = 1 << 14
-# One NumPy function is as fast up to this many elements.
-_FEW = 1 << 12
-_SUM, _LARGEST, _SMALLEST, _SQUARES, _NORM, _LOG_OF_POWERS, _DIFFERENCES = range(7)
-
-
-_NAMES = {"f": "float32", "d": "float64"}
+from turnout_kernels.layouts import any_floats
+from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole
 
 # ---- softmax
 
@@ -35,32 +28,49 @@ def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
     def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if half_to_float or not _last(self, dim) or (out is not None and not plain(self, out)):
+        if half_to_float or not _last(self, dim):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
+        if not plain(self, made):
+            return NotImplemented
         run("softmax", (made,), (self,), (code(self), self.shape[-1], int(logarithm)))
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(kernel)
+    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1))
+
+
+def _at_last_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
+    """A kernel along the last dim for any dim: `arrays` inputs, the output and a dim at a place among the arguments."""
+
+    @wraps(kernel)
+    def moved(*args: Any) -> Any:
+        made, ndim, at = kernel(*args), args[0].ndim, args[dim]
+        if made is not NotImplemented or not args[0].size or not -ndim <= at < ndim or at in (-1, ndim - 1):
+            return made
+        if args[-1].__class__ is not np.ndarray:
+            raise NotImplementedError("another dim than the last one needs an output")
+        given = [a.swapaxes(at, -1) if i < arrays else a for i, a in enumerate(args)]
+        given[dim], given[-1] = -1, args[-1].swapaxes(at, -1)
+        return NotImplemented if kernel(*given) is NotImplemented else args[-1]
+
+    return moved
 
 
 def softmax_backward_of(*, logarithm: bool) -> Row:
     """The gradient of softmax, or of its logarithm."""
 
     def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
-        if not _last(output, dim) or grad_output.shape != output.shape or not plain(output, grad_output):
-            return NotImplemented
-        if out is None and input_dtype.name != _NAMES[output.dtype.char]:
+        if not _last(output, dim) or grad_output.shape != output.shape or (out is None and input_dtype.name != output.dtype.name):
             return NotImplemented
         made = np.empty(output.shape, output.dtype) if out is None else out
-        if out is not None and not plain(output, out):
+        if not plain(output, grad_output, made):
             return NotImplemented
-        run("softmax_backward", (made,), (grad_output, output), (code(output), output.shape[-1], int(logarithm)))
+        run("softmax_backward", (made,), (grad_output, output), (code(made), made.shape[-1], int(logarithm)))
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
-    return Row(kernel)
+    return Row(_at_last_dim(any_floats(kernel), arrays=2, dim=2))
 
 
 # ---- normalisation
@@ -138,119 +148,50 @@ def native_group_norm(
     return None
 
 
-# ---- reductions
-
-
-def _run_of(array: Any, dim: Any) -> int:
-    """How many elements are reduced to one where `dim` (an int, several, or None or none for all) are the last dims; else 0."""
-    if not array.size or not plain(array):
-        return 0
-    dims = range(array.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(array.ndim)
-    if any(not -array.ndim <= d < array.ndim for d in dims):
-        return 0
-    places = sorted({d % array.ndim for d in dims})
-    first = array.ndim - len(places)
-    return prod(array.shape[first:]) if places == list(range(first, array.ndim)) else 0
-
-
-def reduce(what: int, inputs: tuple[Any, ...], length: int, out: Any, factor: float = 1.0) -> Any:
-    """Reduce each run of `length` elements of the first input into an element of `out`."""
-    array = inputs[0]
-    if length > 2 * _RUN and array.size == length:
-        partial = np.empty(-(-length // _RUN), array.dtype)
-        inner = _SQUARES if what == _NORM else what
-        run("reduce_rows", (partial,), inputs, (code(array), inner, _RUN), (1.0,))
-        if what == _NORM:
-            total = float(np.sum(partial, dtype=np.float64))
-            out.fill(total**0.5)
-            return out
-        what, inputs, length = (_SUM if what in (_SQUARES, _DIFFERENCES) else what), (partial,), partial.size
-    run("reduce_rows", (out,), inputs, (code(array), what, length), (factor,))
-    return out
-
-
-def _result(self: Any, dim: Any, keepdim: bool, out: Any, few: int = _FEW) -> tuple[int, Any]:
-    """(elements of a run, the output), or (0, None) where the kernel does not serve the call: for up to `few` elements, too."""
-    length = _run_of(self, dim) if self.size > few else 0
-    if not length:
-        return 0, None
-    if out is None:
-        dims = [dim] if isinstance(dim, int) else range(self.ndim) if dim is None or not len(dim) else dim
-        reduced = {d % self.ndim for d in dims}
-        shape = [1 if i in reduced else n for i, n in enumerate(self.shape) if keepdim or i not in reduced]
-        out = np.empty(shape, self.dtype)
-    return (length, out) if plain(self, out) else (0, None)
-
-
-def over_dims(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
-    """A reduction over dims; `dtype` says whether the operator has that argument."""
-
-    def reduced(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-        length, target = _result(self, dim, keepdim, out)
-        return reduce(what, (self,), length, target, 1 / length if mean else 1.0) if length else NotImplemented
-
-    def with_dtype(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
-        return NotImplemented if dtype is not None and dtype.name != self.dtype.name else reduced(self, dim, keepdim, out)
-
-    def without(self: Any, dim: Any = (), keepdim: bool = False, out: Any = None) -> Any:
-        return reduced(self, dim, keepdim, out)
-
-    kernel = with_dtype if dtype else without
-    kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=_FEW)
-
-
-def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
-    """A reduction of all elements."""
-
-    def reduced(self: Any, out: Any) -> Any:
-        length, target = _result(self, None, False, out)
-        return reduce(what, (self,), length, target, 1 / length if mean else 1.0) if length else NotImplemented
-
-    def with_dtype(self: Any, dtype: Any = None, out: Any = None) -> Any:
-        return NotImplemented if dtype is not None and dtype.name != self.dtype.name else reduced(self, out)
-
-    def without(self: Any, out: Any = None) -> Any:
-        return reduced(self, out)
-
-    kernel = with_dtype if dtype else without
-    kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, limit=_FEW)
-
-
-def linalg_vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
-    if ord != 2 or (dtype is not None and dtype.name != self.dtype.name):
-        return NotImplemented
-    length, target = _result(self, dim, keepdim, out)
-    return reduce(_NORM, (self,), length, target) if length else NotImplemented
-
-
-def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    length, target = _result(self, dim, keepdim, None, 0)
-    return (
-        reduce(_LOG_OF_POWERS, (self,), length, target) if 0 < length < self.size or length in range(1, _FEW) else NotImplemented
-    )
-
-
-def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
-    if not reduction or self.size <= _FEW or self.shape != target.shape or not plain(self, target, out):
-        return NotImplemented
-    return reduce(_DIFFERENCES, (self, target), self.size, out, 1 / self.size if reduction == 1 else 1.0)
-
-
 # ---- cumulative sums
 
 
-def cumsum(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
-    if not self.size or not self.ndim or not -self.ndim <= dim < self.ndim:
-        return NotImplemented
-    if dtype is not None and dtype.name != self.dtype.name:
-        return NotImplemented
-    made = np.empty(self.shape, self.dtype) if out is None else out
-    if not plain(self, made):
-        return NotImplemented
-    run("cumulate", (made,), (self,), (code(self), self.shape[dim], prod(self.shape[dim % self.ndim + 1 :])))
-    return made
+def cumulative(name: str, *, product: bool) -> Row:
+    """cumsum or cumprod."""
+
+    def accumulated(self: Any, dim: int, out: Any = None) -> Any:
+        if not _along(self, dim):
+            return NotImplemented
+        made = np.empty(self.shape, self.dtype) if out is None else out
+        if not plain(self, made):
+            return NotImplemented
+        ints = (code(self), self.shape[dim], prod(self.shape[dim % self.ndim + 1 :]), int(product))
+        run("cumulate", (made,), (self,), ints)
+        return made
+
+    of_any_floats = any_floats(accumulated)
+
+    def kernel(self: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
+        if dtype is not None and dtype.name != self.dtype.name:
+            return NotImplemented
+        return of_any_floats(self, dim) if out is None else of_any_floats(self, dim, out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, limit=FEW)
+
+
+def _along(self: Any, dim: int) -> bool:
+    """Whether an array with more than a few elements has that dim."""
+    return bool(self.size > FEW and self.ndim and -self.ndim <= dim < self.ndim)
+
+
+def cumulative_extreme(name: str, sign: int) -> Row:
+    """cummax or cummin."""
+
+    def kernel(self: Any, dim: int, values: Any, indices: Any) -> Any:
+        if not _along(self, dim) or not plain(self, values) or indices.dtype != np.int64 or not whole(indices):
+            return NotImplemented
+        ints = (code(self), self.shape[dim], prod(self.shape[dim % self.ndim + 1 :]), sign)
+        run("cumulative_extreme", (values, indices), (self,), ints)
+        return None
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(any_floats(kernel, outputs=2), limit=FEW)
 
 
 # fmt: off
@@ -259,21 +200,13 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
-    "native_layer_norm.out":           Row(native_layer_norm, quiet=True),
-    "native_layer_norm_backward":      native_layer_norm_backward,
-    "native_group_norm.out":           Row(native_group_norm, quiet=True),
-    "rms_norm":                        rms_norm,
-    "sum.IntList_out":                 over_dims("sum", _SUM, dtype=True),
-    "sum.out":                         over_all("sum", _SUM, dtype=True),
-    "mean.out":                        over_dims("mean", _SUM, dtype=True, mean=True),
-    "mean.dtype_out":                  over_all("mean", _SUM, dtype=True, mean=True),
-    "amax.out":                        over_dims("amax", _LARGEST, dtype=False),
-    "amin.out":                        over_dims("amin", _SMALLEST, dtype=False),
-    "max.unary_out":                   over_all("max", _LARGEST, dtype=False),
-    "min.unary_out":                   over_all("min", _SMALLEST, dtype=False),
-    "linalg_vector_norm.out":          Row(linalg_vector_norm, limit=_FEW),
-    "logsumexp":                       logsumexp,
-    "mse_loss.out":                    Row(mse_loss, limit=_FEW, quiet=True),
-    "cumsum.out":                      cumsum,
+    "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True),
+    "native_layer_norm_backward":      any_floats(native_layer_norm_backward, outputs=0),
+    "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True),
+    "rms_norm":                        any_floats(rms_norm, outputs=0),
+    "cumsum.out":                      cumulative("cumsum", product=False),
+    "cumprod.out":                     cumulative("cumprod", product=True),
+    "cummax.out":                      cumulative_extreme("cummax", 1),
+    "cummin.out":                      cumulative_extreme("cummin", -1),
 }
 # fmt: on

@@ -29,7 +29,7 @@ static inline uint16_t K(to_bfloat)(float f)
 }
 
 /* `n` of them; processors with AVX2 have instructions for eight at a time, which round alike. */
-static void K(load_halves)(float *to, const uint16_t *from, int64_t n)
+static void K(load_halves)(float *to, const any_half *from, int64_t n)
 {
     int64_t k = 0;
 #ifdef FAST_HALVES
@@ -40,7 +40,7 @@ static void K(load_halves)(float *to, const uint16_t *from, int64_t n)
         to[k] = K(from_half)(from[k]);
 }
 
-static void K(store_halves)(uint16_t *to, const float *from, int64_t n)
+static void K(store_halves)(any_half *to, const float *from, int64_t n)
 {
     int64_t k = 0;
 #ifdef FAST_HALVES

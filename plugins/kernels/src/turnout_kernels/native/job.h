@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_ARRAYS 10
@@ -37,6 +38,12 @@ static inline void share(int64_t n, int64_t unit, const job *j, int64_t part, in
     *first = part * each < n ? part * each : n;
     *last = *first + each < n ? *first + each : n;
 }
+
+/* Elements at any address */
+typedef float any_float __attribute__((aligned(1), may_alias));
+typedef double any_double __attribute__((aligned(1), may_alias));
+typedef uint16_t any_half __attribute__((aligned(1), may_alias));
+typedef int64_t any_word __attribute__((aligned(1), may_alias));
 
 static inline float as_float(uint32_t bits) { float f; memcpy(&f, &bits, 4); return f; }
 static inline uint32_t as_bits(float f) { uint32_t bits; memcpy(&bits, &f, 4); return bits; }

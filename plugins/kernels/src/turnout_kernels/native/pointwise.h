@@ -7,6 +7,7 @@
 #ifndef TURNOUT_POINTWISE_H
 #define TURNOUT_POINTWISE_H
 #define CHUNK 512
+#define TILE 64
 /* name, inputs, result. a, b and c are the inputs; p is the operator's numbers. */
 #define EVERY_POINTWISE(X)                                                                                                        \
     X(copy, a)                                                                                                                    \
@@ -14,8 +15,8 @@
     X(square, a *a)                                                                                                               \
     X(cube, a *a *a)                                                                                                              \
     X(reciprocal, 1 / a)                                                                                                          \
-    X(rsqrt, 1 / SQRT(a))                                                                                                         \
-    X(sqrt, SQRT(a))                                                                                                              \
+    X(rsqrt, 1 / MATHS(sqrt)(a))                                                                                                         \
+    X(sqrt, MATHS(sqrt)(a))                                                                                                              \
     X(exp, V(expo)(a))                                                                                                            \
     X(log, V(loga)(a))                                                                                                            \
     X(tanh, V(tanh)(a))                                                                                                           \
@@ -52,7 +53,27 @@
     X(addcmul, a + p[0] * b * c)                                                                                                  \
     X(addcdiv, a + p[0] * (b / c))                                                                                                \
     X(where, a != 0 ? b : c)                                                                                                      \
-    X(mse_backward, p[0] * (b - c) * a)
+    X(mse_backward, p[0] * (b - c) * a)                                                                                          \
+    X(abs, MATHS(fabs)(a))                                                                                                              \
+    X(sign, a != a ? a : (T)((a > 0) - (a < 0)))                                                                                 \
+    X(floor, MATHS(floor)(a))                                                                                                           \
+    X(ceil, MATHS(ceil)(a))                                                                                                             \
+    X(trunc, MATHS(trunc)(a))                                                                                                           \
+    X(round, MATHS(rint)(a))                                                                                                            \
+    X(log1p, V(loga_plus_one)(a))                                                                                                \
+    X(expm1, V(expo_less_one)(a))                                                                                                \
+    X(softplus, a * p[0] > p[1] ? a : (V(larger)(a * p[0], 0) + V(loga_plus_one)(V(expo)(-MATHS(fabs)(a * p[0])))) / p[0])              \
+    X(mish, a * V(share_of_mish)(a))                                                                                             \
+    X(log_sigmoid, (a < 0 ? a : a != a ? a : 0) - V(loga_plus_one)(V(expo)(-MATHS(fabs)(a))))                                           \
+    X(isnan, a != a)                                                                                                             \
+    X(gt, a > b)                                                                                                                 \
+    X(ge, a >= b)                                                                                                                \
+    X(lt, a < b)                                                                                                                 \
+    X(le, a <= b)                                                                                                                \
+    X(eq, a == b)                                                                                                                \
+    X(ne, a != b)                                                                                                                \
+    X(hypot, V(hypotenuse)(a, b))                                                                                                \
+    X(lerp, p[0] < (T)0.5 ? a + p[0] * (b - a) : b - (b - a) * (1 - p[0]))
 enum {
 #define NAME(name, result) POINTWISE_##name,
     EVERY_POINTWISE(NAME)
@@ -62,17 +83,39 @@ enum {
 #endif
 
 #if IS_FLOAT
-#define SQRT sqrtf
+#define MATHS(name) name##f
 #else
-#define SQRT sqrt
+#define MATHS(name) name
 #endif
 #define GATE(a) ((a) + 3 < 0 ? 0 : (a) + 3 > 6 ? 6 : (a) + 3)
 
-/* e^x - 1: by x + x^2 / 2 + ... where the difference would cancel; within 3 ulp */
+/* e^x - 1: by tanh where the difference would cancel; within 4 ulp */
 static inline T V(expo_less_one)(T x)
 {
     T half = x * (T)0.5, t = V(tanh)(half), far = V(expo)(x) - 1;
     return x > -1 && x < 1 ? 2 * t / (1 - t) : far;
+}
+
+/* ln(1 + x), within 3 ulp: what 1 + x loses is given back by the factor (Kahan) */
+static inline T V(loga_plus_one)(T x)
+{
+    T u = 1 + x, rest = u - 1;
+    T made = rest == 0 ? x : V(loga)(u) * (x / rest);
+    return x < (T)INFINITY ? made : x;
+}
+
+/* tanh(ln(1 + e^x)), without cancellation */
+static inline T V(share_of_mish)(T x)
+{
+    T e = V(expo)(x), top = e * (e + 2);
+    return x > 20 ? 1 : top / (top + 2);
+}
+
+static inline T V(hypotenuse)(T a, T b)
+{
+    double x = a, y = b;
+    T made = (T)sqrt(x * x + y * y);
+    return MATHS(fabs)(a) == (T)INFINITY || MATHS(fabs)(b) == (T)INFINITY ? (T)INFINITY : made;
 }
 
 static inline T V(silu_slope)(T x)
@@ -150,6 +193,14 @@ static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtyp
             type v = e[k];                                                                                                        \
             to[k] = (T)(value);                                                                                                   \
         }                                                                                                                         \
+    } else if (stride == 2 * (int64_t)sizeof(type)) { /* a distance that compilers vectorise */                                   \
+        const type *e = (const type *)from;                                                                                       \
+        for (int64_t k = 0; k < n - 1; k++) {                                                                                     \
+            type v = e[2 * k];                                                                                                    \
+            to[k] = (T)(value);                                                                                                   \
+        }                                                                                                                         \
+        type v = e[2 * n - 2];                                                                                                    \
+        to[n - 1] = (T)(value);                                                                                                   \
     } else                                                                                                                        \
         for (int64_t k = 0; k < n; k++) {                                                                                         \
             type v = *(const type *)(from + k * stride);                                                                          \
@@ -157,15 +208,16 @@ static void V(load)(T *to, const char *from, int64_t stride, int64_t n, int dtyp
         }
 #if IS_FLOAT
     if (dtype == F16 && stride == 2) {
-        K(load_halves)(to, (const uint16_t *)from, n);
+        K(load_halves)(to, (const any_half *)from, n);
         return;
     }
 #endif
     switch (dtype) {
-    case F32: LOAD(float, v) break;
-    case F64: LOAD(double, v) break;
-    case F16: LOAD(uint16_t, K(from_half)(v)) break;
-    case BF16: LOAD(uint16_t, K(from_bfloat)(v)) break;
+    case F32: LOAD(any_float, v) break;
+    case F64: LOAD(any_double, v) break;
+    case F16: LOAD(any_half, K(from_half)(v)) break;
+    case BF16: LOAD(any_half, K(from_bfloat)(v)) break;
+    case I64: LOAD(any_word, v) break;
     default: LOAD(uint8_t, v != 0) break;
     }
 #undef LOAD
@@ -187,40 +239,80 @@ static void V(store)(char *to, int64_t stride, const T *from, int64_t n, int dty
         }
 #if IS_FLOAT
     if (dtype == F16 && stride == 2) {
-        K(store_halves)((uint16_t *)to, from, n);
+        K(store_halves)((any_half *)to, from, n);
         return;
     }
 #endif
     switch (dtype) {
-    case F32: STORE(float, v) break;
-    case F64: STORE(double, v) break;
-    case F16: STORE(uint16_t, K(to_half)((float)v)) break;
-    case BF16: STORE(uint16_t, K(to_bfloat)((float)v)) break;
+    case F32: STORE(any_float, v) break;
+    case F64: STORE(any_double, v) break;
+    case F16: STORE(any_half, K(to_half)((float)v)) break;
+    case BF16: STORE(any_half, K(to_bfloat)((float)v)) break;
     default: STORE(uint8_t, v != 0) break;
     }
 #undef STORE
 }
 
+/* The dims of a job in the order of the output's memory, neighbours that are one run in every array as one. Returns how many. */
+static int V(ordered)(const job *j, int arrays, int64_t *shape, int64_t stride[][MAX_DIMS])
+{
+    int order[MAX_DIMS], count = 0, nd = 0;
+    for (int d = 0; d < j->a[0].ndim; d++) {
+        if (j->a[0].shape[d] == 1)
+            continue;
+        int at = count++;
+        for (; at && llabs(j->a[0].stride[order[at - 1]]) < llabs(j->a[0].stride[d]); at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (int m = 0; m < count; m++) {
+        int d = order[m], joins = nd > 0;
+        int64_t length = j->a[0].shape[d];
+        for (int k = 0; k < arrays && joins; k++)
+            joins = stride[k][nd - 1] == j->a[k].stride[d] * length;
+        if (joins)
+            shape[nd - 1] *= length;
+        else
+            shape[nd++] = length;
+        for (int k = 0; k < arrays; k++)
+            stride[k][nd - 1] = j->a[k].stride[d];
+    }
+    return nd;
+}
+
+/* Where an input lies across the last dim, and along another one, that one is put beside the last. Whether there is such a dim. */
+static int V(crossed)(int arrays, int nd, int64_t *shape, int64_t stride[][MAX_DIMS])
+{
+    for (int k = 1; k < arrays && nd > 1; k++) {
+        if (llabs(stride[k][nd - 1]) < 64)
+            continue;
+        int along = nd - 1;
+        for (int d = nd - 2; d >= 0; d--)
+            if (stride[k][d] && llabs(stride[k][d]) < llabs(stride[k][along]))
+                along = d;
+        if (along == nd - 1)
+            continue;
+        for (int d = along; d < nd - 2; d++) {
+            int64_t length = shape[d];
+            shape[d] = shape[d + 1], shape[d + 1] = length;
+            for (int m = 0; m < arrays; m++) {
+                int64_t step = stride[m][d];
+                stride[m][d] = stride[m][d + 1], stride[m][d + 1] = step;
+            }
+        }
+        return 1;
+    }
+    return 0;
+}
+
+/* Arrays that lie across each other are done in tiles: TILE elements of the last dim, for all of the dim before it, so that the
+   lines of memory that are read for one row are still in the cache for the next ones. */
 static void V(map)(const job *j, int64_t part)
 {
     static const int64_t sizes[] = {4, 8, 2, 2, 1, 8};
     const int own = IS_FLOAT ? F32 : F64, inputs = j->count - 1;
     int64_t shape[MAX_DIMS], stride[4][MAX_DIMS], first, last;
-    int nd = 0;
-    /* Neighbouring dims that are one run of memory in every array become one. */
-    for (int d = 0; d < j->a[0].ndim; d++) {
-        if (j->a[0].shape[d] == 1)
-            continue;
-        int joins = nd > 0;
-        for (int k = 0; k <= inputs && joins; k++)
-            joins = stride[k][nd - 1] == j->a[k].stride[d] * j->a[0].shape[d];
-        if (joins)
-            shape[nd - 1] *= j->a[0].shape[d];
-        else
-            shape[nd++] = j->a[0].shape[d];
-        for (int k = 0; k <= inputs; k++)
-            stride[k][nd - 1] = j->a[k].stride[d];
-    }
+    int nd = V(ordered)(j, inputs + 1, shape, stride);
     if (!nd) {
         shape[nd++] = 1;
         for (int k = 0; k <= inputs; k++)
@@ -231,25 +323,49 @@ static void V(map)(const job *j, int64_t part)
     T buffers[4][CHUNK];
     const char *filled[4] = {0};
     int64_t length = shape[nd - 1], filled_to[4] = {0};
+    int tiled = V(crossed)(inputs + 1, nd, shape, stride);
+    int64_t tile = tiled ? LEAST(TILE, length) : length, beside = tiled ? shape[nd - 2] : 1, plane = beside * length;
     int direct[4], all = 1;
     for (int k = 0; k <= inputs; k++) {
-        direct[k] = j->i[2 + k] == own && stride[k][nd - 1] == (int64_t)sizeof(T);
+        direct[k] = j->i[2 + k] == own && stride[k][nd - 1] == (int64_t)sizeof(T) && (uintptr_t)j->a[k].p % sizeof(T) == 0;
         all = all && direct[k];
     }
     share(j->a[0].size, 64, j, part, &first, &last);
     for (int64_t at = first; at < last;) {
-        int64_t rest = at / length, inner = at % length, run = LEAST(length - inner, last - at);
+        int64_t rest = at / plane, place = at % plane, start = place / (tile * beside) * tile;
+        int64_t width = LEAST(tile, length - start), inside = place - start * beside;
+        int64_t inner = start + inside % width, run = LEAST(width - inside % width, last - at);
         if (!all)
             run = LEAST(run, CHUNK);
         char *p[4];
         for (int k = 0; k <= inputs; k++)
             p[k] = j->a[k].p + inner * stride[k][nd - 1];
-        for (int d = nd - 2; d >= 0; d--) {
+        int d = nd - 2;
+        if (tiled) {
+            for (int k = 0; k <= inputs; k++)
+                p[k] += inside / width * stride[k][d];
+            d--;
+        }
+        for (; d >= 0; d--) {
             for (int k = 0; k <= inputs; k++)
                 p[k] += rest % shape[d] * stride[k][d];
             rest /= shape[d];
         }
         const T *in[4];
+        int64_t rows = tiled && run == width ? LEAST(LEAST(beside - inside / width, CHUNK / width), (last - at) / width) : 1;
+        if (rows > 1) {
+            for (int k = 1; k < 4; k++) {
+                in[k] = buffers[k <= inputs ? k : 1];
+                for (int64_t r = 0; r < rows && k <= inputs; r++)
+                    V(load)(buffers[k] + r * width, p[k] + r * stride[k][nd - 2], stride[k][nd - 1], width, (int)j->i[2 + k]);
+            }
+            V(LOOPS)[j->i[1]](buffers[0], in[1], in[2], in[3], rows * width, numbers);
+            for (int64_t r = 0; r < rows; r++)
+                V(store)(p[0] + r * stride[0][nd - 2], stride[0][nd - 1], buffers[0] + r * width, width, (int)j->i[2]);
+            memset(filled, 0, sizeof filled);
+            at += rows * width;
+            continue;
+        }
         for (int k = 1; k <= inputs; k++) {
             if (direct[k]) {
                 in[k] = (const T *)p[k];
@@ -275,5 +391,5 @@ static void V(map)(const job *j, int64_t part)
         at += run;
     }
 }
-#undef SQRT
+#undef MATHS
 #undef GATE

@@ -6,6 +6,17 @@ typedef T V(anywhere) __attribute__((vector_size(64), aligned(sizeof(T)), may_al
 #define LANES ((int64_t)(64 / sizeof(T)))
 #define AT(p, m) (*(const V(anywhere) *)((p) + (m) * LANES))
 
+/* The sum of a register's elements, by halves */
+static inline T V(across)(const V(lanes) *sums)
+{
+    T parts[64 / sizeof(T)];
+    memcpy(parts, sums, sizeof parts);
+    for (int64_t w = LANES / 2; w; w /= 2)
+        for (int64_t m = 0; m < w; m++)
+            parts[m] += parts[m + w];
+    return parts[0];
+}
+
 /* Sums of four registers for 2048 elements, then in double: the error does not grow with the length. */
 static double V(total)(const T *x, int64_t n)
 {
@@ -13,15 +24,10 @@ static double V(total)(const T *x, int64_t n)
     int64_t k = 0;
     while (n - k >= 4 * LANES) {
         V(lanes) a = {0}, b = {0}, c = {0}, d = {0};
-        T parts[64 / sizeof(T)];
         for (int64_t end = LEAST(n, k + 2048); k + 4 * LANES <= end; k += 4 * LANES)
             a += AT(x + k, 0), b += AT(x + k, 1), c += AT(x + k, 2), d += AT(x + k, 3);
         a = (a + b) + (c + d);
-        memcpy(parts, &a, sizeof parts);
-        for (int64_t w = LANES / 2; w; w /= 2)
-            for (int64_t m = 0; m < w; m++)
-                parts[m] += parts[m + w];
-        whole += parts[0];
+        whole += V(across)(&a);
     }
     for (; k < n; k++)
         whole += x[k];
@@ -38,7 +44,6 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
         p[m] = middle, q[m] = middle_of_y;
     while (n - k >= 4 * LANES) {
         V(lanes) a = {0}, b = {0}, c = {0}, d = {0};
-        T parts[64 / sizeof(T)];
         for (int64_t end = LEAST(n, k + 2048); k + 4 * LANES <= end; k += 4 * LANES) {
             a += (AT(x + k, 0) - p) * (AT(y + k, 0) - q);
             b += (AT(x + k, 1) - p) * (AT(y + k, 1) - q);
@@ -46,11 +51,7 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
             d += (AT(x + k, 3) - p) * (AT(y + k, 3) - q);
         }
         a = (a + b) + (c + d);
-        memcpy(parts, &a, sizeof parts);
-        for (int64_t w = LANES / 2; w; w /= 2)
-            for (int64_t m = 0; m < w; m++)
-                parts[m] += parts[m + w];
-        whole += parts[0];
+        whole += V(across)(&a);
     }
     for (; k < n; k++)
         whole += (x[k] - middle) * (y[k] - middle_of_y);
@@ -59,27 +60,41 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
 #undef LANES
 #undef AT
 
+#if IS_FLOAT
+#define WORD int32_t
+#define SIZE_OF(v) ((int32_t)(as_bits(v) & 0x7fffffffu))
+#else
+#define WORD int64_t
+#define SIZE_OF(v) ((int64_t)(as_bits64(v) & 0x7fffffffffffffffu))
+#endif
+
 /* The largest of x times sign, times sign; nan if there is one. */
 static T V(extreme)(const T *x, int64_t n, T sign)
 {
     T lanes[64], made = sign * x[0];
+    WORD sizes[64]; /* the largest bits but for the sign: those of nan are above those of infinity */
     int64_t k = 0;
     if (n >= 64) {
         for (int m = 0; m < 64; m++)
-            lanes[m] = sign * x[m];
+            lanes[m] = sign * x[m], sizes[m] = SIZE_OF(x[m]);
         for (k = 64; k + 64 <= n; k += 64)
             for (int m = 0; m < 64; m++) {
                 T v = sign * x[k + m];
-                lanes[m] = lanes[m] >= v || lanes[m] != lanes[m] ? lanes[m] : v;
+                lanes[m] = v > lanes[m] ? v : lanes[m];
+                sizes[m] = SIZE_OF(v) > sizes[m] ? SIZE_OF(v) : sizes[m];
             }
         made = lanes[0];
         for (int m = 1; m < 64; m++)
             made = made >= lanes[m] || made != made ? made : lanes[m];
+        for (int m = 0; m < 64; m++)
+            made = sizes[m] > SIZE_OF((T)INFINITY) ? NAN : made;
     }
     for (; k < n; k++)
         made = made >= sign * x[k] || made != made ? made : sign * x[k];
     return sign * made;
 }
+#undef WORD
+#undef SIZE_OF
 
 /* i: type, length, whether it is the logarithm. a: output, input. The maximum is taken away first, so nothing overflows. */
 static void V(softmax)(const job *j, int64_t part)
@@ -211,80 +226,282 @@ static void V(group_norm)(const job *j, int64_t part)
     }
 }
 
-/* i: type, what, length. f: a factor of the result. a: results, input; for a product, a second input.
-   The last row may be shorter. 0 sum, 1 largest, 2 smallest, 3 sum of squares, 4 root of that, 5 logarithm of the sum of powers,
-   6 sum of squared differences. */
+#ifndef TURNOUT_REDUCTIONS
+#define TURNOUT_REDUCTIONS
+/* What a reduction makes of a row. turnout_kernels/rows.py numbers them alike. */
+enum {
+    SUM, LARGEST, SMALLEST, SQUARES, NORM, LOG_OF_POWERS, DIFFERENCES, PRODUCT, SIZES, LARGEST_SIZE, SMALLEST_SIZE, VARIANCE,
+    DEVIATION, DISTANCES
+};
+#endif
+
+/* The largest or smallest absolute value; nan if there is one. */
+static T V(extreme_size)(const T *x, int64_t n, T sign)
+{
+    T e[CHUNK], made = 0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t here = LEAST(CHUNK, n - at);
+        for (int64_t k = 0; k < here; k++)
+            e[k] = x[at + k] < 0 ? -x[at + k] : x[at + k];
+        T found = sign * V(extreme)(e, here, sign);
+        made = !at || found > made || found != found ? found : made;
+        if (made != made)
+            return made;
+    }
+    return sign * made;
+}
+
+/* The sum over k of what a loop makes of each element, CHUNK elements at a time */
+#define SUM_OF(value)                                                                                                             \
+    for (int64_t at = 0; at < m; at += CHUNK) {                                                                                   \
+        int64_t here = LEAST(CHUNK, m - at);                                                                                      \
+        for (int64_t k = 0; k < here; k++)                                                                                        \
+            e[k] = value;                                                                                                         \
+        made += V(total)(e, here);                                                                                                \
+    }
+
+/* i: type, what, length. f: a factor of the result; the middle, for distances. a: results, input; for differences, a second
+   input. The last row may be shorter. */
 static void V(reduce_rows)(const job *j, int64_t part)
 {
     int64_t n = j->i[2], size = j->a[1].size, first, last;
     share((size + n - 1) / n, 1, j, part, &first, &last);
     for (int64_t r = first; r < last; r++) {
-        const T *x = (const T *)j->a[1].p + r * n;
-        int64_t m = LEAST(n, size - r * n);
+        const T *x = (const T *)j->a[1].p + r * n, *y = j->i[1] == DIFFERENCES ? (const T *)j->a[2].p + r * n : x;
+        int64_t m = LEAST(n, size - r * n), k = 0;
         double made = 0;
         T e[CHUNK], most;
         switch (j->i[1]) {
-        case 0: made = V(total)(x, m); break;
-        case 1: made = V(extreme)(x, m, 1); break;
-        case 2: made = V(extreme)(x, m, -1); break;
-        case 3: made = V(product)(x, 0, x, 0, m); break;
-        case 4: made = sqrt(V(product)(x, 0, x, 0, m)); break;
-        case 5:
+        case SUM: made = V(total)(x, m); break;
+        case LARGEST: made = V(extreme)(x, m, 1); break;
+        case SMALLEST: made = V(extreme)(x, m, -1); break;
+        case SQUARES: made = V(product)(x, 0, x, 0, m); break;
+        case NORM: made = sqrt(V(product)(x, 0, x, 0, m)); break;
+        case LOG_OF_POWERS:
             most = V(extreme)(x, m, 1);
             most = most - most == 0 ? most : 0;
-            for (int64_t at = 0; at < m; at += CHUNK) {
-                int64_t here = LEAST(CHUNK, m - at);
-                for (int64_t k = 0; k < here; k++)
-                    e[k] = V(expo)(x[at + k] - most);
-                made += V(total)(e, here);
-            }
+            SUM_OF(V(expo)(x[at + k] - most))
             made = log(made) + most;
             break;
+        case DIFFERENCES: SUM_OF((x[at + k] - y[at + k]) * (x[at + k] - y[at + k])) break;
+        case PRODUCT: {
+            double lanes[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+            for (; k + 8 <= m; k += 8)
+                for (int q = 0; q < 8; q++)
+                    lanes[q] *= x[k + q];
+            for (; k < m; k++)
+                lanes[0] *= x[k];
+            made = ((lanes[0] * lanes[1]) * (lanes[2] * lanes[3])) * ((lanes[4] * lanes[5]) * (lanes[6] * lanes[7]));
+            break;
+        }
+        case SIZES: SUM_OF(x[at + k] < 0 ? -x[at + k] : x[at + k]) break;
+        case LARGEST_SIZE: made = V(extreme_size)(x, m, 1); break;
+        case SMALLEST_SIZE: made = V(extreme_size)(x, m, -1); break;
+        case DISTANCES: made = V(product)(x, (T)j->f[1], x, (T)j->f[1], m); break;
         default:
-            for (int64_t at = 0; at < m; at += CHUNK) {
-                int64_t here = LEAST(CHUNK, m - at);
-                const T *y = (const T *)j->a[2].p + r * n + at;
-                for (int64_t k = 0; k < here; k++)
-                    e[k] = x[at + k] - y[k];
-                made += V(product)(e, 0, e, 0, here);
+            most = (T)(V(total)(x, m) / (double)m);
+            made = V(product)(x, most, x, most, m);
+        }
+        made *= j->f[0];
+        ((T *)j->a[0].p)[r] = (T)(j->i[1] == DEVIATION ? sqrt(made) : made);
+    }
+}
+#undef SUM_OF
+
+/* i: type, what, length, inner. f: as above. a: results [outer, inner], input [outer, length, inner]. CHUNK columns at a time; sums
+   of floats are added up in double after 32 rows. */
+static void V(reduce_columns)(const job *j, int64_t part)
+{
+    int64_t what = j->i[1], n = j->i[2], inner = j->i[3], blocks = (inner + CHUNK - 1) / CHUNK, first, last;
+    share(j->a[0].size / inner * blocks, 1, j, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        int64_t at = b % blocks * CHUNK, m = LEAST(CHUNK, inner - at);
+        const T *x = (const T *)j->a[1].p + b / blocks * n * inner + at;
+        T *o = (T *)j->a[0].p + b / blocks * inner + at, e[CHUNK];
+        double s[CHUNK], middle[CHUNK];
+#define ROWS(row, statement)                                                                                                      \
+    for (int64_t r = 0; r < n; r++) {                                                                                             \
+        const T *row = x + r * inner;                                                                                             \
+        for (int64_t k = 0; k < m; k++) {                                                                                         \
+            statement;                                                                                                            \
+        }                                                                                                                         \
+    }
+/* The sum of a value of each row, in s */
+#define TOTAL(row, value)                                                                                                         \
+    memset(s, 0, sizeof s);                                                                                                       \
+    for (int64_t start = 0; start < n; start += 32) {                                                                             \
+        memset(e, 0, sizeof e);                                                                                                   \
+        for (int64_t r = start; r < LEAST(n, start + 32); r++) {                                                                  \
+            const T *row = x + r * inner;                                                                                         \
+            for (int64_t k = 0; k < m; k++)                                                                                       \
+                e[k] += value;                                                                                                    \
+        }                                                                                                                         \
+        for (int64_t k = 0; k < m; k++)                                                                                           \
+            s[k] += e[k];                                                                                                         \
+    }
+        switch (what) {
+        case LARGEST:
+        case SMALLEST:
+        case LARGEST_SIZE:
+        case SMALLEST_SIZE: {
+            T sign = what == LARGEST || what == LARGEST_SIZE ? 1 : -1;
+            int sizes = what == LARGEST_SIZE || what == SMALLEST_SIZE;
+            for (int64_t k = 0; k < m; k++)
+                e[k] = sign * (sizes && x[k] < 0 ? -x[k] : x[k]);
+            ROWS(row, T v = sign * (sizes && row[k] < 0 ? -row[k] : row[k]); e[k] = e[k] >= v || e[k] != e[k] ? e[k] : v)
+            for (int64_t k = 0; k < m; k++)
+                s[k] = sign * e[k];
+            break;
+        }
+        case PRODUCT:
+            for (int64_t k = 0; k < m; k++)
+                s[k] = 1;
+            ROWS(row, s[k] *= row[k])
+            break;
+        case LOG_OF_POWERS: {
+            T most[CHUNK];
+            memcpy(most, x, (size_t)m * sizeof(T));
+            ROWS(row, most[k] = most[k] >= row[k] || most[k] != most[k] ? most[k] : row[k])
+            for (int64_t k = 0; k < m; k++)
+                most[k] = most[k] - most[k] == 0 ? most[k] : 0;
+            TOTAL(row, V(expo)(row[k] - most[k]))
+            for (int64_t k = 0; k < m; k++)
+                s[k] = log(s[k]) + most[k];
+            break;
+        }
+        case SIZES: TOTAL(row, (row[k] < 0 ? -row[k] : row[k])) break;
+        case SQUARES:
+        case NORM: TOTAL(row, row[k] * row[k]) break;
+        default:
+            TOTAL(row, row[k])
+            if (what == VARIANCE || what == DEVIATION) {
+                T near[CHUNK];
+                for (int64_t k = 0; k < m; k++)
+                    middle[k] = s[k] / (double)n, near[k] = (T)middle[k];
+                TOTAL(row, (row[k] - near[k]) * (row[k] - near[k]))
             }
         }
-        ((T *)j->a[0].p)[r] = (T)(made * j->f[0]);
+#undef ROWS
+#undef TOTAL
+        for (int64_t k = 0; k < m; k++) {
+            double made = s[k] * j->f[0];
+            o[k] = (T)(what == DEVIATION || what == NORM ? sqrt(made) : made);
+        }
     }
 }
 
-/* i: type, length, inner. a: output, input [outer, length, inner]. Sums are kept in double. */
+/* i: type, length, inner, 1 for the largest or -1 for the smallest. a: values [outer, inner], indices, input [outer, length, inner].
+   The first of equal elements; nan is both. */
+static void V(locate)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], inner = j->i[2], first, last;
+    T sign = (T)j->i[3];
+    if (inner == 1) {
+        share(j->a[0].size, 1, j, part, &first, &last);
+        for (int64_t r = first; r < last; r++) {
+            const T *x = (const T *)j->a[2].p + r * n;
+            T found = V(extreme)(x, n, sign);
+            int64_t k = 0;
+            if (found != found)
+                while (x[k] == x[k])
+                    k++;
+            else
+                while (x[k] != found)
+                    k++;
+            ((T *)j->a[0].p)[r] = x[k];
+            ((int64_t *)j->a[1].p)[r] = k;
+        }
+        return;
+    }
+    int64_t blocks = (inner + CHUNK - 1) / CHUNK;
+    share(j->a[0].size / inner * blocks, 1, j, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        int64_t at = b % blocks * CHUNK, m = LEAST(CHUNK, inner - at), place = b / blocks * inner + at;
+        const T *x = (const T *)j->a[2].p + b / blocks * n * inner + at;
+        T best[CHUNK];
+        int32_t where[CHUNK] = {0};
+        memcpy(best, x, (size_t)m * sizeof(T));
+        for (int64_t r = 1; r < n; r++) {
+            const T *row = x + r * inner;
+            for (int64_t k = 0; k < m; k++) {
+                int more = (sign * row[k] > sign * best[k]) | ((row[k] != row[k]) & (best[k] == best[k]));
+                best[k] = more ? row[k] : best[k];
+                where[k] = more ? (int32_t)r : where[k];
+            }
+        }
+        memcpy((T *)j->a[0].p + place, best, (size_t)m * sizeof(T));
+        for (int64_t k = 0; k < m; k++)
+            ((int64_t *)j->a[1].p)[place + k] = where[k];
+    }
+}
+
+/* i: type, length, inner, whether it is the product. a: output, input [outer, length, inner]. Kept in double. */
+#define CUMULATE(operation, start)                                                                                                \
+    {                                                                                                                             \
+        if (inner == 1) {                                                                                                         \
+            share(outer, 8, j, part, &first, &last);                                                                              \
+            int64_t r = first;                                                                                                    \
+            for (; r + 8 <= last; r += 8) { /* eight that do not wait for each other */                                           \
+                double s[8] = {start, start, start, start, start, start, start, start};                                           \
+                for (int64_t k = 0; k < n; k++)                                                                                   \
+                    for (int m = 0; m < 8; m++)                                                                                   \
+                        o[(r + m) * n + k] = (T)(s[m] operation x[(r + m) * n + k]);                                              \
+            }                                                                                                                     \
+            for (; r < last; r++) {                                                                                               \
+                double s = start;                                                                                                 \
+                for (int64_t k = 0; k < n; k++)                                                                                   \
+                    o[r * n + k] = (T)(s operation x[r * n + k]);                                                                 \
+            }                                                                                                                     \
+            return;                                                                                                               \
+        }                                                                                                                         \
+        double s[CHUNK];                                                                                                          \
+        int64_t blocks = (inner + CHUNK - 1) / CHUNK;                                                                             \
+        share(outer * blocks, 1, j, part, &first, &last);                                                                         \
+        for (int64_t b = first; b < last; b++) {                                                                                  \
+            int64_t at = b % blocks * CHUNK, m = LEAST(CHUNK, inner - at);                                                        \
+            for (int64_t c = 0; c < m; c++)                                                                                       \
+                s[c] = start;                                                                                                     \
+            for (int64_t k = 0; k < n; k++) {                                                                                     \
+                int64_t place = (b / blocks * n + k) * inner + at;                                                                \
+                for (int64_t c = 0; c < m; c++)                                                                                   \
+                    o[place + c] = (T)(s[c] operation x[place + c]);                                                              \
+            }                                                                                                                     \
+        }                                                                                                                         \
+    }
 static void V(cumulate)(const job *j, int64_t part)
 {
     int64_t n = j->i[1], inner = j->i[2], outer = n * inner > 0 ? j->a[0].size / (n * inner) : 0, first, last;
     const T *x = (const T *)j->a[1].p;
     T *o = (T *)j->a[0].p;
-    if (inner == 1) {
-        share(outer, 8, j, part, &first, &last);
-        int64_t r = first;
-        for (; r + 8 <= last; r += 8) { /* eight sums that do not wait for each other */
-            double s[8] = {0};
-            for (int64_t k = 0; k < n; k++)
-                for (int m = 0; m < 8; m++)
-                    o[(r + m) * n + k] = (T)(s[m] += x[(r + m) * n + k]);
-        }
-        for (; r < last; r++) {
-            double s = 0;
-            for (int64_t k = 0; k < n; k++)
-                o[r * n + k] = (T)(s += x[r * n + k]);
-        }
-        return;
-    }
-    double s[CHUNK];
-    int64_t blocks = (inner + CHUNK - 1) / CHUNK;
-    share(outer * blocks, 1, j, part, &first, &last);
+    if (j->i[3])
+        CUMULATE(*=, 1)
+    else
+        CUMULATE(+=, 0)
+}
+#undef CUMULATE
+
+/* i: type, length, inner, 1 for the largest or -1 for the smallest. a: values, indices, input [outer, length, inner]. The last of
+   equal elements; nan is both, and the first one stays. */
+static void V(cumulative_extreme)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], inner = j->i[2], blocks = (inner + CHUNK - 1) / CHUNK, first, last;
+    T sign = (T)j->i[3];
+    share(j->a[0].size / (n * inner) * blocks, 1, j, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         int64_t at = b % blocks * CHUNK, m = LEAST(CHUNK, inner - at);
-        memset(s, 0, sizeof s);
+        T best[CHUNK];
+        int64_t where[CHUNK] = {0};
         for (int64_t k = 0; k < n; k++) {
             int64_t place = (b / blocks * n + k) * inner + at;
-            for (int64_t c = 0; c < m; c++)
-                o[place + c] = (T)(s[c] += x[place + c]);
+            const T *row = (const T *)j->a[2].p + place;
+            T *o = (T *)j->a[0].p + place;
+            int64_t *w = (int64_t *)j->a[1].p + place;
+            for (int64_t c = 0; c < m; c++) {
+                int more = !k | (sign * row[c] >= sign * best[c]) | (row[c] != row[c]);
+                best[c] = more ? row[c] : best[c];
+                where[c] = more ? k : where[c];
+                o[c] = best[c], w[c] = where[c];
+            }
         }
     }
 }

@@ -1,0 +1,240 @@
+"""Rows of reductions: over any dims, of floats of any dtype and layout.
+
+The kernels reduce runs of memory (`reduce_rows`), or whole rows of a matrix into one (`reduce_columns`). What lies otherwise is
+copied first. Sums are kept in double between runs of 2,048 elements, or between 32 rows.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from turnout_aten.kernels.wrapping import Row
+from turnout_kernels.layouts import any_floats, deliver, packed, width_of
+from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
+
+# Elements that are reduced by one part, where all elements are.
+RUN = 1 << 14
+# Columns from which on rows of a matrix are reduced as they are.
+_WIDE = 16
+# As in native/rows.h.
+(
+    SUM, LARGEST, SMALLEST, SQUARES, NORM, LOG_OF_POWERS, DIFFERENCES, PRODUCT, SIZES, LARGEST_SIZE, SMALLEST_SIZE, VARIANCE,
+    DEVIATION, DISTANCES,
+) = range(14)  # fmt: skip
+
+
+class Arranged(NamedTuple):
+    """Elements as contiguous float32 or float64 [outer, length, inner], of which `length` are reduced to one."""
+
+    array: Any
+    length: int
+    inner: int
+    shape: tuple[int, ...]  # of the result, without the reduced dims
+    kept: tuple[int, ...]  # the same with them
+
+
+def arranged(self: Any, dim: Any) -> Arranged | None:
+    """An array as the kernels take it, for a dim, several, or None or none for all. None where they do not serve it."""
+    if self.size <= FEW or self.dtype.char not in FLOATS:
+        return None
+    ndim = self.ndim
+    dims = range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(ndim)
+    if any(not -ndim <= d < ndim for d in dims):
+        return None
+    reduced = sorted({d % ndim for d in dims})
+    others = [d for d in range(ndim) if d not in reduced]
+    length, shape = prod([self.shape[d] for d in reduced]), tuple([self.shape[d] for d in others])
+    kept = tuple([1 if d in reduced else n for d, n in enumerate(self.shape)])
+    if plain(self):
+        inner = prod(self.shape[reduced[-1] + 1 :])
+        if reduced == list(range(reduced[0], reduced[-1] + 1)) and (inner == 1 or inner >= _WIDE):
+            return Arranged(self, length, inner, shape, kept)
+    # The order in which elements are reduced is that of the memory.
+    order = sorted(reduced, key=lambda d: -abs(self.strides[d]))
+    moved = self.transpose([*others, *order])
+    if others and not (whole(moved) or moved.strides[-1] == self.itemsize):
+        columns = self.transpose([*order, *others])
+        if columns.strides[-1] == self.itemsize and prod(shape) >= _WIDE:
+            return Arranged(packed(columns, width_of(self)), length, prod(shape), shape, kept)
+    return Arranged(packed(moved, width_of(self)), length, 1, shape, kept)
+
+
+def reduce(what: int, work: Arranged, out: Any, factor: float = 1.0, other: Any = None) -> None:
+    """Reduce into a contiguous array of the dtype of the elements. `other` is the second array of differences."""
+    array, length = work.array, work.length
+    inputs = (array,) if other is None else (array, other)
+    if work.inner > 1:
+        run("reduce_columns", (out,), inputs, (code(array), what, length, work.inner), (factor,))
+        return
+    if length <= 2 * RUN or array.size != length:
+        run("reduce_rows", (out,), inputs, (code(array), what, length), (factor, 0.0))
+        return
+    partial = np.empty(-(-length // RUN), array.dtype)
+    middle = 0.0
+    if what in (VARIANCE, DEVIATION):
+        run("reduce_rows", (partial,), inputs, (code(array), SUM, RUN), (1.0, 0.0))
+        middle = float(np.sum(partial, dtype=np.float64)) / length
+    first, then = {
+        SQUARES: (SQUARES, SUM), NORM: (SQUARES, SUM), DIFFERENCES: (DIFFERENCES, SUM), SIZES: (SIZES, SUM),
+        VARIANCE: (DISTANCES, SUM), DEVIATION: (DISTANCES, SUM),
+    }.get(what, (what, what))  # fmt: skip
+    run("reduce_rows", (partial,), inputs, (code(array), first, RUN), (1.0, middle))
+    if what in (NORM, DEVIATION):
+        out.fill((float(np.sum(partial, dtype=np.float64)) * factor) ** 0.5)
+    else:
+        run("reduce_rows", (out,), (partial,), (code(array), then, partial.size), (factor, 0.0))
+
+
+def reduced(what: int, self: Any, dim: Any, keepdim: bool, out: Any, factor: float = 1.0, *, mean: bool = False) -> Any:
+    """The reduction of an array, written into `out` or a new array of its dtype. NotImplemented where it is not served."""
+    if out is not None and out.dtype.char not in FLOATS:
+        return NotImplemented
+    work = arranged(self, dim)
+    if work is None or (out is not None and out.dtype.itemsize > work.array.itemsize):
+        return NotImplemented
+    if out is None:
+        out = np.empty(work.kept if keepdim else work.shape, self.dtype)
+    made = out if plain(out) and out.dtype is work.array.dtype else np.empty(out.shape, work.array.dtype)
+    reduce(what, work, made, factor / work.length if mean else factor)
+    return deliver(made, out)
+
+
+def over_dims(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
+    """A reduction over dims; `dtype` says whether the operator has that argument."""
+
+    def with_dtype(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+        if dtype is not None and dtype.name != self.dtype.name:
+            return NotImplemented
+        return reduced(what, self, dim, keepdim, out, mean=mean)
+
+    def without(self: Any, dim: Any = (), keepdim: bool = False, out: Any = None) -> Any:
+        return reduced(what, self, dim, keepdim, out)
+
+    kernel = with_dtype if dtype else without
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, limit=FEW)
+
+
+def over_all(name: str, what: int, *, dtype: bool, mean: bool = False) -> Row:
+    """A reduction of all elements."""
+
+    def with_dtype(self: Any, dtype: Any = None, out: Any = None) -> Any:
+        if dtype is not None and dtype.name != self.dtype.name:
+            return NotImplemented
+        return reduced(what, self, None, False, out, mean=mean)
+
+    def without(self: Any, out: Any = None) -> Any:
+        return reduced(what, self, None, False, out)
+
+    kernel = with_dtype if dtype else without
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, limit=FEW)
+
+
+def spread(name: str, what: int) -> Row:
+    """var or std."""
+
+    def kernel(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
+        ndim = self.ndim
+        dims = range(ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim) or range(ndim)
+        length = prod([self.shape[d] for d in {d % ndim for d in dims}]) if ndim else 0
+        freedom = length - (1 if correction is None else correction)
+        return reduced(what, self, dim, keepdim, out, 1 / freedom) if freedom > 0 else NotImplemented
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, limit=FEW)
+
+
+_ORDERS = {2: NORM, 1: SIZES, float("inf"): LARGEST_SIZE, float("-inf"): SMALLEST_SIZE}
+
+
+def linalg_vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+    if ord not in _ORDERS or (dtype is not None and dtype.name != self.dtype.name):
+        return NotImplemented
+    return reduced(_ORDERS[ord], self, dim, keepdim, out)
+
+
+def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
+    work = arranged(self, dim)
+    if work is None or work.length == self.size:
+        return NotImplemented
+    made = np.empty(work.kept if keepdim else work.shape, work.array.dtype)
+    reduce(LOG_OF_POWERS, work, made)
+    return deliver(made, made if self.dtype is made.dtype else np.empty(made.shape, self.dtype))
+
+
+def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
+    if not reduction or self.size <= FEW or self.shape != target.shape or not plain(self, target, out):
+        return NotImplemented
+    work = Arranged(self, self.size, 1, (), ())
+    reduce(DIFFERENCES, work, out, 1 / self.size if reduction == 1 else 1.0, target)
+    return out
+
+
+# ---- places of extremes
+
+
+def _located(self: Any, dim: Any, sign: int, values: Any, indices: Any) -> Any:
+    """Write extremes and their places into outputs; `values` may be None."""
+    # NumPy is quick where the elements of float32 lie in a row.
+    if values is None and self.dtype.char in "fd" and whole(self) and dim in (None, -1, self.ndim - 1):
+        return NotImplemented
+    work = arranged(self, None if dim is None and whole(self) else dim)
+    # Among equal elements the first one counts: where all are reduced, their order has to be that of the tensor.
+    if work is None or indices.dtype != np.int64 or work.length >= 1 << 31 or (dim is None and not whole(self)):
+        return NotImplemented
+    found = np.empty(work.shape, work.array.dtype)
+    places = np.empty(work.shape, np.int64)
+    run("locate", (found, places), (work.array,), (code(work.array), work.length, work.inner, sign))
+    indices[...] = places.reshape(indices.shape)
+    if values is not None:
+        deliver(found.reshape(values.shape), values)
+    return indices
+
+
+def place_of(name: str, sign: int) -> Row:
+    """argmax or argmin."""
+
+    def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+        return _located(self, dim, sign, None, out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, limit=FEW)
+
+
+def extreme_at(name: str, sign: int) -> Row:
+    """max or min along a dim, with indices."""
+
+    def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> Any:
+        return NotImplemented if _located(self, dim, sign, values, indices) is NotImplemented else None
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, limit=FEW)
+
+
+# fmt: off
+KERNELS_BY_OPERATOR: dict[str, Any] = {
+    "sum.IntList_out":        over_dims("sum", SUM, dtype=True),
+    "sum.out":                over_all("sum", SUM, dtype=True),
+    "mean.out":               over_dims("mean", SUM, dtype=True, mean=True),
+    "mean.dtype_out":         over_all("mean", SUM, dtype=True, mean=True),
+    "prod.int_out":           over_dims("prod", PRODUCT, dtype=True),
+    "prod.out":               over_all("prod", PRODUCT, dtype=True),
+    "amax.out":               over_dims("amax", LARGEST, dtype=False),
+    "amin.out":               over_dims("amin", SMALLEST, dtype=False),
+    "max.unary_out":          over_all("max", LARGEST, dtype=False),
+    "min.unary_out":          over_all("min", SMALLEST, dtype=False),
+    "var.correction_out":     spread("var", VARIANCE),
+    "std.correction_out":     spread("std", DEVIATION),
+    "linalg_vector_norm.out": Row(linalg_vector_norm, limit=FEW),
+    "logsumexp":              Row(logsumexp, limit=FEW),
+    "mse_loss.out":           Row(any_floats(mse_loss), limit=FEW),
+    "argmax.out":             place_of("argmax", 1),
+    "argmin.out":             place_of("argmin", -1),
+    "max.dim_max":            extreme_at("max", 1),
+    "min.dim_min":            extreme_at("min", -1),
+}
+# fmt: on
