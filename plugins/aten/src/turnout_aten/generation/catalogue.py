@@ -27,7 +27,7 @@ def is_public(function: NativeFunction) -> bool:
     name = function.schema.name.name
     if function.is_generated and function.schema.kind != "out":
         return False
-    return not (name.startswith("_") or name.endswith("_backward"))
+    return not (name.startswith("_") or name.endswith("_backward") or name.startswith("lift_fresh"))
 
 
 def module_of(function: NativeFunction) -> str | None:
