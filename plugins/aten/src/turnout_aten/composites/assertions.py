@@ -32,7 +32,7 @@ def assert_async(self: Tensor, assert_msg: str = _NOT_TRUE) -> None:
 
 def functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
     """As `assert_async`; returns a copy of the token, which says in what order such calls run."""
-    assert_async(self, assert_msg)
+    aten._assert_async__msg(self, assert_msg)
     made: Tensor = aten.clone(dep_token)
     return made
 
