@@ -20,7 +20,10 @@ aten = turnout.ops.aten
         (lambda: aten._functional_assert_async.msg(tensor(False), "no", turnout.ones(1)), "_assert_async: no"),
         (lambda: aten._assert_scalar(0, "no"), "_assert_scalar: no"),
         (lambda: aten._functional_assert_scalar(0.0, "no", turnout.ones(1)), "_assert_scalar: no"),
-        (lambda: turnout.sym_constrain_range(5, min=6), "sym_constrain_range: expected a number from 6 to 9223372036854775807, got 5"),
+        (
+            lambda: turnout.sym_constrain_range(5, min=6),
+            "sym_constrain_range: expected a number from 6 to 9223372036854775807, got 5",
+        ),
         (
             lambda: turnout.sym_constrain_range(5, min=6, max=2),
             "sym_constrain_range: expected min to be at most max, got min=6 and max=2",
