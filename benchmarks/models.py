@@ -1,6 +1,7 @@
 """How fast exported models are: a run on each backend against PyTorch's eager mode, in turns, on one thread or more.
 
-    python benchmarks/models.py [--threads 1] [--repeats 7] [--models resnet,gpt2] [--devices cpu,opencl] [--training] [--json FILE]
+    python benchmarks/models.py [--threads 1] [--repeats 7] [--models resnet,gpt2] [--devices cpu,opencl] [--training]
+        [--json FILE]
 
 It needs PyTorch. A run is a forward without gradients; with `--training` a forward and a backward. It reports and never fails
 because something is slow.
