@@ -29,6 +29,7 @@ PAGES = {
     "../README.md#add-a-backend-from-outside": "write-a-backend.md",
     "../tools/conformance/README.md": "conformance.md",
     "../plugins/opcheck/README.md": "opcheck.md",
+    "../tools/export/README.md": "export.md",
 }
 # What a browser loads by itself, from somewhere else. A link that a reader may follow is no such thing.
 LOADED = re.compile(

@@ -269,7 +269,7 @@ WITHOUT_CASES = {
     "_local_scalar_dense", "is_complex", "is_floating_point", "is_nonzero", "is_same_size", "is_signed", "item", "sym_numel",
     "sym_is_contiguous", "sym_storage_offset", "sym_size.int", "sym_stride.int",
     "_log_softmax_backward_data", "_softmax_backward_data", "_to_copy", "_unsafe_view",
-    "allclose",
+    "_assert_async", "_assert_async.msg", "_assert_tensor_metadata", "_functional_assert_async.msg", "allclose",
     "argsort.stable", "ctc_loss.Tensor", "empty_like", "equal", "new_empty",
     "new_empty_strided", "to.device", "to.dtype", "to.dtype_layout",
     "to.other", "where", "zero",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from workspace import ROOT
@@ -247,6 +248,7 @@ def test_keys_prints_a_table_of_all_keys_highest_first():
 
 README = (ROOT / "tools/cli/README.md").read_text("utf-8")
 SHAPES = json.loads(README.partition("```json\n")[2].partition("```")[0])
+EXPORTED = ROOT / "tests/plugins/exported/core.pt2"
 KINDS = {"text": str, "number": (int, float), "flag": bool, "any": object}
 
 
@@ -270,6 +272,7 @@ def misfits(shape, value, place="it"):
 def test_json_has_the_shapes_of_the_readme(tmp_path):
     program, lock, other = tmp_path / "model.py", tmp_path / "a.lock", tmp_path / "b.lock"
     program.write_text("import turnout\n\ndef loss():\n    return turnout.ones(2, requires_grad=True).sum()\n")
+    np.save(tmp_path / "x.npy", np.ones((4, 3), "float32"))
     lines = {
         "plugins": ["plugins"],
         "doctor": ["doctor"],
@@ -279,6 +282,7 @@ def test_json_has_the_shapes_of_the_readme(tmp_path):
         "explain": ["explain", "add", "float32[2]:grad", "2"],
         "coverage": ["coverage", "exp"],
         "graph": ["graph", f"{program}:loss"],
+        "run": ["run", str(EXPORTED), "--input", str(tmp_path / "x.npy"), "--profile"],
         "lock": ["lock"],
         "lock -o FILE": ["lock", "-o", str(lock)],
         "demo": ["demo", "--epochs", "1"],
@@ -321,6 +325,7 @@ def test_exit_codes_are_said_in_the_same_words_by_the_help_and_the_readme():
         (["coverage", "nosuch*"], 1),
         (["coverage", "add.Tensor", "--key", "CPU", "--missing"], 1),
         (["graph", "nosuch.py:loss"], 1),
+        (["run", "nosuch.pt2"], 1),
         (["diff", "nosuch.lock"], 2),
         (["demo", "--device", "nosuch", "--epochs", "1"], 1),
         (["graph", "nosuch.py"], 2),

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from rich.text import Text
+from workspace import ROOT
 
 from turnout_cli import output
 from turnout_cli.main import COMMANDS
@@ -47,8 +48,10 @@ LINES = {
         ["new-plugin", "acme", "--kind", "backend", "--folder", "FOLDER"],
         ["new-plugin", "Acme", "--kind", "backend"],
     ],
+    "run": [["run", "nosuch.pt2"], ["run", "MODEL"]],
     "demo": [["demo", "--epochs", "1"]],
 }
+MODEL = ROOT / "tests/plugins/exported/core.pt2"
 FILES = {"graph": ["FILE"], "lock": [], "completion": ["bash"]}
 
 
@@ -64,7 +67,13 @@ def line(tmp_path):
             found = {"format": 1, "versions": {}, "plugins": {"cpu of turnout-cpu": version}, "fallbacks": {}, "slots": slots}
             path.write_text(json.dumps(found))
         shutil.rmtree(tmp_path / "acme", ignore_errors=True)
-        names = {"FILE": f"{program}:loss", "OLD": str(old), "NEW": str(new), "FOLDER": str(tmp_path / "acme")}
+        names = {
+            "FILE": f"{program}:loss",
+            "OLD": str(old),
+            "NEW": str(new),
+            "FOLDER": str(tmp_path / "acme"),
+            "MODEL": str(MODEL),
+        }
         return [names.get(arg, arg) for arg in args]
 
     return with_files

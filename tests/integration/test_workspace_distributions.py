@@ -39,6 +39,7 @@ ARROWS = {
     },
     "turnout-cpu": {*TENSORS, "turnout-arrays"},
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
+    "turnout-export": {*TENSORS, "turnout-tracer"},
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
     "turnout-kernels": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-meta": TENSORS,
@@ -56,6 +57,7 @@ MODULES = {"cupy-cuda12x": "cupy", "cupy-cuda13x": "cupy", "pyyaml": "yaml"}
 ASKED_FOR = {
     ("turnout-cuda", "cpu"), ("turnout-opencl", "cpu"),  # the device that `fallback = "host"` runs on
     ("turnout-speed", "aten"),  # what is replaced is there before the replacement is asked for
+    ("turnout-export", "tracer"),  # which every function of it asks for
     ("turnout-kernels", "cpu"),  # whose activation activates what adds kernels to it
 }  # fmt: skip
 

@@ -500,7 +500,7 @@ def test_a_saved_graph_comes_back_whole(tmp_path):
     [
         ("[", "is not a saved graph: "),
         ("[1]", "is not a saved graph: it does not say format 'turnout.graph'"),
-        ('{"format": "turnout.graph", "version": 9}', "has version 9 of the format; this turnout-tracer reads versions up to 2"),
+        ('{"format": "turnout.graph", "version": 9}', "has version 9 of the format; this turnout-tracer reads versions up to 3"),
         (
             '{"format": "turnout.graph", "version": 1}',
             "is not a saved graph: the graph has not the fields constants, generators, inputs, name, nodes, output, results",

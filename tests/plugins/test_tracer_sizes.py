@@ -81,22 +81,22 @@ def test_the_source_names_sizes_and_checks_what_was_decided(graph):
         (
             [(5, 3), (5, 3)],
             (
-                "halves: the graph holds only where s0 % 2 == 0, which was decided in the trace\n  s0      5, dim 0 of x\n"
-                "  to fix  trace the function again with inputs of these sizes, and call that graph"
+                "halves: the graph holds only where s0 % 2 == 0, which was decided when it was made\n  s0      5, dim 0 of x\n"
+                "  to fix  make it again with inputs of these sizes, and call that graph"
             ),
         ),
         (
             [(4, 1), (4, 1)],
             (
-                "halves: the graph holds only where s1 >= 2, which was decided in the trace\n  s1      1, dim 1 of x\n"
-                "  to fix  trace the function again with inputs of these sizes, and call that graph"
+                "halves: the graph holds only where s1 >= 2, which was decided when it was made\n  s1      1, dim 1 of x\n"
+                "  to fix  make it again with inputs of these sizes, and call that graph"
             ),
         ),
         (
             [(4, 3), (6, 3)],
             (
-                "halves: the graph holds only where s0 == s2, which was decided in the trace\n  s0      4, dim 0 of x\n"
-                "  s2      6, dim 0 of y\n  to fix  trace the function again with inputs of these sizes, and call that graph"
+                "halves: the graph holds only where s0 == s2, which was decided when it was made\n  s0      4, dim 0 of x\n"
+                "  s2      6, dim 0 of y\n  to fix  make it again with inputs of these sizes, and call that graph"
             ),
         ),
         ([(4,), (4,)], "halves: x must have 2 dims, as when the graph was traced; got shape [4]"),
@@ -123,8 +123,9 @@ def test_a_check_about_data_is_made_in_each_replay():
     with pytest.raises(graphs.TraceError) as caught:
         graph(turnout.zeros(3))
     assert str(caught.value) == (
-        "function: the graph holds only where u0 >= 2, which was decided in the trace\n  u0      0, dim 0 of a result of call 0\n"
-        "  to fix  trace the function again with inputs of these sizes, and call that graph"
+        "function: the graph holds only where u0 >= 2, which was decided when it was made\n"
+        "  u0      0, dim 0 of a result of call 0\n"
+        "  to fix  make it again with inputs of these sizes, and call that graph"
     )
 
 
@@ -136,7 +137,8 @@ def test_a_size_that_was_a_number_in_the_trace_must_be_that_number():
         graph(turnout.ones(2, 5))
     assert str(caught.value) == (
         "graph: dim 1 of x must be 3, got 5\n"
-        "  to fix  trace the function with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims)"
+        "  to fix  make the graph with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims) for a trace,\n"
+        "          dynamic_shapes for torch.export"
     )
 
 

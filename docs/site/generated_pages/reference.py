@@ -92,6 +92,7 @@ MODULES = {
     "amp": "Mixed precision",
     "opencl": "OpenCL devices",
     "graphs": "Recorded graphs of operators",
+    "export": "Exported programs",
     "array_api": "The Python array API standard",
     "trees": "Nested arguments and results",
     "library": "Custom operators",

@@ -117,11 +117,13 @@ class Archive:
         *_, count, size, offset, comment = _END.unpack(tail)
         end = length - _END.size
         before = end - _END64_AT.size - _END64.size
-        if before >= 0 and (count == MANY or BIG in (size, offset)):
+        if before >= 0:
             record = self._at(before, end - before)
             if record.startswith(_END64_MARK) and record[_END64.size :].startswith(_END64_AT_MARK):
-                *_, count, size, offset = _END64.unpack_from(record)
-                end = before
+                *_, wide_count, wide_size, wide_offset = _END64.unpack_from(record)
+                both = ((count, wide_count, MANY), (size, wide_size, BIG), (offset, wide_offset, BIG))
+                need(all(short in (wide, most) for short, wide, most in both), "its two ends say different things")
+                count, size, offset, end = wide_count, wide_size, wide_offset, before
         need(comment == 0 and size <= end, "its directory is cut off")
         # An archive may stand behind other bytes: what it calls 0 is where it begins.
         zero = end - size - offset

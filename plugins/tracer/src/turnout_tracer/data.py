@@ -25,10 +25,11 @@ from turnout_tracer.structures import VALUE, Nested
 
 if TYPE_CHECKING:
     from turnout_aten.files import FilePath
+    from turnout_aten.tensor.tensor import Tensor
     from turnout_tracer.graph import Graph
     from turnout_tracer.sizes import Sizes
 
-FORMAT, VERSION = "turnout.graph", 2  # version 2: with sizes that differ in each replay
+FORMAT, VERSION = "turnout.graph", 3  # version 2: with sizes that differ in each replay; 3: with tensors of the graph's own
 KINDS: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "OrderedDict": OrderedDict}
 
 
@@ -42,15 +43,16 @@ def to_data(graph: Graph) -> dict[str, Any]:
     generators: list[Generator] = []
     nodes = []
     for node in graph.nodes:
-        row: dict[str, Any] = {"op": node.op.qualified_name, "args": [_encode(a, generators) for a in node.args]}
-        row["out"] = _encode(node.outputs, generators)
+        row: dict[str, Any] = {"op": node.op.qualified_name, "args": [encode(a, generators) for a in node.args]}
+        row["out"] = encode(node.outputs, generators)
         if node.no_grad:
             row["no_grad"] = True
         nodes.append(row)
     sizes = {} if graph.sizes is None else {"sizes": _sizes(graph.sizes)}
+    state = {"state": _state(graph)} if graph.state else {}
     return {
         "format": FORMAT,
-        "version": VERSION if sizes else 1,
+        "version": 3 if state else 2 if sizes else 1,
         "name": graph.name,
         "inputs": list(graph.inputs),
         "signature": _nested(graph.signature),
@@ -58,14 +60,15 @@ def to_data(graph: Graph) -> dict[str, Any]:
         "nodes": nodes,
         "generators": [{"device": str(g.device), "state": list(g.get_state())} for g in generators],
         "output": _nested(graph.output),
-        "results": [_encode(each, []) if isinstance(each, Formula) else each.index for each in graph.results],
+        "results": [encode(each, []) if isinstance(each, Formula) else each.index for each in graph.results],
         **sizes,
+        **state,
     }
 
 
 def _sizes(sizes: Sizes) -> dict[str, Any]:
     return {
-        "inputs": [None if shape is None else [_encode(size, []) for size in shape] for shape in sizes.inputs],
+        "inputs": [None if shape is None else [encode(size, []) for size in shape] for shape in sizes.inputs],
         "births": [[each.node, each.value, each.dim, each.name] for each in sizes.births],
         "assumptions": [[_tree(each.left), each.sign, _tree(each.right)] for each in sizes.assumptions],
     }
@@ -75,15 +78,16 @@ def _tree(tree: Any) -> Any:
     return [tree[0], _tree(tree[1]), _tree(tree[2])] if isinstance(tree, tuple) else tree
 
 
-def _encode(value: Any, generators: list[Generator]) -> Any:
+def encode(value: Any, generators: list[Generator]) -> Any:
+    """The JSON of an argument or of the results of a call; generators are numbered in the list. Raises TraceError."""
     if isinstance(value, Ref):
         return {"ref": value.index}
     if isinstance(value, Formula):
         return {"size": _tree(value.tree)}
     if isinstance(value, list):
-        return [_encode(each, generators) for each in value]
+        return [encode(each, generators) for each in value]
     if isinstance(value, tuple) and type(value) is not Size:
-        return {"tuple": [_encode(each, generators) for each in value]}
+        return {"tuple": [encode(each, generators) for each in value]}
     if isinstance(value, Generator):
         if not any(each is value for each in generators):
             generators.append(value)
@@ -101,7 +105,7 @@ def _without_subclass(value: Any) -> Any:
 
 
 def _nested(nested: Nested) -> dict[str, Any]:
-    leaves = ["value" if leaf is VALUE else {"constant": _encode(leaf, [])} for leaf in nested.leaves]
+    leaves = ["value" if leaf is VALUE else {"constant": encode(leaf, [])} for leaf in nested.leaves]
     return {"structure": _structure(nested.structure, 0), "leaves": leaves}
 
 
@@ -117,14 +121,27 @@ def _structure(structure: Any, depth: int) -> Any:
     if kind not in KINDS.values():
         raise errors.TraceError(errors.not_saved("an argument or result", kind))
     if issubclass(kind, dict):
-        return {kind.__name__: branches, "keys": [_encode(key, []) for key in structure.keys]}
+        return {kind.__name__: branches, "keys": [encode(key, []) for key in structure.keys]}
     return {kind.__name__: branches}
 
 
 def _constant(constant: Constant) -> dict[str, Any]:
-    tensor = constant.tensor.contiguous()
+    return {"ref": constant.ref.index, "written": constant.written, **_elements(constant.tensor)}
+
+
+def _state(graph: Graph) -> list[dict[str, Any]]:
+    """The tensors of the graph's own; one that is there under a second name says so."""
+    first: dict[int, str] = {}
+    rows = []
+    for name, ref in graph.state_refs.items():
+        tensor = graph.state[name]
+        again = first.setdefault(id(tensor), name)
+        held = {"again": again} if again != name else {"requires_grad": tensor.requires_grad, **_elements(tensor)}
+        rows.append({"name": name, "ref": ref.index, **held})
+    return rows
+
+
+def _elements(tensor: Tensor) -> dict[str, Any]:
+    tensor = tensor.detach().contiguous()
     data = b64encode(tensor.device.backend.to_host(tensor.array)).decode("ascii")
-    return {
-        "ref": constant.ref.index, "dtype": tensor.dtype.name, "shape": list(tensor.shape), "device": str(tensor.device),
-        "written": constant.written, "data": data,
-    }  # fmt: skip
+    return {"dtype": tensor.dtype.name, "shape": list(tensor.shape), "device": str(tensor.device), "data": data}

@@ -90,7 +90,8 @@ def other_size(name: str, which: str, dim: int, found: Any, formula: Any, expect
     wanted = f"{expected}" if formula.__class__ is int else f"{formula} = {expected}"
     return (
         f"{name}: dim {dim} of {which} must be {wanted}, got {found}\n"
-        "  to fix  trace the function with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims)"
+        "  to fix  make the graph with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims) for a trace,\n"
+        "          dynamic_shapes for torch.export"
     )
 
 
@@ -98,8 +99,8 @@ def assumption_failed(name: str, assumption: str, rows: Sequence[tuple[str, Any,
     """A graph called with sizes for which a decision of the trace would be another one."""
     sizes = "".join(f"\n  {size:<6}  {value}, {origin}" for size, value, origin in rows)
     return (
-        f"{name}: the graph holds only where {assumption}, which was decided in the trace{sizes}\n"
-        "  to fix  trace the function again with inputs of these sizes, and call that graph"
+        f"{name}: the graph holds only where {assumption}, which was decided when it was made{sizes}\n"
+        "  to fix  make it again with inputs of these sizes, and call that graph"
     )
 
 
@@ -132,6 +133,11 @@ def not_saved(what: str, value: object) -> str:
 def not_a_graph(path: str, why: str) -> str:
     """A file that is not a saved graph."""
     return f"load: {path} is not a saved graph: {why}"
+
+
+def not_data_of_a_graph(why: str) -> str:
+    """Data from which no graph can be made."""
+    return f"from_data: these are not the data of a graph: {why}"
 
 
 def nested_too_deep(most: int) -> str:

@@ -17,8 +17,11 @@ from turnout_tracer.sizes import Formula, Sizes
 from turnout_tracer.structures import Nested
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from turnout.operators import Operator
     from turnout_aten.files import FilePath
+    from turnout_aten.tensor.tensor import Tensor
 
 
 class Graph:
@@ -29,11 +32,14 @@ class Graph:
     nodes       the calls, in order
     constants   tensors from outside
     sizes       what the graph was traced with: sizes that differ in each replay, and what must hold of them
+    state       tensors of the graph's own by name: a model's parameters and buffers. Replays read and write these themselves
+    state_refs  their values, by the same names
     """
 
     def __init__(
         self, name: str, inputs: tuple[str, ...], signature: Nested, nodes: list[Node], constants: list[Constant],
-        output: Nested, results: list[Ref | Formula], sizes: Sizes | None = None,
+        output: Nested, results: list[Ref | Formula], sizes: Sizes | None = None, state: dict[str, Tensor] | None = None,
+        state_refs: dict[str, Ref] | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.inputs = inputs
@@ -43,6 +49,8 @@ class Graph:
         self.output = output
         self.results = results
         self.sizes = sizes
+        self.state = {} if state is None else state
+        self.state_refs = {} if state_refs is None else state_refs
         self._last_uses: list[tuple[int, ...]] | None = None
         self._count: int | None = None
 
@@ -56,6 +64,8 @@ class Graph:
         given = self.signature.values_of([args, kwargs], self.name)
         values: list[Any] = [None] * self.count()
         values[: len(given)] = given
+        for key, ref in self.state_refs.items():
+            values[ref.index] = self.state[key]
         for constant in self.constants:
             values[constant.ref.index] = constant.tensor.clone() if constant.written else constant.tensor
         sizes = {} if self.sizes is None else self.sizes.read(self.name, self.inputs, given)
@@ -80,7 +90,8 @@ class Graph:
         """How many values there are."""
         if self._count is None:
             made = [ref.index for node in self.nodes for ref in refs_in(node.outputs)]
-            self._count = 1 + max([len(self.inputs) - 1, *(c.ref.index for c in self.constants), *made])
+            held = [ref.index for ref in (*self.state_refs.values(), *(c.ref for c in self.constants))]
+            self._count = 1 + max([len(self.inputs) - 1, *held, *made])
         return self._count
 
     def _dead_after(self) -> list[tuple[int, ...]]:
@@ -96,11 +107,16 @@ class Graph:
         return self._last_uses
 
     def to(self, where: str | Device) -> Graph:
-        """The same graph on another device: its constants are copied there, and what it makes anew is made there."""
+        """The same graph on another device: its constants and its state are copied there, and what it makes anew is made there.
+
+        What requires a gradient in the state is a leaf there too.
+        """
         target = device(where)
         nodes = [Node(n.op, _moved(n.args, target), n.outputs, n.no_grad) for n in self.nodes]
         constants = [Constant(c.ref, c.tensor.to(target), c.written) for c in self.constants]
-        return Graph(self.name, self.inputs, self.signature, nodes, constants, self.output, self.results, self.sizes)
+        state = _moved_state(self.state, target)
+        own = (self.output, self.results, self.sizes, state, self.state_refs)
+        return Graph(self.name, self.inputs, self.signature, nodes, constants, *own)
 
     @property
     def code(self) -> str:
@@ -129,6 +145,15 @@ class Graph:
         """
         return Graph(*reading.load(path, device))
 
+    @staticmethod
+    def from_data(data: dict[str, Any], tensors: Sequence[Tensor], device: str | Device | None = None) -> Graph:
+        """A graph from what the JSON of a file holds, checked as such a file is; it runs nothing.
+
+        Where a file has the bytes of a constant or of the state, `data` has {"tensor": i}: the number of one of the `tensors`.
+        Raises FileFormatError, UnknownOperatorError and DeviceError as `load`.
+        """
+        return Graph(*reading.from_data(data, tensors, device))
+
 
 def _filled(value: Any, values: list[Any], sizes: dict[str, Any]) -> Any:
     if isinstance(value, Ref):
@@ -148,6 +173,16 @@ def _store(op: Operator, outputs: Any, result: Any, values: list[Any]) -> None:
             raise errors.TraceError(errors.other_results(op.qualified_name, len(result), len(outputs)))
         for each, one in zip(outputs, result, strict=True):
             _store(op, each, one, values)
+
+
+def _moved_state(state: dict[str, Tensor], target: Device) -> dict[str, Tensor]:
+    """Copies on another device; one that is there under two names is copied once."""
+    copies: dict[int, Tensor] = {}
+    for tensor in state.values():
+        if id(tensor) not in copies:
+            moved = tensor.detach().to(target, copy=True)
+            copies[id(tensor)] = moved.requires_grad_() if tensor.requires_grad else moved
+    return {name: copies[id(tensor)] for name, tensor in state.items()}
 
 
 def _moved(value: Any, target: Device) -> Any:

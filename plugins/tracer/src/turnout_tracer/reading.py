@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import plugins
 from turnout.devices import Device
-from turnout.dtypes import DType
+from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, FileFormatError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -36,17 +36,30 @@ from turnout_tracer.sizes import COMPARISONS, SIGNS, Birth, Comparison, Formula,
 from turnout_tracer.structures import VALUE, Nested
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from turnout.schema import Argument
     from turnout_aten.files import FilePath
     from turnout_aten.tensor.devices import TensorDevice
 
 Parts = tuple[
-    str, tuple[str, ...], Nested, list[Node], list[Constant], Nested, list[Ref | Formula], Sizes | None
+    str,
+    tuple[str, ...],
+    Nested,
+    list[Node],
+    list[Constant],
+    Nested,
+    list[Ref | Formula],
+    Sizes | None,
+    dict[str, Tensor],
+    dict[str, Ref],
 ]  # what a Graph is made of
 
 _WHOLE = frozenset({"name", "inputs", "signature", "constants", "nodes", "generators", "output", "results"})
 _NODE = frozenset({"op", "args", "out"})
-_CONSTANT = frozenset({"ref", "dtype", "shape", "device", "written", "data"})
+_CONSTANT = frozenset({"ref", "written"})
+_ELEMENTS = frozenset({"dtype", "shape", "device", "data"})
+_MOST = 1 << 31  # values of a graph from data that no file bounds
 _SIZE = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)
 _OPERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(\.\w+)?", re.ASCII)
 
@@ -68,20 +81,30 @@ def load(path: FilePath, where: str | Device | None = None) -> Parts:
         need(type(version) is int and version > 0, "it does not say its version")
         if version > VERSION:
             raise FileFormatError(errors.newer(name, shown(version), VERSION))
-        return _Reader(row(data, _WHOLE, "the graph"), target, length).parts()
+        return _Reader(row(data, _WHOLE, "the graph"), target, length, ()).parts()
     except Damaged as error:
         raise FileFormatError(errors.not_a_graph(name, str(error))) from None
+
+
+def from_data(data: dict[str, Any], tensors: Sequence[Tensor], where: str | Device | None = None) -> Parts:
+    """What such data hold, in which {"tensor": i} stands for the bytes of tensors that are given."""
+    try:
+        target = None if where is None else device(where)
+        return _Reader(row(data, _WHOLE, "the graph"), target, _MOST, tensors).parts()
+    except Damaged as error:
+        raise FileFormatError(errors.not_data_of_a_graph(str(error))) from None
 
 
 class _Reader:
     """Reads one graph. Raises Damaged for what no graph holds."""
 
-    def __init__(self, data: dict[str, Any], target: TensorDevice | None, most: int) -> None:
+    def __init__(self, data: dict[str, Any], target: TensorDevice | None, most: int, tensors: Sequence[Tensor]) -> None:
         self.data = data
         self.target = target
         self.generators = [self.generator(each) for each in elements(data["generators"], "the list of generators")]
         self.kinds: dict[int, str] = {}  # of the values made so far: "Tensor", "Generator", "" for an input not yet used
         self.sizes: set[str] = set()  # the names of the sizes that are known so far
+        self.tensors = tensors
         self.most = most  # values: a file of so many bytes has fewer, and a call of the graph makes a list of them
 
     def parts(self) -> Parts:
@@ -94,6 +117,10 @@ class _Reader:
         held = elements(data["constants"], "the list of constants")
         self.kinds = dict.fromkeys(range(len(inputs)), "")
         constants = [self.constant(each) for each in held]
+        state: dict[str, Tensor] = {}
+        state_refs: dict[str, Ref] = {}
+        for each in elements(data.get("state", []), "the list of the graph's own tensors"):
+            self.own(each, state, state_refs)
         sizes = self.read_sizes(data["sizes"], len(inputs), len(rows)) if "sizes" in data else None
         nodes = []
         for i, each in enumerate(rows):
@@ -104,7 +131,7 @@ class _Reader:
         _check_signature(signature, len(inputs))
         results = [self.result(n) for n in elements(data["results"], "the list of results")]
         need(sum(leaf is VALUE for leaf in output.leaves) == len(results), "its output has not as many values as results")
-        return data["name"], inputs, signature, nodes, constants, output, results, sizes
+        return data["name"], inputs, signature, nodes, constants, output, results, sizes, state, state_refs
 
     # ---- sizes
 
@@ -188,23 +215,50 @@ class _Reader:
 
     def constant(self, data: Any) -> Constant:
         found = row(data, _CONSTANT, "a constant")
+        need(type(found["written"]) is bool, "a constant does not say whether it is written")
+        return Constant(self.new(found["ref"], "Tensor"), self.held(data, "a constant"), found["written"])
+
+    def own(self, data: Any, state: dict[str, Tensor], refs: dict[str, Ref]) -> None:
+        """Add a tensor of the graph's own."""
+        what = "a tensor of the graph's own"
+        found = row(data, frozenset({"name", "ref"}), what)
+        name = found["name"]
+        need(isinstance(name, str), f"{what} has no name")
+        need(name not in state, f"two of the graph's own tensors have the name {shown(name)}")
+        if "again" in found:
+            first = found["again"]
+            need(isinstance(first, str) and first in state, f"{what} is that of {shown(first)}, which is none")
+            state[name] = state[first]
+        else:
+            state[name] = self.held(data, what)
+            tracked, kind = found.get("requires_grad", False), state[name].dtype
+            fits = tracked is False or (tracked is True and kind.category >= FLOAT)
+            need(fits, f"{what} of {kind.name} is said to require a gradient")
+            if tracked:
+                state[name].requires_grad_()
+        refs[name] = self.new(found["ref"], "Tensor")
+
+    def held(self, data: dict[str, Any], what: str) -> Tensor:
+        """A tensor from its bytes, or one of those that are given."""
+        if "tensor" in data and self.tensors:
+            return self.tensors[index(data["tensor"], len(self.tensors), "tensor")]
+        found = row(data, _ELEMENTS, what)
         at, kind = plain_data.place(found["device"]), plain_data.dtype(found["dtype"])
-        shape = tuple([size(n, "a size of a constant") for n in elements(found["shape"], "the shape of a constant")])
+        shape = tuple([size(n, f"a size of {what}") for n in elements(found["shape"], f"the shape of {what}")])
         try:
             held = b64decode(found["data"] if isinstance(found["data"], str) else "-", validate=True)
         except (Base64Error, ValueError):
-            raise Damaged("the bytes of a constant are not base64") from None
+            raise Damaged(f"the bytes of {what} are not base64") from None
         expected = prod(shape) * kind.itemsize
-        need(len(held) == expected, f"a constant has {len(held)} bytes, expected {shown(expected)}")
-        need(type(found["written"]) is bool, "a constant does not say whether it is written")
+        need(len(held) == expected, f"{what} has {len(held)} bytes, expected {shown(expected)}")
         at = at if self.target is None else self.target
         at = at.backend.resolve_device(at)
         try:
             array = at.backend.from_host(held, shape, kind, at)
         except (TypeError, ValueError, OverflowError) as error:  # more dims than the backend can count
-            raise Damaged(f"a constant cannot have the shape {shown(str(shape))}: {error}") from None
+            raise Damaged(f"{what} cannot have the shape {shown(str(shape))}: {error}") from None
         tensor: Tensor = wrap(array, at)
-        return Constant(self.new(found["ref"], "Tensor"), tensor, found["written"])
+        return tensor
 
     # ---- calls
 
@@ -317,7 +371,8 @@ def _tree(data: Any, depth: int) -> Any:
     if isinstance(data, str):
         need(_SIZE.fullmatch(data) is not None, f"{shown(data)} is not the name of a size")
         return data
-    need(type(data) is int and -(1 << 63) <= data < 1 << 63, f"{shown(data)} is not a number in a size")
+    fits = -(1 << 63) <= data < 1 << 63 if type(data) is int else type(data) is float
+    need(fits, f"{shown(data)} is not a number in a size")
     return data
 
 

@@ -23,7 +23,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, ">=": operator.ge, "<": operator.lt, "<=": operator.le, ">": operator.gt,
 }  # fmt: skip
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "/": operator.truediv,
+    "max": max, "min": min,
 }  # fmt: skip
 
 
@@ -286,6 +287,8 @@ def _text(tree: Tree) -> str:
     if not isinstance(tree, tuple):
         return str(tree)
     sign, left, right = tree
+    if sign in ("max", "min"):
+        return f"{sign}({_text(left)}, {_text(right)})"
     if sign == "+":
         if isinstance(right, int) and right < 0:
             return f"{_text(left)} - {-right}"
@@ -302,4 +305,4 @@ def _text(tree: Tree) -> str:
 def _factor(tree: Tree) -> str:
     """A part of a product or quotient, in parentheses unless it is a name or a number."""
     shown = _text(tree)
-    return f"({shown})" if isinstance(tree, tuple) or shown.startswith("-") else shown
+    return f"({shown})" if (isinstance(tree, tuple) and tree[0] not in ("max", "min")) or shown.startswith("-") else shown

@@ -1,11 +1,14 @@
 """A graph as the text of a Python function.
 
-The text runs: its globals are `turnout` and, where there are any, `constants`, a list of tensors (and `generators`).
+The text runs: its globals are `turnout` and, where there are any, `constants`, a list of tensors, `state`, a dict of them, and
+`generators`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
@@ -18,8 +21,12 @@ from turnout_tracer.sizes import Comparison, Formula, renamed
 from turnout_tracer.structures import VALUE, places_in
 
 if TYPE_CHECKING:
+    from turnout_aten.tensor.tensor import Tensor
     from turnout_tracer.graph import Graph
     from turnout_tracer.sizes import Sizes
+
+
+_OWN_NAMES = re.compile(r"[cvsu]\d+_?|turnout|constants|state|generators|float|max|min", re.ASCII)
 
 
 def write(graph: Graph) -> str:
@@ -44,6 +51,12 @@ class _Writer:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.constants = {c.ref.index: f"c{i}" for i, c in enumerate(graph.constants)}
+        for name, ref in graph.state_refs.items():
+            shown = re.sub(r"\W", "_", name, flags=re.ASCII)
+            plain = shown.isidentifier() and not iskeyword(shown) and not _OWN_NAMES.fullmatch(shown)
+            shown = shown if plain else f"t_{shown}"
+            taken = {*self.constants.values(), *graph.inputs}
+            self.constants[ref.index] = shown if shown not in taken else f"{shown}_{ref.index}"
         self.generators: list[Generator] = []
         names = [] if graph.sizes is None else list(graph.sizes.names())
         self.symbols = {name: f"{name}_" for name in names if name in graph.inputs}
@@ -69,11 +82,11 @@ class _Writer:
             for place, leaf in zip(places_in(signature.structure), signature.leaves, strict=True):
                 if leaf is VALUE:
                     yield f"    {next(names)} = {place}"
+        for name, ref in self.graph.state_refs.items():
+            yield f"    {self.name(ref)} = state[{name!r}]  # {_described(self.graph.state[name])}"
         for i, constant in enumerate(self.graph.constants):
-            tensor = constant.tensor
             copied = ".clone()" if constant.written else ""
-            shown = f"{tensor.dtype.name} {list(tensor.shape)} on {tensor.device}"
-            yield f"    c{i} = constants[{i}]{copied}  # {shown}"
+            yield f"    c{i} = constants[{i}]{copied}  # {_described(constant.tensor)}"
         if self.graph.sizes is not None:
             yield from (f"    {line}" for line in self.sizes(self.graph.sizes))
 
@@ -156,6 +169,10 @@ class _Writer:
         if structure.kind is list:
             return f"[{', '.join(inner)}]"
         return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+
+
+def _described(tensor: Tensor) -> str:
+    return f"{tensor.dtype.name} {list(tensor.shape)} on {tensor.device}" + (", requires_grad" if tensor.requires_grad else "")
 
 
 def _check(condition: str) -> str:

@@ -17,7 +17,7 @@ from turnout_cli.output import WIDE, columns, folded, note
 # What scripts can rely on; the end of `turnout --help` and the README of this package say it in these words.
 EXIT_CODES = (
     "Exit codes: 0 fine; 1 an error, nothing found, something broken (doctor), a key that cannot be switched on (keys), a "
-    "difference (diff); 2 a wrong command line or lock file."
+    "difference (diff, run); 2 a wrong command line or lock file."
 )
 
 # Command -> the module that holds a click command of that name, imported when it is asked for.
@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": "turnout_cli.operators",
     "coverage": "turnout_cli.coverage",
     "graph": "turnout_cli.graph",
+    "run": "turnout_cli.running",
     "lock": "turnout_cli.slots",
     "diff": "turnout_cli.slots",
     "demo": "turnout_cli.demo",

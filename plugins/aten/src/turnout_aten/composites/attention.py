@@ -24,28 +24,86 @@ def scaled_dot_product_attention(
     gives zeros.
     """
     _check(query, key, value, attn_mask, is_causal)
-    computed = float32 if query.dtype.itemsize == 2 else query.dtype
-    q, k, v = (t if t.dtype is computed else aten.to__dtype(t, computed) for t in (query, key, value))
     if enable_gqa:
-        k, v = _shared(k, q.shape[-3]), _shared(v, q.shape[-3])
-    # Each factor gets the square root of the scale, so that the product of large values overflows later.
-    factor = 1 / sqrt(query.shape[-1]) if scale is None and query.shape[-1] else 1.0 if scale is None else scale
-    sign, root = (-1.0 if factor < 0 else 1.0), sqrt(abs(factor))
-    scores = aten.matmul(aten.mul__Scalar(q, sign * root), aten.transpose__int(aten.mul__Scalar(k, root), -2, -1))
-    allowed = _causal(scores) if is_causal else attn_mask
-    if allowed is not None:
-        if allowed.dtype is bool_:
-            scores = aten.masked_fill__Scalar(scores, aten.logical_not(allowed), float("-inf"))
-        else:
-            scores = aten.add__Tensor(scores, aten.to__dtype(allowed, computed))
+        key, value = _shared(key, query.shape[-3]), _shared(value, query.shape[-3])
+    scores, v = _scores(query, key, value, is_causal, attn_mask, scale)
     weights = aten._softmax(scores, -1, False) if scores.shape[-1] else scores
-    if allowed is not None and scores.shape[-1]:
+    if (is_causal or attn_mask is not None) and scores.shape[-1]:
         nothing = aten.all__dim(aten.eq__Scalar(scores, float("-inf")), -1, True)
         weights = aten.masked_fill__Scalar(weights, nothing, 0)
     if dropout_p:
         weights = aten.dropout(weights, dropout_p, True)
     made: Tensor = aten.matmul(weights, v)
     return made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)
+
+
+def flash_attention(
+    query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *,
+    attn_mask: Tensor | None = None, scale: float | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Attention of [B, H, L, E], and the logarithms of the sums of its exponentials [B, H, L]; a row without keys gives zeros."""
+    _check_flash(query, key, value, dropout_p, attn_mask)
+    scores, v = _scores(query, key, value, is_causal, attn_mask, scale)
+    found = aten.logsumexp(scores, (-1,)) if scores.shape[-1] else aten.new_zeros(scores, scores.shape[:-1])
+    total = aten.masked_fill__Scalar(found, aten.eq__Scalar(found, float("-inf")), 0)
+    weights = aten.exp(aten.sub__Tensor(scores, aten.unsqueeze(total, -1)))
+    made = aten.matmul(weights, v)
+    return (made if made.dtype is query.dtype else aten.to__dtype(made, query.dtype)), total
+
+
+def flash_attention_backward(
+    grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float,
+    is_causal: bool, *, attn_mask: Tensor | None = None, scale: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of `flash_attention` for query, key and value, from its results."""
+    _check_flash(query, key, value, dropout_p, attn_mask)
+    scores, v = _scores(query, key, value, is_causal, attn_mask, scale)
+    grad, result, q, k = (aten.to__dtype(each, scores.dtype) for each in (grad_out, out, query, key))
+    weights = aten.exp(aten.sub__Tensor(scores, aten.unsqueeze(logsumexp, -1)))
+    of_weights = aten.matmul(grad, aten.transpose__int(v, -2, -1))
+    own = aten.sum__dim_IntList(aten.mul__Tensor(grad, result), (-1,), True)
+    of_scores = aten.mul__Scalar(aten.mul__Tensor(weights, aten.sub__Tensor(of_weights, own)), _factor(query, scale))
+    gradients = (
+        aten.matmul(of_scores, k), aten.matmul(aten.transpose__int(of_scores, -2, -1), q),
+        aten.matmul(aten.transpose__int(weights, -2, -1), grad),
+    )  # fmt: skip
+    of_query, of_key, of_value = (aten.to__dtype(each, query.dtype) for each in gradients)
+    return of_query, of_key, of_value
+
+
+def _scores(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool, attn_mask: Tensor | None, scale: float | None
+) -> tuple[Tensor, Tensor]:
+    """The scaled and masked products of query and key, and the value, in the dtype of the computation."""
+    computed = float32 if query.dtype.itemsize == 2 else query.dtype
+    q, k, v = (t if t.dtype is computed else aten.to__dtype(t, computed) for t in (query, key, value))
+    factor = _factor(query, scale)
+    sign, root = (-1.0 if factor < 0 else 1.0), sqrt(abs(factor))
+    # Each factor gets the square root of the scale, so that the product of large values overflows later.
+    scores = aten.matmul(aten.mul__Scalar(q, sign * root), aten.transpose__int(aten.mul__Scalar(k, root), -2, -1))
+    if is_causal:
+        scores = aten.masked_fill__Scalar(scores, aten.logical_not(_causal(scores)), float("-inf"))
+    if attn_mask is not None:
+        if attn_mask.dtype is bool_:
+            scores = aten.masked_fill__Scalar(scores, aten.logical_not(attn_mask), float("-inf"))
+        else:
+            scores = aten.add__Tensor(scores, aten.to__dtype(attn_mask, computed))
+    return scores, v
+
+
+def _factor(query: Tensor, scale: float | None) -> float:
+    return scale if scale is not None else 1 / sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+
+
+def _check_flash(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, attn_mask: Tensor | None) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.ndim != 4:
+            raise ShapeError(
+                f"_scaled_dot_product_flash_attention_for_cpu: '{name}' must have 4 dimensions, got shape {list(tensor.shape)}"
+            )
+    if dropout_p:
+        raise ShapeError(f"_scaled_dot_product_flash_attention_for_cpu: expected dropout_p=0, got {dropout_p}")
+    _check(query, key, value, attn_mask, False)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:

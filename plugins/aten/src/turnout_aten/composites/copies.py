@@ -290,3 +290,15 @@ def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     if self.array.shape and numel(self.array.shape) != 1:
         raise ArgumentError(f"expected a tensor with one element, got shape {list(self.array.shape)}; use tolist()")
     return self.device.backend.item(self.array)
+
+
+def lift_fresh(self: Tensor) -> Tensor:
+    """An alias of a tensor that was just made from data, for programs that were recorded around it."""
+    made: Tensor = aten.alias(self)
+    return made
+
+
+def lift_fresh_copy(self: Tensor) -> Tensor:
+    """A copy of a tensor that a recorded program holds, so that writes into it stay in one run."""
+    made: Tensor = aten.clone(self)
+    return made

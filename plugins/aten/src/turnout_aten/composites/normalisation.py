@@ -284,6 +284,15 @@ def _reserve(input: Tensor) -> Tensor:
     return made
 
 
+def batch_norm_backward(
+    grad_out: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
+    save_mean: Tensor | None, save_var: Tensor | None, update: bool, eps: float, output_mask: Sequence[bool], reserve: Tensor,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
+    """As `native_batch_norm_backward`, with what `_batch_norm_with_update` returned; the reserve is another backend's."""
+    stats = (running_mean, running_var, save_mean, save_var)
+    return native_batch_norm_backward(grad_out, input, weight, *stats, update, eps, output_mask)
+
+
 def native_batch_norm_backward(
     grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     save_mean: Tensor | None, save_invstd: Tensor | None, train: bool, eps: float, output_mask: Sequence[bool],

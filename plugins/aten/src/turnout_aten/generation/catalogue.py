@@ -20,14 +20,15 @@ def unique_identifiers(functions: NativeFunctions) -> None:
 
 
 def is_public(function: NativeFunction) -> bool:
-    """Whether a function gets a public name: not those starting with `_`, not backward operators.
+    """Whether a function gets a public name: not those starting with `_`, not backward operators,
+    not what only recorded programs call.
 
     Of what autogen made, out variants do: they are reached through `out=` of the function that was written.
     """
     name = function.schema.name.name
     if function.is_generated and function.schema.kind != "out":
         return False
-    return not (name.startswith("_") or name.endswith("_backward"))
+    return not (name.startswith(("_", "lift_fresh")) or name.endswith("_backward"))
 
 
 def module_of(function: NativeFunction) -> str | None:

@@ -8,6 +8,9 @@ from turnout_conformance.cases.model import NUMBERS, M, OperatorCase, S, T, valu
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
     # ---- copies and fills
+    OperatorCase("lift_fresh", (S(M),), lambda np, x: x, NUMBERS),
+    OperatorCase("lift_fresh_copy", (S(M),), lambda np, x: x.copy(), NUMBERS),
+    OperatorCase("_functional_assert_scalar", (S(1, "zero", M),), lambda np, x, text, token: token),
     OperatorCase("clone", (S(M),), lambda np, x: x.copy(), NUMBERS),
     OperatorCase("contiguous", (S(M),), lambda np, x: x, NUMBERS),
     OperatorCase("fill.Scalar", (S(M, 3),), lambda np, x, v: np.full_like(x, v), NUMBERS),

@@ -75,6 +75,37 @@ def _renormed(np: Any, w: Any, index: Any, limit: float, p: float) -> Any:
     return np.where(named[:, None], w * (limit / (norms + 1e-7))[:, None], w)
 
 
+def _flash_scores(np: Any, q: Any, k: Any, causal: bool, mask: Any, scale: Any) -> Any:
+    scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    scores = scores if mask is None else scores + mask
+    return np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf) if causal else scores
+
+
+def _flash(np: Any, q: Any, k: Any, v: Any, p: float = 0, causal: bool = False, attn_mask: Any = None, scale: Any = None) -> Any:
+    scores = _flash_scores(np, q, k, causal, attn_mask, scale)
+    total = np.log(np.exp(scores).sum(-1))
+    return np.exp(scores - total[..., None]) @ v, total
+
+
+def _flash_backward(
+    np: Any,
+    g: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    total: Any,
+    p: float,
+    causal: bool,
+    attn_mask: Any = None,
+    scale: Any = None,
+) -> Any:
+    weights = np.exp(_flash_scores(np, q, k, causal, attn_mask, scale) - total[..., None])
+    inner = weights * (g @ np.swapaxes(v, -1, -2) - (g * out).sum(-1, keepdims=True))
+    inner = inner * (q.shape[-1] ** -0.5 if scale is None else scale)
+    return inner @ k, np.swapaxes(inner, -1, -2) @ q, np.swapaxes(weights, -1, -2) @ g
+
+
 def _attention(
     np: Any,
     q: Any,
@@ -160,6 +191,7 @@ BOTH = T(values(2, 2, 2, seed=9))
 STEPS = T(values(2, 2, 3, seed=3))
 BAG = T([1, 3, 0, 1, 2], "int64")
 Q, K, V = (T(values(2, 2, 3, seed=s)) for s in (1, 3, 5))
+Q4, K4, V4 = T(values(1, 2, 2, 2)), T(values(1, 2, 3, 2, seed=3)), T(values(1, 2, 3, 2, seed=5))
 
 # ruff: noqa: E501 - rows of a table
 # fmt: off
@@ -186,6 +218,8 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("embedding_bag.padding_idx", (S(T(values(4, 2)), BAG, T([0, 0], "int64"), False, 1, False, None, False, -3),), lambda np, w, i, o, f, m, s, e, last, p: _bags(np, w, i, o, f, m, s, e, last, p % len(w))),
     OperatorCase("bilinear", (S(M, T(values(2, 2, seed=3)), T(values(2, 3, 2, seed=5)), T(values(2))), S(T(values(3)), T(values(2, seed=3)), T(values(1, 3, 2, seed=5)))), lambda np, a, b, w, c=0: np.einsum("...i,kij,...j->...k", a, w, b) + c),
     OperatorCase("scaled_dot_product_attention", (S(Q, K, V), S(Q, K, V, T([[True, False], [True, True]], "bool")), S(Q, K, V, None, 0.0, True, scale=0.7), S(T(values(2, 1, 3)), T(values(1, 2, 3, seed=3)), T(values(1, 2, 2, seed=5)), T(values(1, 2)), enable_gqa=True)), _attention, tolerance=1e-8),
+    OperatorCase("_scaled_dot_product_flash_attention_for_cpu", (S(Q4, K4, V4), S(Q4, K4, V4, 0.0, True, scale=0.7), S(Q4, K4, V4, attn_mask=T(values(2, 3, seed=9)))), _flash, tolerance=1e-8),
+    OperatorCase("_scaled_dot_product_flash_attention_for_cpu_backward", (S(T(values(1, 2, 2, 2, seed=11)), Q4, K4, V4, T(values(1, 2, 2, 2, seed=13)), T(values(1, 2, 2, seed=15)), 0.0, False), S(T(values(1, 2, 2, 2, seed=11)), Q4, K4, V4, T(values(1, 2, 2, 2, seed=13)), T(values(1, 2, 2, seed=15)), 0.0, True, scale=0.7)), _flash_backward, tolerance=1e-8),
     # ---- recurrent
     OperatorCase("rnn_tanh_cell", (S(M, H, *_weights(1)),), _plain("tanh")),
     OperatorCase("rnn_relu_cell", (S(M, H, *_weights(1)[:2]),), _plain("relu")),

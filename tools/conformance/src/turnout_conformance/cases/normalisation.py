@@ -121,6 +121,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("_batch_norm_with_update_functional", (S(X, V, W, V, C, 0.1, 1e-5),), lambda np, x, w, b, rm, rv, m, e: (lambda r: (*r[:3], np.zeros((0,), "uint8"), *r[3]))(_batch_norm(np, x, w, b, rm, rv, True, m, e)), tolerance=1e-7),
     OperatorCase("_batch_norm_no_update", (S(X, V, W, V, C, 0.1, 1e-5),), lambda np, x, w, b, rm, rv, m, e: (*_batch_norm(np, x, w, b, rm, rv, False, m, e)[:3], np.zeros((0,), "uint8")), tolerance=1e-7),
     OperatorCase("native_batch_norm_backward", (S(T(values(2, 3, 2, seed=11)), X, V, None, None, V, C, True, 1e-5, ALL), S(T(values(2, 3, 2, seed=11)), X, V, V, C, None, None, False, 1e-5, ALL)), _batch_backward, tolerance=1e-7),
+    OperatorCase("batch_norm_backward", (S(T(values(2, 3, 2, seed=11)), X, V, None, None, V, C, True, 1e-5, ALL, T([], "uint8")),), lambda np, *a: _batch_backward(np, *a[:-1]), tolerance=1e-7),
     OperatorCase("instance_norm", (S(T(values(2, 2, 3)), T(values(2)), None, None, None, True, 0.1, 1e-5, False), S(T(values(2, 2, 3)), None, None, T(values(2)), T(values(2, **POSITIVE)), False, 0.1, 1e-5, False)), _instance_norm, tolerance=1e-7),
 )
 # fmt: on

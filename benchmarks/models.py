@@ -1,0 +1,153 @@
+"""How fast exported models are: a run on each backend against PyTorch's eager mode, in turns, on one thread or more.
+
+    python benchmarks/models.py [--threads 1] [--repeats 7] [--models resnet,gpt2] [--devices cpu,opencl] [--training]
+        [--json FILE]
+
+It needs PyTorch. A run is a forward without gradients; with `--training` a forward and a backward. It reports and never fails
+because something is slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import warnings
+from pathlib import Path
+from statistics import median, quantiles
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEVICES = "cpu,opencl,cuda"
+
+
+def arguments(given: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--models", default="")
+    parser.add_argument("--devices", default=DEVICES)
+    parser.add_argument("--training", action="store_true")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args(given)
+
+
+def timed(run: Callable[[], Any]) -> float:
+    """The seconds of one run."""
+    start = perf_counter()
+    run()
+    return perf_counter() - start
+
+
+def in_turns(runs: list[Callable[[], Any]], repeats: int) -> list[list[float]]:
+    """The seconds of each run in each turn; the first turn is not counted."""
+    found: list[list[float]] = [[] for _ in runs]
+    for turn in range(repeats + 1):
+        for times, run in zip(found, runs, strict=True):
+            seconds = timed(run)
+            if turn:
+                times.append(seconds)
+    return found
+
+
+def ours(program: Any, inputs: Any, device: str, training: bool) -> Callable[[], Any]:
+    """A run of a program on a device; it ends when its results are on the host."""
+    import turnout
+
+    graph = turnout.export.from_torch(program, device)
+    given = [turnout.tensor(x.numpy(), device=device) for x in inputs]
+    parameters = [tensor for tensor in graph.state.values() if tensor.requires_grad]
+
+    def run() -> Any:
+        if not training:
+            with turnout.no_grad():
+                return [each.cpu() for each in _tensors(graph(*given), turnout.Tensor)]
+        sum(each.sum() for each in _tensors(graph(*given), turnout.Tensor)).backward()
+        for each in parameters:
+            if each.grad is not None:
+                each.grad.cpu()
+            each.grad = None
+        return None
+
+    return run
+
+
+def theirs(model: Any, inputs: Any, training: bool) -> Callable[[], Any]:
+    """A run of the model in PyTorch."""
+    import torch
+
+    parameters = list(model.parameters())
+
+    def run() -> Any:
+        if not training:
+            with torch.no_grad():
+                return model(*inputs)
+        sum(each.sum() for each in _tensors(model(*inputs), torch.Tensor)).backward()
+        for each in parameters:
+            each.grad = None
+        return None
+
+    return run
+
+
+def _tensors(tree: Any, kind: type) -> list[Any]:
+    if isinstance(tree, kind):
+        return [tree]
+    inside = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (list, tuple)) else ()
+    return [each for branch in inside for each in _tensors(branch, kind)]
+
+
+def main(given: list[str]) -> None:
+    """Measure, and print a table."""
+    options = arguments(given)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(options.threads)
+    import export_models
+    import torch
+
+    import turnout
+    from turnout.errors import DeviceError
+
+    torch.set_num_threads(options.threads)
+    warnings.simplefilter("ignore")  # PyTorch's, while it exports
+    devices = []
+    for device in options.devices.split(","):
+        try:
+            turnout.ones(1, device=device)
+            devices.append(device)
+        except DeviceError as error:
+            print(f"without {device}: {str(error).partition(chr(10))[0]}")
+    rows: list[dict[str, Any]] = []
+    print(f"{'model':<14}{'device':<9}{'turnout ms':>11}{'torch ms':>10}{'ratio':>8}  quartiles")
+    for name in options.models.split(",") if options.models else export_models.MODELS:
+        model, inputs = export_models.made(name)
+        program = export_models.exported(name, core=False)
+        for device in devices:
+            pair = [ours(program, inputs, device, options.training), theirs(model, inputs, options.training)]
+            mine, other = in_turns(pair, options.repeats)
+            ratios = [a / b for a, b in zip(mine, other, strict=True)]
+            low, _, high = quantiles(ratios, n=4) if len(ratios) > 1 else (ratios[0],) * 3
+            row = {"model": name, "device": device, "turnout": median(mine), "torch": median(other), "ratio": median(ratios)}
+            rows.append({**row, "quartiles": [low, high]})
+            print(
+                f"{name:<14}{device:<9}{1000 * row['turnout']:>11.2f}{1000 * row['torch']:>10.2f}{row['ratio']:>8.2f}"
+                f"  {low:.2f} to {high:.2f}",
+                flush=True,
+            )
+    for device in devices:
+        found = [row["ratio"] for row in rows if row["device"] == device]
+        mean = math.exp(sum(map(math.log, found)) / len(found))
+        print(f"{'all':<14}{device:<9}{'':>21}{mean:>8.2f}  geometric mean; worst {max(found):.2f}")
+    if options.json is not None:
+        facts = {"threads": options.threads, "training": options.training, "torch": torch.__version__, "rows": rows}
+        options.json.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

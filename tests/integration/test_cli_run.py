@@ -1,0 +1,87 @@
+"""`turnout run`: exported programs on arrays that NumPy saved, their results compared and their operators timed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from workspace import ROOT
+
+import turnout
+from turnout_cli.main import turnout as command
+
+MODEL = ROOT / "tests/plugins/exported/core.pt2"
+
+
+def run(*args):
+    return CliRunner().invoke(command, ["run", *map(str, args)])
+
+
+@pytest.fixture
+def x(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(12, dtype="float32").reshape(4, 3))
+    return path
+
+
+def test_a_model_is_run_and_its_results_are_written_and_compared(x, tmp_path):
+    first, second = tmp_path / "y.npy", tmp_path / "z.npy"
+    done = run(MODEL, "--input", x, "--output", first, "--output", second)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["result", "dtype", "shape", "apart"]
+    assert lines[1].split() == ["0", "float32", "[4,", "2]"]
+    np.testing.assert_allclose(np.load(first)[:, 1], [-2.6833, -0.8944, 0.8944, 2.6833], atol=1e-4)
+    done = run(MODEL, "--input", x, "--compare", first, "--compare", second)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[1].split()[-2:] == ["0.0e+00", "same"]
+    np.save(first, np.load(first) + 1)
+    done = run(MODEL, "--input", x, "--compare", first)
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[1].split()[-1] == "different"
+    assert run(MODEL, "--input", x, "--compare", first, "--tolerance", "1").exit_code == 0
+    np.save(first, np.ones(3))
+    done = run(MODEL, "--input", x, "--compare", first)
+    assert done.exit_code == 1
+    assert "expected shape [3]  different" in done.stdout
+
+
+def test_a_nan_that_only_one_of_them_has_is_a_difference(x, tmp_path):
+    path = tmp_path / "y.npy"
+    run(MODEL, "--input", x, "--output", path)
+    array = np.load(path)
+    array[0, 0] = np.nan
+    np.save(path, array)
+    assert run(MODEL, "--input", x, "--compare", path).exit_code == 1
+
+
+def test_the_profile_has_a_row_and_a_bar_for_each_operator(x):
+    done = run(MODEL, "--input", x, "--profile")
+    assert done.exit_code == 0, done.output
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("aten::")]
+    assert {row[0] for row in rows} >= {"aten::addmm", "aten::_native_batch_norm_legit_functional", "aten::copy_"}
+    assert rows[0][-1] == "#" * 40
+    found = json.loads(run(MODEL, "--input", x, "--profile", "--json").stdout)
+    assert sum(row["share"] for row in found["operators"]) == pytest.approx(1)
+    calls = {row["operator"]: row["calls"] for row in found["operators"]}
+    assert calls["aten::copy_"] == 4  # of what buffers become, not of what the profile puts back
+
+
+def test_a_saved_graph_is_run_too(x, tmp_path):
+    turnout.export.load(MODEL).save(tmp_path / "graph.json")
+    assert run(tmp_path / "graph.json", "--input", x).exit_code == 0
+
+
+def test_what_is_wrong_is_said(x, tmp_path):
+    done = run(MODEL)
+    assert (done.exit_code, done.stderr) == (1, f"turnout: {MODEL} takes 1 inputs (x), and 0 are given\n")
+    done = run(MODEL, "--input", MODEL)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"turnout: {MODEL} is not an array that NumPy saved: ")
+    done = run(MODEL, "--input", x, *["--compare", x] * 3)
+    assert done.stderr == "turnout: the model returns 2 tensors, and 3 are to be compared\n"
+    (tmp_path / "other").write_bytes(b"PK nothing")
+    done = run(tmp_path / "other")
+    assert "was not written by torch.export.save, or is damaged: it does not end as an archive ends" in done.stderr
