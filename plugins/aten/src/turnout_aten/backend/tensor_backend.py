@@ -195,6 +195,10 @@ class TensorBackend(Backend):
 
         return run
 
+    def describe(self, array: Any) -> str | None:
+        """What printing shows in place of the elements, if they are not computed yet; else None."""
+        return None
+
     # ---- other libraries
 
     def numpy(self, array: Any) -> Any:

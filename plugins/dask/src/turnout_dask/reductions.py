@@ -1,0 +1,139 @@
+"""Reductions: the row reduces each chunk, and again what the chunks gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from turnout_aten.backend.functional_rows import Wanted
+from turnout_dask.blocks import dims_of, rows, task_of
+
+# Row -> where its arguments `dim` and `keepdim` are; None for rows that reduce all dims.
+# fmt: off
+REDUCTIONS: dict[str, tuple[int, int] | None] = {
+    "sum.out":         None,
+    "sum.IntList_out": (1, 2),
+    "prod.out":        None,
+    "prod.int_out":    (1, 2),
+    "amax.out":        (1, 2),
+    "amin.out":        (1, 2),
+    "max.unary_out":   None,
+    "min.unary_out":   None,
+    "any.all_out":     None,
+    "any.out":         (1, 2),
+    "any.dims_out":    (1, 2),
+    "all.all_out":     None,
+    "all.out":         (1, 2),
+    "all.dims_out":    (1, 2),
+}
+# fmt: on
+
+# What reduces a chunk to one of length 1 in each reduced dim, with the row's dtype and accuracy.
+_PARTS = {
+    "sum": "sum.IntList_out", "prod": "prod.int_out", "amax": "amax.out", "amin": "amin.out", "max": "amax.out",
+    "min": "amin.out", "any": "any.dims_out", "all": "all.dims_out",
+}  # fmt: skip
+
+
+def reduced(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """The value of a reduction."""
+    x, (want,), (kind,) = args[0], wanted, native
+    places = REDUCTIONS[name]
+    dims = tuple(range(x.ndim)) if places is None else tuple(dims_of(x.ndim, args[places[0]]))
+    if name in ("any.dims_out", "all.dims_out") and args[1] is not None and not len(args[1]):
+        dims = ()
+    if not x.ndim or not dims:
+        return x.map_blocks(_same, name, kind, dtype=kind, meta=np.empty((0,) * x.ndim, kind)).reshape(want.shape)
+    return combined(x, dims, name.partition(".")[0], kind).reshape(want.shape)
+
+
+def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any) -> Any:
+    """A reduction over dims, which keep length 1, as a tree over the chunks.
+
+    Numbers of two bytes are summed in four, and rounded once at the end.
+    """
+    wide = np.dtype("float32") if kind in ("sum", "prod") and native.itemsize == 2 and native.kind in "fV" else native
+    part = partial(_part, _PARTS[kind], wide)
+    made: Any = da.reduction(
+        x, part, part, axis=dims, keepdims=True, dtype=wide, concatenate=True, meta=np.empty((0,) * x.ndim, wide), name=None
+    )
+    return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * x.ndim, native))
+
+
+def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """The mean: the sum over the count."""
+    x, (want,), (kind,) = args[0], wanted, native
+    dims = tuple(dims_of(x.ndim, args[1] if len(args) > 2 else None))
+    wide = np.dtype("float32") if kind.itemsize == 2 else kind
+    count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
+    x = x if x.dtype == wide else x.map_blocks(_cast, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
+    total = combined(x, dims, "sum", wide) if x.ndim else x
+    return total.map_blocks(_over, count, kind, dtype=kind, meta=np.empty((0,) * total.ndim, kind)).reshape(want.shape)
+
+
+def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], *, root: bool) -> Any:
+    """The variance, or its root, in two passes over the chunks."""
+    x, dim, correction, _ = args
+    (want,), (kind,) = wanted, native
+    wide = np.dtype("float32") if kind.itemsize == 2 else kind
+    inner = np.result_type(x.dtype, wide) if x.dtype.kind == "c" else wide
+    x = x if x.dtype == inner else x.map_blocks(_cast, inner, dtype=inner, meta=np.empty((0,) * x.ndim, inner))
+    dims = tuple(dims_of(x.ndim, dim))
+    count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
+    total = combined(x, dims, "sum", inner) if x.ndim else x
+    center = total.map_blocks(_over, count, inner, dtype=inner, meta=np.empty((0,) * x.ndim, inner))
+    squares: Any = da.map_blocks(
+        _squares, x, da.broadcast_to(center, x.shape, chunks=x.chunks), dtype=wide, meta=np.empty((0,) * x.ndim, wide)
+    )
+    spread = combined(squares, dims, "sum", wide) if x.ndim else squares
+    freedom = max(count - (1 if correction is None else correction), 0)
+    made = spread.map_blocks(_over, freedom, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
+    return made.map_blocks(_rooted, root, kind, dtype=kind, meta=np.empty((0,) * x.ndim, kind)).reshape(want.shape)
+
+
+def _part(row: str, native: Any, block: Any, axis: Any, keepdims: bool, **options: Any) -> Any:
+    dims = [axis] if isinstance(axis, int) else list(axis)
+    shape = tuple([1 if d in dims else n for d, n in enumerate(block.shape)])
+    with task_of(row, block):
+        if row == "prod.int_out":  # of one dim at a time
+            for dim in dims:
+                shape = tuple([1 if d == dim else n for d, n in enumerate(block.shape)])
+                out = np.empty(shape, native)
+                rows()[row].fn(block, dim, True, None, out)
+                block = out
+            return block
+        out = np.empty(shape, native)
+        given = (block, dims, True, None) if row == "sum.IntList_out" else (block, dims, True)
+        rows()[row].fn(*given, out)
+    return out
+
+
+def _same(block: Any, name: str, native: Any) -> Any:
+    """A reduction over nothing."""
+    with np.errstate(all="ignore"):
+        return (block != 0) if native.kind == "b" else block.astype(native)
+
+
+def _cast(block: Any, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return block.astype(native)
+
+
+def _over(block: Any, count: Any, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.true_divide(block, count).astype(native)
+
+
+def _squares(x: Any, center: Any) -> Any:
+    with np.errstate(all="ignore"):
+        distance = x - center
+        return (distance * np.conj(distance)).real
+
+
+def _rooted(block: Any, root: bool, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return (np.sqrt(block) if root else block).astype(native)
