@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from threading import Timer
 from typing import Any
@@ -17,6 +18,9 @@ from random_programs import chains, indexing, writes
 from random_programs.on_device import gradient_difference, judge
 from random_programs.running import check
 from turnout import host_fallback
+from turnout_conformance.cases import activations, arranging, losses, normalisation, pointwise, reductions, views
+from turnout_conformance.comparing import find, outcome
+from turnout_conformance.making import arguments, row_major, samples
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +121,27 @@ def test_compute_makes_tensors_on_cpu_together() -> None:
     assert tasks.count < 2 * single
 
 
+def test_a_loop_that_lets_its_graph_grow_is_warned_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnout_dask import backend
+    from turnout_dask.errors import GraphWarning
+
+    monkeypatch.setattr(backend, "_MANY_STEPS", 20)
+    monkeypatch.setattr(turnout.device("dask").backend, "_warned", False)
+    x = turnout.ones(2, device="dask")
+    for _ in range(15):
+        x = x + 1
+        turnout.dask.persist(x)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", GraphWarning)
+        for _ in range(40):
+            x = x + 1
+    (warning,) = caught
+    assert str(warning.message) == (
+        "dask: a tensor is made by a graph of more than 20 steps, and everything made of it repeats them; in a loop, call "
+        "turnout.dask.persist(...) with the tensors that go on to the next turn"
+    )
+
+
 # ---- chunks
 
 
@@ -156,7 +181,7 @@ def test_random_numbers_do_not_depend_on_chunks() -> None:
 def test_operators_on_whole_arrays_are_counted() -> None:
     x = matrix()
     x.nonzero()
-    x[[2, 0]].tolist()
+    x[[2, 0], [1, 1]].tolist()
     assert turnout.dask.calls_on_whole_arrays() == {"aten::index.Tensor_out": 1}
     assert host_fallback.calls() == {("aten::nonzero", "dask", "cpu"): 1}
 
@@ -165,7 +190,10 @@ def test_more_than_fits_in_one_place_is_refused() -> None:
     x = matrix()
     with turnout.config.override({"plugin.dask.host_limit": "50B"}):
         assert (x + 1).sum().item() == 78.0
-        for function, operator, size in ((lambda: x.nonzero(), "aten::nonzero", 48), (lambda: x[[2, 0]], "aten::index", 96)):
+        for function, operator, size in (
+            (lambda: x.nonzero(), "aten::nonzero", 48),
+            (lambda: x[[2, 0], [1, 1]], "aten::index", 88),
+        ):
             with turnout.config.override({"plugin.dask.host_limit": "40B"}), pytest.raises(turnout.errors.TurnoutError) as caught:
                 function()
             assert re.match(
@@ -191,6 +219,29 @@ def test_a_kernel_that_raises_is_named() -> None:
             function().tolist()
         assert str(caught.value).startswith("dask: the computation failed: ValueError: ")
         assert f"in a task of {operator} on dask, on blocks of shape " in str(caught.value)
+
+
+# Families of operators whose cases run chunk by chunk, and the operators of them that do not.
+FAMILIES = (pointwise, activations, reductions, views, arranging, normalisation, losses)
+ELSEWHERE = {
+    "arranging": {"repeat_interleave.Tensor": {"aten::index_add.out"}, "repeat_interleave.self_Tensor": {"aten::index_add.out"}}
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.rpartition(".")[2])
+def test_operators_of_a_family_run_chunk_by_chunk(family: Any) -> None:
+    found: dict[str, set[str]] = {}
+    for case in family.CASES:
+        for sample, dtype in list(samples(case, "dask"))[:3]:
+            host_fallback.reset_calls()
+            turnout.dask.reset_calls_on_whole_arrays()
+            args, kwargs = arguments(sample, dtype, row_major("dask"))
+            outcome(find(case.op), *args, **kwargs)
+            names = {name for name, _, _ in host_fallback.calls()} | set(turnout.dask.calls_on_whole_arrays())
+            if names:
+                found.setdefault(case.op, set()).update(names)
+    family_name = family.__name__.rpartition(".")[2]
+    assert found == ELSEWHERE.get(family_name, {})
 
 
 # ---- on a cluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ class DaskBackend(FunctionalArrayBackend):
     def __init__(self, option: Callable[[str], Any]) -> None:
         super().__init__(np, ml_dtypes.bfloat16)
         self.option = option
+        self._warned = False
 
     # ---- chunks
 
@@ -60,6 +62,12 @@ class DaskBackend(FunctionalArrayBackend):
             raise
         except Exception as error:
             raise errors.DaskError(errors.not_computed(error)) from error
+
+    def check_growth(self, value: Any) -> None:
+        """Warn once of a graph that has grown as it does in a loop that persists nothing."""
+        if not self._warned and len(value.dask.layers) > _MANY_STEPS:
+            self._warned = True
+            warnings.warn(errors.growing(_MANY_STEPS), errors.GraphWarning, stacklevel=4)
 
     # ---- values
 
@@ -149,6 +157,9 @@ class DaskBackend(FunctionalArrayBackend):
         value = array.value()
         chunks = "x".join(str(max(lengths, default=0)) for lengths in value.chunks)
         return f"..., shape={list(array.shape)}, chunks={value.npartitions}" + (f" of {chunks}" if chunks else "")
+
+
+_MANY_STEPS = 5000
 
 
 def _converted(block: Any, native: Any) -> Any:

@@ -46,6 +46,10 @@ class Slot(int):
     """The place of an array among the arguments: its number."""
 
 
+class Length(int):
+    """In place of a number among the arguments: the length of a label's dim in the chunk."""
+
+
 def split(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
     """The arrays of a call, and its arguments with a `Slot` in place of each."""
     arrays: list[Any] = []
@@ -59,12 +63,14 @@ def split(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
     return arrays, tuple([placed(a) for a in args])
 
 
-def filled(template: Any, blocks: Sequence[Any]) -> Any:
+def filled(template: Any, blocks: Sequence[Any], lengths: Mapping[int, int]) -> Any:
     """The arguments with blocks in the slots."""
     if template.__class__ is Slot:
         return blocks[template]
+    if template.__class__ is Length:
+        return lengths[template]
     if isinstance(template, (list, tuple)):
-        return [filled(each, blocks) for each in template]
+        return [filled(each, blocks, lengths) for each in template]
     return template
 
 
@@ -91,7 +97,7 @@ def run_row(
                 lengths[label] = length
     made = [np.empty([lengths[label] for label in each], native) for each, native in outs]
     with task_of(name, *blocks):
-        rows()[name].fn(*filled(template, blocks), *made)
+        rows()[name].fn(*filled(template, blocks, lengths), *made)
     return made[0] if len(made) == 1 else tuple(made)
 
 

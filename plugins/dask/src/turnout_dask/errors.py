@@ -11,6 +11,18 @@ class DaskError(TurnoutError, RuntimeError):
     """A computation that failed, or that would need too much memory in one place."""
 
 
+class GraphWarning(UserWarning):
+    """A tensor's graph grows."""
+
+
+def growing(steps: int) -> str:
+    """A graph of many steps, as a loop makes it."""
+    return (
+        f"dask: a tensor is made by a graph of more than {steps} steps, and everything made of it repeats them; in a loop, call "
+        "turnout.dask.persist(...) with the tensors that go on to the next turn"
+    )
+
+
 def in_task(operator: str, shapes: Sequence[tuple[int, ...]]) -> str:
     """What a task was doing when it failed."""
     blocks = " and ".join(str(list(shape)) for shape in shapes)

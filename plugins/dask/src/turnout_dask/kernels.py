@@ -10,9 +10,9 @@ import dask.array as da
 
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_aten.kernels.wrapping import Row
-from turnout_dask import reductions
+from turnout_dask import losses, reductions
 from turnout_dask.backend import DaskBackend
-from turnout_dask.blocks import OUTPUT, Labels, by_blocks, dims_of, own, pointwise, rows, split
+from turnout_dask.blocks import OUTPUT, Labels, Length, by_blocks, dims_of, own, pointwise, rows, split
 from turnout_dask.products import ADDED, PRODUCTS, matrix_product
 from turnout_dask.whole import whole
 
@@ -24,8 +24,8 @@ ALONG = {
     "_softmax.out": 1, "_log_softmax.out": 1, "_softmax_backward_data.out": 2, "_log_softmax_backward_data.out": 2,
     "cumsum.out": 1, "cumprod.out": 1, "logcumsumexp.out": 1, "cummax.out": 1, "cummin.out": 1,
     "sort.values_stable": 2, "topk.values": 2, "kthvalue.values": 2, "median.dim_values": 1, "nanmedian.dim_values": 1,
-    "mode.values": 1, "max.dim_max": 1, "min.dim_min": 1, "argmax.out": 1, "argmin.out": 1, "aminmax.out": 1,
-    "linalg_vector_norm.out": 2, "linalg_cross.out": 2, "gather.out": 1, "scatter.src_out": 1, "scatter.value_out": 1,
+    "mode.values": 1, "max.dim_max": 1, "min.dim_min": 1, "argmax.out": 1, "argmin.out": 1,
+    "linalg_cross.out": 2, "gather.out": 1, "scatter.src_out": 1, "scatter.value_out": 1,
     "scatter_add.out": 1, "scatter_reduce.two_out": 1, "glu.out": 1, "flip.out": 1,
     "_fft_r2c.out": 1, "_fft_c2r.out": 1, "_fft_c2c.out": 1,
 }
@@ -71,6 +71,14 @@ def _way(name: str, row: Row, backend: DaskBackend) -> Call:
     if name in PRODUCTS or name in ADDED:
         return partial(matrix_product, name)
 
+    if name in ("argmax.out", "argmin.out"):
+        return _place(name, da.argmax if name == "argmax.out" else da.argmin, backend)
+    return _otherwise(name, backend)
+
+
+def _otherwise(name: str, backend: DaskBackend) -> Call:
+    """Along whole dims where the operator has them, else on whole arrays."""
+
     def otherwise(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
         labelled = _labels(name, args, wanted)
         if labelled is None:
@@ -87,7 +95,9 @@ def _row(name: str, way: Call, backend: DaskBackend) -> Call:
         native = [backend.native_dtype(want.dtype) for want in wanted]
         if any(0 in a.shape for a in split(given)[0]):  # chunks without elements are no work for many
             return whole(name, given, wanted, native, backend.bytes_of("host_limit"))
-        return way(given, wanted, native)
+        made = way(given, wanted, native)
+        backend.check_growth(made[0] if isinstance(made, tuple) else made)
+        return made
 
     kernel.__name__ = kernel.__qualname__ = name.partition(".")[0]
     return kernel
@@ -102,8 +112,10 @@ def _labels(name: str, args: Sequence[Any], wanted: Sequence[Wanted]) -> tuple[l
     x = arrays[0] if arrays else None
     if x is None or not x.ndim:
         return None
+    if name == "index.Tensor_out":
+        return _index(x, args[1], arrays)
     if name in ALONG:
-        if args[ALONG[name]] is None or (name.startswith("linalg_vector_norm") and args[2] is None):
+        if args[ALONG[name]] is None:
             return None
         dims = set(dims_of(x.ndim, args[ALONG[name]]))
         return _along(x, arrays, wanted, dims)
@@ -147,6 +159,16 @@ def _ends(x: Any, arrays: list[Any], wanted: Sequence[Wanted], count: int) -> An
     return None if any(0 not in each for each in out_labels) else (labels, out_labels)
 
 
+def _index(x: Any, indices: Sequence[Any], arrays: list[Any]) -> Any:
+    """One index of integers: the dims that it does not index keep their chunks."""
+    places = [d for d, index in enumerate(indices) if index is not None]
+    if len(places) != 1 or arrays[1].dtype.kind == "b":
+        return None
+    (d,), index = places, tuple([own(1, e) for e in range(arrays[1].ndim)])
+    labels = [tuple([own(0, 0) if e == d else e for e in range(x.ndim)]), index]
+    return labels, [(*range(d), *index, *range(d + 1, x.ndim))]
+
+
 # ---- operators with functions of their own
 
 
@@ -171,7 +193,34 @@ def _index_select(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequenc
     return by_blocks("index_select.out", args, wanted, native, labels, [out])
 
 
+def _group_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    x, weight, bias, _, *rest = args
+    images = (0, *[own(0, d) for d in range(1, x.ndim)])
+    labels: list[Labels] = [images, *[(own(9, 0),) for p in (weight, bias) if p is not None]]
+    statistics = (0, own(OUTPUT, 1))
+    given = (x, weight, bias, Length(0), *rest)
+    return by_blocks("native_group_norm.out", given, wanted, native, labels, [images, statistics, statistics])
+
+
+def _place(name: str, function: Call, backend: DaskBackend) -> Call:
+    along = _otherwise(name, backend)
+
+    def place(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+        if args[1] is None and args[0].dtype.kind in "biuf" and args[0].ndim:
+            return reductions.extreme_place(function, args, wanted, native)
+        return along(args, wanted, native)
+
+    return place
+
+
 _OWN: dict[str, Call] = {
+    "aminmax.out": reductions.aminmax,
+    "linalg_vector_norm.out": reductions.vector_norm,
+    "mse_loss.out": losses.mse_loss,
+    "mse_loss_backward.grad_input": losses.mse_loss_backward,
+    "nll_loss_forward.output": losses.nll_loss,
+    "nll_loss_backward.grad_input": losses.nll_loss_backward,
+    "native_group_norm.out": _group_norm,
     "mean.out": reductions.mean,
     "mean.dtype_out": reductions.mean,
     "var.correction_out": partial(reductions.variance, root=False),

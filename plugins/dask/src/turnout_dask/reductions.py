@@ -75,6 +75,40 @@ def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -
     return total.map_blocks(_over, count, kind, dtype=kind, meta=np.empty((0,) * total.ndim, kind)).reshape(want.shape)
 
 
+def scaled(x: Any, count: int, native: Any) -> Any:
+    """An array divided by a count."""
+    return x.map_blocks(_over, count, native, dtype=native, meta=np.empty((0,) * x.ndim, native))
+
+
+def aminmax(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """The smallest and the largest elements."""
+    x = args[0]
+    dims = tuple(dims_of(x.ndim, args[1]))
+    if not x.ndim:
+        return x, x
+    return tuple(
+        combined(x, dims, kind, x.dtype).reshape(want.shape) for kind, want in zip(("amin", "amax"), wanted, strict=True)
+    )
+
+
+def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """(sum of |x| ** ord) ** (1 / ord), and its limits: extremes for inf and -inf, the number of nonzero elements for 0."""
+    x, ord, dim, _, _ = args
+    (want,), (kind,) = wanted, native
+    wide = np.dtype("float32") if kind.itemsize == 2 else kind
+    sizes: Any = x.map_blocks(_powers, ord, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
+    if x.ndim:
+        how = "amax" if ord == float("inf") else "amin" if ord == float("-inf") else "sum"
+        sizes = combined(sizes, tuple(dims_of(x.ndim, dim)), how, wide)
+    root: Any = sizes.map_blocks(_roots, ord, kind, dtype=kind, meta=np.empty((0,) * sizes.ndim, kind))
+    return root.reshape(want.shape)
+
+
+def extreme_place(function: Any, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """The position of the largest or smallest of all elements: that of each chunk, and then the one of these."""
+    return function(args[0].reshape(-1), axis=0).astype(native[0]).reshape(wanted[0].shape)
+
+
 def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], *, root: bool) -> Any:
     """The variance, or its root, in two passes over the chunks."""
     x, dim, correction, _ = args
@@ -126,6 +160,22 @@ def _cast(block: Any, native: Any) -> Any:
 def _over(block: Any, count: Any, native: Any) -> Any:
     with np.errstate(all="ignore"):
         return np.true_divide(block, count).astype(native)
+
+
+def _powers(block: Any, ord: float, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        if ord == 0:
+            return (block != 0).astype(native)
+        inner = np.result_type(np.complex64, native) if block.dtype.kind == "c" else native
+        size = np.abs(block.astype(inner)).astype(native)
+        return size if ord in (1, float("inf"), float("-inf")) else np.power(size, native.type(ord))
+
+
+def _roots(block: Any, ord: float, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        if ord in (0, 1, float("inf"), float("-inf")):
+            return block.astype(native)
+        return (np.sqrt(block) if ord == 2 else np.power(block, block.dtype.type(1 / ord))).astype(native)
 
 
 def _squares(x: Any, center: Any) -> Any:

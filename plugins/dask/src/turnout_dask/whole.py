@@ -35,11 +35,12 @@ def check_size(operator: str, size: int, limit: int) -> None:
 
 
 def whole(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], limit: int) -> Any:
-    """The values of an operator, by one task."""
+    """The values of an operator, by one task. One without elements is not counted."""
     arrays, _ = split(args)
     check_size(f"aten::{name}", sum(int(a.nbytes) for a in arrays) + sum(_size(w) for w in wanted), limit)
-    with _LOCK:
-        _CALLS[f"aten::{name}"] += 1
+    if all(a.size for a in arrays):
+        with _LOCK:
+            _CALLS[f"aten::{name}"] += 1
     labels = [tuple([own(i, d) for d in range(a.ndim)]) for i, a in enumerate(arrays)]
     out_labels = [tuple([own(OUTPUT + i, d) for d in range(len(w.shape))]) for i, w in enumerate(wanted)]
     return by_blocks(name, args, wanted, native, labels, out_labels)
