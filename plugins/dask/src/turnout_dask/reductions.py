@@ -110,23 +110,25 @@ def extreme_place(function: Any, args: Sequence[Any], wanted: Sequence[Wanted], 
 
 
 def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any], *, root: bool) -> Any:
-    """The variance, or its root, in two passes over the chunks."""
+    """The variance, or its root, in one pass over the chunks: each gives its sum, its squared distances and its count.
+
+    Two passes would keep all chunks in memory until the mean is known. How counts and distances of parts are put together: Chan,
+    Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979).
+    """
     x, dim, correction, _ = args
     (want,), (kind,) = wanted, native
-    wide = np.dtype("float32") if kind.itemsize == 2 else kind
-    inner = np.result_type(x.dtype, wide) if x.dtype.kind == "c" else wide
-    x = x if x.dtype == inner else x.map_blocks(_cast, inner, dtype=inner, meta=np.empty((0,) * x.ndim, inner))
-    dims = tuple(dims_of(x.ndim, dim))
-    count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
-    total = combined(x, dims, "sum", inner) if x.ndim else x
-    center = total.map_blocks(_over, count, inner, dtype=inner, meta=np.empty((0,) * x.ndim, inner))
-    squares: Any = da.map_blocks(
-        _squares, x, da.broadcast_to(center, x.shape, chunks=x.chunks), dtype=wide, meta=np.empty((0,) * x.ndim, wide)
+    dims = tuple(dims_of(x.ndim, dim)) if x.ndim else ()
+    wide = np.dtype("complex128" if x.dtype.kind == "c" else "float64")
+    pieces = tuple([(1,) * len(lengths) if d in dims else lengths for d, lengths in enumerate(x.chunks)])
+    parts = x.map_blocks(
+        _moments, dims, wide, dtype=wide, chunks=(*pieces, (3,)), new_axis=x.ndim, meta=np.empty((0,) * (x.ndim + 1), wide)
+    ).rechunk(dict.fromkeys(dims, -1))
+    single = tuple([(1,) if d in dims else lengths for d, lengths in enumerate(x.chunks)])
+    less = 1 if correction is None else correction
+    made = parts.map_blocks(
+        _spread, dims, less, root, kind, dtype=kind, chunks=single, drop_axis=x.ndim, meta=np.empty((0,) * x.ndim, kind)
     )
-    spread = combined(squares, dims, "sum", wide) if x.ndim else squares
-    freedom = max(count - (1 if correction is None else correction), 0)
-    made = spread.map_blocks(_over, freedom, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
-    return made.map_blocks(_rooted, root, kind, dtype=kind, meta=np.empty((0,) * x.ndim, kind)).reshape(want.shape)
+    return made.reshape(want.shape)
 
 
 def _part(row: str, native: Any, block: Any, axis: Any, keepdims: bool, **options: Any) -> Any:
@@ -178,12 +180,24 @@ def _roots(block: Any, ord: float, native: Any) -> Any:
         return (np.sqrt(block) if ord == 2 else np.power(block, block.dtype.type(1 / ord))).astype(native)
 
 
-def _squares(x: Any, center: Any) -> Any:
+def _moments(block: Any, dims: tuple[int, ...], wide: Any) -> Any:
+    """A chunk's sum, squared distances from its mean, and count, in a last dim."""
     with np.errstate(all="ignore"):
-        distance = x - center
-        return (distance * np.conj(distance)).real
+        x = block.astype(wide)
+        count = int(np.prod([x.shape[d] for d in dims], dtype=object))
+        total = x.sum(dims, keepdims=True) if dims else x
+        distance = x - total / count
+        squares = (distance * np.conj(distance)).real
+        squares = squares.sum(dims, keepdims=True) if dims else squares
+        return np.stack([total, squares.astype(wide), np.full(total.shape, count, wide)], -1)
 
 
-def _rooted(block: Any, root: bool, native: Any) -> Any:
+def _spread(parts: Any, dims: tuple[int, ...], less: Any, root: bool, native: Any) -> Any:
+    """The variance from what the chunks gave."""
     with np.errstate(all="ignore"):
-        return (np.sqrt(block) if root else block).astype(native)
+        totals, squares, counts = parts[..., 0], parts[..., 1].real, parts[..., 2].real
+        count = counts.sum(dims, keepdims=True) if dims else counts
+        distance = totals / counts - (totals.sum(dims, keepdims=True) if dims else totals) / count
+        each = squares + counts * (distance * np.conj(distance)).real
+        made = (each.sum(dims, keepdims=True) if dims else each) / np.maximum(count - less, 0)
+        return (np.sqrt(made) if root else made).astype(native)
