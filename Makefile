@@ -19,6 +19,7 @@ PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
 SOURCES := $(wildcard */setup.py */*/setup.py plugins/*/src/*/plugin.toml plugins/*/src/*/*.c plugins/*/src/*/native/*)
 EXTRAS_plugins/aten := [yaml]
 EXTRAS_plugins/autograd := [svg,yaml]
+EXTRAS_plugins/dask := [distributed]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")

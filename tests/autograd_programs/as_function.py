@@ -23,9 +23,12 @@ def passes(step: Step, scope: dict[str, Any]) -> bool:
     return True
 
 
-def function_of(program: Program) -> tuple[Callable[..., Tensor], list[Tensor]]:
-    """The program as a function of how far each tracked leaf goes in some direction, and where to look at it."""
-    scope: dict[str, Any] = {"t": turnout}
+def function_of(program: Program, library: Any = turnout) -> tuple[Callable[..., Tensor], list[Tensor]]:
+    """The program as a function of how far each tracked leaf goes in some direction, and where to look at it.
+
+    `library` is what its lines call: `turnout`, or what makes tensors on another device.
+    """
+    scope: dict[str, Any] = {"t": library}
     for leaf in program.leaves:
         exec(leaf.code, scope)
     starts = [scope[name] for name in program.starts]
@@ -33,17 +36,20 @@ def function_of(program: Program) -> tuple[Callable[..., Tensor], list[Tensor]]:
     steps = [step for step in program.steps if passes(step, scope)]
     ends = [name for name in program.ends if differentiable(scope.get(name), starts)]
 
-    directions = [turnout.cos(turnout.arange(x.numel(), dtype=x.dtype) * 1.7 + i).view(x.shape) for i, x in enumerate(starts)]
+    directions = [
+        turnout.cos(turnout.arange(x.numel(), dtype=x.dtype, device=x.device) * 1.7 + i).view(x.shape)
+        for i, x in enumerate(starts)
+    ]
 
     def function(*ways: Tensor) -> Tensor:
-        scope = {"t": turnout, **{name: x.clone() for name, x in others.items()}}
+        scope = {"t": library, **{name: x.clone() for name, x in others.items()}}
         leaves = [x.detach() + way * v for x, way, v in zip(starts, ways, directions, strict=True)]
         scope.update(zip(program.starts, leaves, strict=True))
         for step in steps:
             exec(step.code, scope)
         return sum((scope[name].tanh() * (0.5 + i)).sum() for i, name in enumerate(ends)) + leaves[0].sum()
 
-    return function, [turnout.tensor(0.0, dtype=x.dtype).requires_grad_() for x in starts]
+    return function, [turnout.tensor(0.0, dtype=x.dtype, device=x.device).requires_grad_() for x in starts]
 
 
 def differentiable(end: Tensor | None, starts: Sequence[Tensor]) -> bool:

@@ -39,6 +39,7 @@ ARROWS = {
     },
     "turnout-cpu": {*TENSORS, "turnout-arrays"},
     "turnout-cuda": {*TENSORS, "turnout-arrays", "turnout-cpu"},
+    "turnout-dask": {*TENSORS, "turnout-arrays", "turnout-cpu"},
     "turnout-export": {*TENSORS, "turnout-tracer"},
     "turnout-functionalize": {*TENSORS, "turnout-meta"},
     "turnout-kernels": {*TENSORS, "turnout-arrays", "turnout-cpu"},

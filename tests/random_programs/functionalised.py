@@ -95,15 +95,19 @@ def wrong(found: list[Any], expected: list[Any]) -> str:
     return "" if same else f"{found}, expected {expected}"
 
 
+def kinds_for(seed: int) -> tuple[str, ...]:
+    """The kinds of functionalize under which the program of a seed computes the same."""
+    # differs from torch: copies of views are row-major, and so may be what is computed from them; `as_strided` sees that.
+    return KINDS[:1] if any(".as_strided(" in step.code for step in Smooth(seed, smooth=True).steps) else KINDS
+
+
 def disagreement(seed: int) -> str:
     """What is wrong with the functionalised program of a seed; empty when nothing is."""
     function, start = function_of(Smooth(seed, smooth=True))
     expected = gradients(function, start)
     elsewhere = [(x + 0.1 * (i + 1)).detach().requires_grad_() for i, x in enumerate(start)]
     expected_there = gradients(function, elsewhere)
-    by_memory = any(".as_strided(" in step.code for step in Smooth(seed, smooth=True).steps)
-    # differs from torch: copies of views are row-major, and so may be what is computed from them; `as_strided` sees that.
-    for remove in KINDS[:1] if by_memory else KINDS:
+    for remove in kinds_for(seed):
         functional = functionalize(function, remove=remove)
         found = wrong(gradients(functional, start), expected)
         if found:

@@ -2,7 +2,8 @@
 
 Start with `kernels(xp)`: the table from operator to function, combined from one module per concern (`pointwise`, `elementary`,
 `activations`, `polynomials`, `reductions`, `decompositions`, `indexing`, `losses`, `random`, ...). A backend derives from
-`ArrayBackend` (in `backend`). Nothing here imports an array module: the plugin imports it and passes it as `xp`.
+`ArrayBackend` (in `backend`), or from `FunctionalArrayBackend` (in `functional`) where arrays cannot be written. Nothing here
+imports an array module: the plugin imports it and passes it as `xp`.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
 
 
 def _alike(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
-    """The first input where all and `out` are whole arrays of one shape and dtype, float32 or float64, in one part: they are passed
-    on as they are. Else None."""
+    """The first input where all and `out` are whole arrays of one shape and dtype, float32 or float64, in one part: C takes them
+    as they are. Else None."""
     first = inputs[0]
     if first.__class__ is not np.ndarray:
         return None

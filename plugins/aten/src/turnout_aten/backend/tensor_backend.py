@@ -41,6 +41,7 @@ class TensorBackend(Backend):
     `random_bits`, `fill` and `item` may wait: until they are there, the installed backend of lowest rank does it on the host.
 
     array_type      the class of its arrays, required if kernels may allocate results (`Row(..., allocates=...)`)
+    is_functional   its arrays cannot be written: set by `FunctionalBackend`
     has_values      False for arrays without elements: checks of values are left out
     fake_mode       the mode of a backend of fake tensors
     new_array       makes a row-major array of a shape and what `native_dtype` gives, wherever the call runs. None: `empty` does
@@ -54,6 +55,7 @@ class TensorBackend(Backend):
     """
 
     array_type: type | None = None
+    is_functional: bool = False
     has_values: bool = True
     fake_mode: TensorMode | None = None
     new_array: Callable[[Ints, Any], Any] | None = None
@@ -215,6 +217,10 @@ class TensorBackend(Backend):
                 return kernel(*args)
 
         return run
+
+    def describe(self, array: Any) -> str | None:
+        """What printing shows in place of the elements, if they are not computed yet; else None."""
+        return None
 
     # ---- other libraries
 

@@ -7,3 +7,28 @@ from turnout.errors import TurnoutError
 
 class MissingMethodError(TurnoutError, NotImplementedError):
     """A backend of tensors does not define a method that a call needs."""
+
+
+def not_declared_functional(owner: str, cls: str, backend: str) -> str:
+    """A backend of values whose row does not say so."""
+    return (
+        f"{owner}: {cls} is a FunctionalBackend, but the row of {backend} does not say that it cannot write\n"
+        "  to fix  add `functional_only = true` to its [[provides.backend]] in the manifest"
+    )
+
+
+def not_functional(owner: str, cls: str, backend: str) -> str:
+    """A backend that can write, according to its class, and cannot, according to its row."""
+    return (
+        f"{owner}: the row of {backend} says functional_only, but {cls} is not a FunctionalBackend\n"
+        "  to fix  derive it from turnout_aten.backend.functional_backend.FunctionalBackend, or take functional_only out of the "
+        "manifest"
+    )
+
+
+def kernel_would_write(op: str, backend: str) -> str:
+    """A kernel on arrays for an operator that writes its arguments, on a backend of values."""
+    return (
+        f"{op}: a kernel on arrays of {backend} cannot write its arguments, because these arrays are values\n"
+        "  to fix  register a kernel on tensors that calls operators"
+    )

@@ -56,6 +56,11 @@ def not_written(op_name: str, backend: str, fn: Any) -> RowError:
     )
 
 
+def too_few_values(op_name: str, backend: str, fn: Any, found: int, expected: int) -> RowError:
+    """A row that returned another number of values than its operator has outputs."""
+    return RowError(f"{_who(op_name, backend, fn)} returned {found} values; expected {expected}")
+
+
 def not_callable_so(owner: str, backend: str, problems: Sequence[tuple[str, Any, str, Sequence[str]]]) -> str:
     """Rows whose signature does not fit: name, function, what it takes, what it is called with."""
     rows = [

@@ -14,6 +14,7 @@ from turnout.errors import RegistrationError
 from turnout.operators.kernels import ARRAY, Kernel
 from turnout.registry import REGISTRY
 from turnout_aten.declarations.tables import standard
+from turnout_aten.errors import backends as texts
 from turnout_aten.errors import rows as errors
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping as wrappers
@@ -38,8 +39,12 @@ def register_kernels(
     """Register a backend's table at its key.
 
     A row is called with all arguments by position, the outputs last. One RegistrationError reports all rows that name no operator
-    or cannot be called so, before anything is registered.
+    or cannot be called so, before anything is registered. Another is about a backend whose row and class disagree about
+    whether its arrays can be written.
     """
+    if library.registry.keys.backend_rows[backend.name].functional_only is not backend.is_functional:
+        text = texts.not_declared_functional if backend.is_functional else texts.not_functional
+        raise RegistrationError(text(library.origin, type(backend).__name__, backend.name))
     for name, row in checked_rows(library, backend.name, table, namespace).items():
         for variant, binder in binders(name, row):
             library.impl(variant, backend.name, row.fn, form=ARRAY, binder=binder)

@@ -101,6 +101,9 @@ def _body(tensor: Tensor, indent: int, options: PrintOptions) -> str:
         return "[]"
     shown: tuple[int, ...] = shape
     array = tensor.array
+    said = tensor.device.backend.describe(array)
+    if said is not None:
+        return said
     edge = options.edgeitems
     if tensor.numel() > options.threshold:
         if not edge:

@@ -1,0 +1,80 @@
+"""Rows of backends whose arrays are values: functions that take values and return values.
+
+`register_functional_kernels` is for such a backend what `register_kernels` is for others. The left side of the table is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from turnout.registry import REGISTRY
+from turnout_aten.backend.functional_arrays import FunctionalArray
+from turnout_aten.backend.functional_backend import values_in
+from turnout_aten.errors import rows as errors
+from turnout_aten.kernels.tables import checked_rows, register_kernels
+from turnout_aten.kernels.wrapping import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from turnout.devices import Device
+    from turnout.dtypes import DType
+    from turnout.registry import Registrations
+    from turnout_aten.backend.functional_backend import FunctionalBackend
+
+
+class Wanted(NamedTuple):
+    """What a result has to be: the last argument of a row, one for each output."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    device: Device
+
+
+def register_functional_kernels(
+    library: Registrations, backend: FunctionalBackend, table: Mapping[str, Any], *, namespace: str = "aten"
+) -> None:
+    """Register a table of rows that take and return values.
+
+    A row is called with all arguments by position, tensors as values, and a `Wanted` for each output last. It returns the values
+    of the outputs: one, or a tuple of several. A value of another dtype than the one wanted is converted. The row of an operator
+    without outputs, such as `nonzero`, returns its new values. One RegistrationError reports all rows that name no operator or
+    cannot be called so.
+    """
+    rows = checked_rows(library, backend.name, table, namespace)
+    register_kernels(library, backend, {name: _row(backend, name, row) for name, row in rows.items()}, namespace=namespace)
+
+
+def _row(backend: FunctionalBackend, name: str, row: Row) -> Row:
+    function = row.fn
+
+    def allocate(*args: Any) -> Any:
+        return function(*map(values_in, args))
+
+    def kernel(*args: Any) -> None:
+        outs = args[len(args) - count :]
+        given = [values_in(a) for a in args[: len(args) - count]]
+        made = function(*given, *[Wanted(out.shape, out.dtype, out.memory.device) for out in outs])
+        made = made if isinstance(made, (tuple, list)) else (made,)
+        if len(made) != count:
+            raise errors.too_few_values(name, backend.name, function, len(made), count)
+        # All are looked at before the first is written: a row that fails changes nothing.
+        values = [_fitted(backend, name, function, value, out) for value, out in zip(made, outs, strict=True)]
+        for value, out in zip(values, outs, strict=True):
+            out.write(value)
+
+    count = len(REGISTRY.find(name).schema.out_arguments)
+    if not count:
+        return Row(allocate)
+    kernel.__name__ = kernel.__qualname__ = getattr(function, "__name__", name)
+    kernel.__wrapped__ = function  # type: ignore[attr-defined]  # so that `explain` names the function that computes
+    return Row(kernel, pointwise=row.pointwise)
+
+
+def _fitted(backend: FunctionalBackend, name: str, function: Callable[..., Any], value: Any, out: FunctionalArray) -> Any:
+    """A row's value as the output needs it."""
+    value = backend.as_value(value)
+    found = backend.dtype_of_value(value)
+    if tuple(value.shape) != out.shape:
+        raise errors.changed(name, backend.name, function, (out.shape, out.dtype.name), (tuple(value.shape), found.name))
+    return value if found is out.dtype else backend.converted(value, out.dtype)

@@ -1,0 +1,78 @@
+"""Matrix products: chunks are multiplied, and the products summed over the chunks of the inner dim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from turnout_aten.backend.functional_rows import Wanted
+from turnout_dask.blocks import new_name, task_of
+from turnout_dask.reductions import combined
+
+# Row -> the labels of its operands and of the product; the label that is only in the operands is summed over.
+# fmt: off
+PRODUCTS = {
+    "mm.out":  ("ik", "kj", "ij"),
+    "bmm.out": ("bik", "bkj", "bij"),
+    "mv.out":  ("ik", "k", "i"),
+    "dot.out": ("k", "k", ""),
+}
+ADDED = {"addmm.out": "mm.out", "addmv.out": "mv.out", "baddbmm.out": "bmm.out"}
+# fmt: on
+
+
+def product(name: str, args: Sequence[Any], native: Any) -> Any:
+    """The product of two arrays, in the dtype that is given."""
+    first, second, out = PRODUCTS[name]
+    wide = np.dtype("float32") if native.itemsize == 2 and native.kind in "fV" else native
+    kept = out + "k"
+    made: Any = da.blockwise(
+        partial(_multiplied, name, wide), kept, args[0], first, args[1], second, name=new_name(name), adjust_chunks={"k": 1},
+        dtype=wide, meta=np.empty((0,) * len(kept), wide), concatenate=True,
+    )  # fmt: skip
+    if made.shape[-1] != 1:
+        made = combined(made, (len(out),), "sum", wide)
+    summed = made.reshape(made.shape[:-1])
+    return summed if wide == native else summed.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * len(out), native))
+
+
+def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """`mm` and the like, and those that add to a product."""
+    if name not in ADDED:
+        return product(name, args, native[0])
+    self, first, second, beta, alpha = args
+    (want,), (kind,) = wanted, native
+    wide = np.dtype("float32") if kind.itemsize == 2 and kind.kind in "fV" else kind
+    made = product(ADDED[name], (first, second), wide)
+    if beta == 0:
+        return made.map_blocks(_scaled, alpha, kind, dtype=kind, meta=np.empty((0,) * made.ndim, kind))
+    dims = tuple(range(made.ndim))
+    _, together = da.core.unify_chunks(made, dims, da.broadcast_to(self, want.shape), dims)
+    return da.map_blocks(_sum, *together, alpha, beta, kind, dtype=kind, meta=np.empty((0,) * made.ndim, kind))
+
+
+def _multiplied(name: str, native: Any, a: Any, b: Any) -> Any:
+    """The product of two blocks, with the inner dim as a last dim of length 1."""
+    with task_of(name, a, b):
+        a, b = a.astype(native, copy=False), b.astype(native, copy=False)
+        return np.asarray(np.matmul(a, b), native)[..., None]
+
+
+def _cast(block: Any, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return block.astype(native)
+
+
+def _scaled(block: Any, alpha: Any, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return (block * block.dtype.type(alpha)).astype(native)
+
+
+def _sum(block: Any, added: Any, alpha: Any, beta: Any, native: Any) -> Any:
+    with np.errstate(all="ignore"):
+        kind = block.dtype.type
+        return (block * kind(alpha) + added.astype(block.dtype) * kind(beta)).astype(native)

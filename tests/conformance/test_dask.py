@@ -1,0 +1,24 @@
+"""The kit on the device `dask`, in chunks so small that most arrays have several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import turnout
+from turnout_conformance.test_backend_device import *  # noqa: F403 - its tests
+from turnout_conformance.test_backend_operators import test_operator_gives_what_cpu_gives  # noqa: F401 - a test
+from turnout_conformance.test_backend_plugin import *  # noqa: F403 - its tests
+
+TURNOUT_BACKENDS = ("dask",)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_chunks(need_device: Callable[[str], None]) -> Iterator[None]:
+    need_device("dask")
+    import dask
+
+    options = {"plugin.dask.chunk_size": "64B", "plugin.dask.print_values": True}
+    with dask.config.set(scheduler="sync"), turnout.config.override(options):
+        yield

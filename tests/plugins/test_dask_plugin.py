@@ -1,0 +1,284 @@
+"""The device `dask`: nothing is computed before it is needed, chunks stay chunks, and programs give what they give on `cpu`."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from threading import Timer
+from typing import Any
+
+import pytest
+
+import turnout
+from autograd_programs import Program as Smooth
+from random_programs import chains, indexing, writes
+from random_programs.on_device import gradient_difference, judge
+from random_programs.running import check
+from turnout import host_fallback
+from turnout_conformance.cases import activations, arranging, losses, normalisation, pointwise, reductions, views
+from turnout_conformance.comparing import find, outcome
+from turnout_conformance.making import arguments, row_major, samples
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(need_device: Callable[[str], None]) -> Iterator[None]:
+    """Chunks of three floats, and one thread: tests of small tensors have many chunks."""
+    need_device("dask")
+    import dask
+
+    with dask.config.set(scheduler="sync"), turnout.config.override({"plugin.dask.chunk_size": "12B"}):
+        host_fallback.reset_calls()
+        turnout.dask.reset_calls_on_whole_arrays()
+        yield
+
+
+class Tasks:
+    """How many tasks ran in a block."""
+
+    def __init__(self) -> None:
+        from dask.callbacks import Callback
+
+        self.count = 0
+        self._callback = Callback(pretask=lambda *_: self._one())
+
+    def _one(self) -> None:
+        self.count += 1
+
+    def __enter__(self) -> Tasks:
+        self._callback.__enter__()
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._callback.__exit__(*exc_info)
+
+
+def matrix() -> turnout.Tensor:
+    return turnout.arange(12.0, device="dask").reshape(3, 4)
+
+
+# ---- programs
+
+
+@pytest.mark.parametrize("kind", [chains, indexing, writes], ids=["chains", "indexing", "writes"])
+def test_programs_give_what_cpu_gives(kind: Any, seeds: Callable[[int], range]) -> None:
+    check({seed: kind.Program(seed).lines for seed in seeds(12)}, judge("dask", strides=kind is writes))
+
+
+def test_gradients_of_programs_are_those_of_cpu(seeds: Callable[[int], range]) -> None:
+    for seed in seeds(6):
+        found = gradient_difference(seed, "dask")
+        assert not found, f"seed {seed}: {found}\n{Smooth(seed, smooth=True)}\n\n--seed {seed} --programs 1 runs it again"
+
+
+# ---- when it is computed
+
+
+def test_nothing_is_computed_until_a_program_needs_numbers() -> None:
+    with Tasks() as tasks:
+        w = turnout.ones(4, 2, device="dask", requires_grad=True)
+        x = matrix()
+        x[:, 1:] *= 2
+        loss = ((x @ w).softmax(1) - x[:, :2].t().reshape(3, 2)).pow(2).mean()
+        loss.backward()
+        text = repr(w.grad)
+        assert tasks.count == 0
+    assert text == "tensor(..., shape=[4, 2], chunks=4 of 1x2, device='dask')"
+    for numbers in (loss.item, w.grad.tolist, lambda: bool(loss > 0), lambda: w.grad.cpu()):
+        with Tasks() as tasks:
+            numbers()
+        assert tasks.count > 0
+    assert host_fallback.report() == ""
+    assert turnout.dask.calls_on_whole_arrays() == {}
+
+
+def test_printing_computes_where_it_is_asked_to() -> None:
+    with turnout.config.override({"plugin.dask.print_values": True}):
+        assert repr(turnout.tensor([1.0, 2.0], device="dask")) == "tensor([1., 2.], device='dask')"
+
+
+def test_what_is_persisted_is_not_computed_again() -> None:
+    x = matrix().exp()
+    version = x.version()
+    turnout.dask.persist(x)
+    with Tasks() as tasks:
+        x.tolist()
+    assert tasks.count <= 2 * 12
+    assert x.version() == version
+
+
+def test_compute_makes_tensors_on_cpu_together() -> None:
+    x = matrix().exp()
+    with Tasks() as tasks:
+        alone = turnout.dask.compute(x.sum())
+    single = tasks.count
+    with Tasks() as tasks:
+        total, mean = turnout.dask.compute(x.sum(), x.mean())
+    assert (total.device.type, total.item()) == ("cpu", alone.item())
+    assert mean.item() == pytest.approx(alone.item() / 12)
+    assert tasks.count < 2 * single
+
+
+def test_a_loop_that_lets_its_graph_grow_is_warned_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnout_dask import backend
+    from turnout_dask.errors import GraphWarning
+
+    monkeypatch.setattr(backend, "_MANY_STEPS", 20)
+    monkeypatch.setattr(turnout.device("dask").backend, "_warned", False)
+    x = turnout.ones(2, device="dask")
+    for _ in range(15):
+        x = x + 1
+        turnout.dask.persist(x)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", GraphWarning)
+        for _ in range(40):
+            x = x + 1
+    (warning,) = caught
+    assert str(warning.message) == (
+        "dask: a tensor is made by a graph of more than 20 steps, and everything made of it repeats them; in a loop, call "
+        "turnout.dask.persist(...) with the tensors that go on to the next turn"
+    )
+
+
+# ---- chunks
+
+
+def test_views_and_writes_keep_chunks() -> None:
+    import dask.array as da
+
+    x = turnout.dask.from_array(da.zeros((6, 8), chunks=(2, 4), dtype="f4"))
+    assert turnout.dask.chunks(x) == ((2, 2, 2), (4, 4))
+    assert turnout.dask.chunks(x.t()) == ((4, 4), (2, 2, 2))
+    assert turnout.dask.chunks(x[2:4]) == ((2,), (4, 4))
+    assert turnout.dask.chunks((x + 1).exp()) == ((2, 2, 2), (4, 4))
+    x[:, 4:].add_(1)
+    assert turnout.dask.chunks(x) == ((2, 2, 2), (4, 4))
+    assert x.sum(0).tolist() == [0.0] * 4 + [6.0] * 4
+
+
+def test_a_tensor_is_cut_into_other_chunks_in_place() -> None:
+    x = matrix()
+    y = turnout.dask.rechunk(x, (1, 4))
+    assert y is x
+    assert turnout.dask.chunks(x) == ((1, 1, 1), (4,))
+    assert x.tolist() == turnout.arange(12.0).reshape(3, 4).tolist()
+
+
+def test_random_numbers_do_not_depend_on_chunks() -> None:
+    drawn = []
+    for device, size in (("cpu", "12B"), ("dask", "12B"), ("dask", "40B"), ("dask", "1MiB")):
+        with turnout.config.override({"plugin.dask.chunk_size": size}):
+            turnout.manual_seed(3)
+            drawn.append([turnout.rand(5, 7, device=device).tolist(), turnout.randint(0, 100, (9,), device=device).tolist()])
+    assert all(each == drawn[0] for each in drawn)
+
+
+# ---- what does not go chunk by chunk
+
+
+def test_operators_on_whole_arrays_are_counted() -> None:
+    x = matrix()
+    x.nonzero()
+    x[[2, 0], [1, 1]].tolist()
+    assert turnout.dask.calls_on_whole_arrays() == {"aten::index.Tensor_out": 1}
+    assert host_fallback.calls() == {("aten::nonzero", "dask", "cpu"): 1}
+
+
+def test_more_than_fits_in_one_place_is_refused() -> None:
+    x = matrix()
+    with turnout.config.override({"plugin.dask.host_limit": "50B"}):
+        assert (x + 1).sum().item() == 78.0
+        for function, operator, size in (
+            (lambda: x.nonzero(), "aten::nonzero", 48),
+            (lambda: x[[2, 0], [1, 1]], "aten::index", 88),
+        ):
+            with turnout.config.override({"plugin.dask.host_limit": "40B"}), pytest.raises(turnout.errors.TurnoutError) as caught:
+                function()
+            assert re.match(
+                rf"{operator}\S*: it needs all of its tensors in one place on dask, and they have {size}", str(caught.value)
+            )
+
+
+def test_a_size_that_is_none_is_refused() -> None:
+    with turnout.config.override({"plugin.dask.chunk_size": "many"}), pytest.raises(turnout.errors.ArgumentError) as caught:
+        turnout.ones(2, device="dask")
+    assert str(caught.value) == "plugin.dask.chunk_size must be a size such as '64MiB', got 'many'"
+
+
+def test_a_kernel_that_raises_is_named() -> None:
+    import dask.array as da
+
+    from turnout_dask.errors import DaskError
+
+    x = turnout.dask.from_array(da.ones((3, 3), dtype="f4"))
+    bad = turnout.dask.from_array(turnout.dask.array_of(x).map_blocks(lambda block: block[:, :2], dtype="f4"))
+    for operator, function in {"mm.out": lambda: bad @ x, "hypot.out": lambda: bad.hypot(x)}.items():
+        with pytest.raises(DaskError) as caught:
+            function().tolist()
+        assert str(caught.value).startswith("dask: the computation failed: ValueError: ")
+        assert f"in a task of {operator} on dask, on blocks of shape " in str(caught.value)
+
+
+# Families of operators whose cases run chunk by chunk, and the operators of them that do not.
+FAMILIES = (pointwise, activations, reductions, views, arranging, normalisation, losses)
+ELSEWHERE = {
+    "arranging": {"repeat_interleave.Tensor": {"aten::index_add.out"}, "repeat_interleave.self_Tensor": {"aten::index_add.out"}}
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__.rpartition(".")[2])
+def test_operators_of_a_family_run_chunk_by_chunk(family: Any) -> None:
+    found: dict[str, set[str]] = {}
+    for case in family.CASES:
+        for sample, dtype in list(samples(case, "dask"))[:3]:
+            host_fallback.reset_calls()
+            turnout.dask.reset_calls_on_whole_arrays()
+            args, kwargs = arguments(sample, dtype, row_major("dask"))
+            outcome(find(case.op), *args, **kwargs)
+            names = {name for name, _, _ in host_fallback.calls()} | set(turnout.dask.calls_on_whole_arrays())
+            if names:
+                found.setdefault(case.op, set()).update(names)
+    family_name = family.__name__.rpartition(".")[2]
+    assert found == ELSEWHERE.get(family_name, {})
+
+
+# ---- on a cluster
+
+
+def descent(device: str, before: Callable[[int], None] = lambda step: None) -> float:
+    """The loss after some steps of a regression."""
+    turnout.manual_seed(0)
+    x = turnout.randn(600, 20, device=device)
+    y = x @ turnout.ones(20, 1, device=device)
+    w = turnout.zeros(20, 1, device=device, requires_grad=True)
+    loss = w.sum()
+    for step in range(5):
+        loss = ((x @ w - y) ** 2).mean()
+        (grad,) = turnout.autograd.grad(loss, [w])
+        with turnout.no_grad():
+            w.sub_(grad, alpha=0.1)
+        if device == "dask":
+            before(step)
+            turnout.dask.persist(w)
+    return float(loss)
+
+
+def test_a_worker_that_is_killed_during_training_changes_nothing() -> None:
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+    )
+    with cluster, distributed.Client(cluster) as client, dask.config.set(scheduler=client):
+        pids = list(client.run(os.getpid).values())
+
+        def kill(step: int) -> None:
+            if step == 2:
+                Timer(0.05, os.kill, (pids[0], signal.SIGKILL)).start()
+
+        with turnout.config.override({"plugin.dask.chunk_size": "12kB"}):
+            found = descent("dask", kill)
+    assert found == pytest.approx(descent("cpu"), rel=1e-5)

@@ -1,0 +1,46 @@
+"""A loopback device whose arrays cannot be written: NumPy's, with `writeable` off. Writes into them raise.
+
+Its rows are those of cpu on new arrays. `register()` adds device `readonly` to this process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import turnout_arrays
+from turnout import plugins
+from turnout.registry import Registrations
+from turnout_arrays.functional import FunctionalArrayBackend, in_scratch
+from turnout_aten.backend.functional_rows import register_functional_kernels
+from turnout_aten.backend.host_fallback import host
+
+
+class ReadOnlyBackend(FunctionalArrayBackend):
+    """Values are read-only arrays, however they were made."""
+
+    name = "ReadOnly"
+    device_type = "readonly"
+
+    def __init__(self) -> None:
+        super().__init__(np, ml_dtypes.bfloat16)
+
+    def frozen(self, value: Any) -> Any:
+        value.flags.writeable = False
+        return value
+
+
+def register() -> Registrations:
+    """The device, its rows, and cpu for other operators."""
+    plugins.activate("aten")
+    plugins.activate("cpu")
+    library = Registrations("readonly")
+    backend = ReadOnlyBackend()
+    library.backend(backend, functional_only=True)
+    rows = turnout_arrays.kernels(np)
+    del rows["nonzero"]  # it returns a column-major array, and a value has no strides: cpu runs it, and its strides are kept
+    register_functional_kernels(library, backend, in_scratch(rows, backend))
+    library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+    return library
