@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
         geometry: Callable[..., Any]
         remembered: Callable[..., Any]
+        in_one_frame: Callable[..., Any]
 
         def __call__(self, ks: int, tensor: Tensor, /, *args: Any) -> Any: ...
 
@@ -38,12 +39,15 @@ _REMEMBERED = 512
 
 
 def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
-    """Makes the kernel of a view operator with one output. The geometry depends on the arguments alone, so it is remembered."""
+    """Makes the kernel of a view operator with one output. The geometry depends on the arguments alone, so it is remembered.
+
+    Where the kernel does nothing else, who records the view may do it, too: it finds the same in the attribute `in_one_frame`.
+    """
 
     def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
         remembered = lru_cache(_REMEMBERED)(_in_bytes(geometry))
         made: ViewKernel = _described(_APPLYING(remembered, _naming(operator, geometry)), geometry)
-        made.remembered = remembered
+        made.remembered = made.in_one_frame = remembered
         return made
 
     return kernel
