@@ -2383,6 +2383,12 @@ static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
     if (device == NULL || !PyArray_CheckExact(array) || !is_plain((PyArrayObject *)array))
         return DECLINED;
+    npy_intp step = PyArray_ITEMSIZE((PyArrayObject *)array);
+    for (int d = PyArray_NDIM((PyArrayObject *)array) - 1; d >= 0; d--) { /* a copy keeps the strides of dims of length 1, too */
+        if (PyArray_STRIDE((PyArrayObject *)array, d) != step)
+            return DECLINED;
+        step *= PyArray_DIM((PyArrayObject *)array, d);
+    }
     for (Py_ssize_t i = 1; i < n; i++)
         if (args[i] != Py_None)
             return DECLINED;
