@@ -14,6 +14,7 @@ import kernels
 import numpy as np
 import small
 import startup
+import transforms
 from numeric import against_numpy, against_torch, torch_with_threads, training
 from timing import Pair, Result, Side
 
@@ -31,7 +32,7 @@ LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
-CALLS, KERNELS, SMALL = "calls", "kernels", "small"
+CALLS, KERNELS, SMALL, TRANSFORMS = "calls", "kernels", "small", "transforms"
 
 
 class Row(NamedTuple):
@@ -282,4 +283,5 @@ GROUPS = {
     CALLS: ROWS,
     SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
+    TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
 }
