@@ -2,12 +2,16 @@
 
 Counts do not depend on how busy a machine is, so a test can hold them: `tests/integration/test_small_calls.py` compares each row
 of `small.ROWS` with `counts.json`. After a change that is worth more calls: `python benchmarks/counts.py --write`.
+
+Counted is what Turnout does by itself: without compiled kernels and without the compiled call path, which replace parts of it.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
@@ -20,6 +24,7 @@ import turnout
 LIMITS = Path(__file__).with_name("counts.json")
 WARM = 5  # calls before it is counted: the first ones compile, resolve and remember
 TIMES = 3
+BY_ITSELF = {"TURNOUT_PLUGINS__DISABLE": "kernels", "TURNOUT_SPEED": "off"}
 
 
 class Counts(NamedTuple):
@@ -78,6 +83,8 @@ def limits() -> dict[str, Counts]:
 
 def main() -> None:
     """Print the counts of all rows; with --write, make them the limits. With --json, print them as data."""
+    if any(os.environ.get(name) != value for name, value in BY_ITSELF.items()):
+        raise SystemExit(subprocess.run([sys.executable, *sys.argv], env={**os.environ, **BY_ITSELF}).returncode)
     found = {row.statement: counted(row.statement, small.names(turnout)) for row in small.ROWS}
     if "--json" in sys.argv:
         print(json.dumps(found))

@@ -31,7 +31,7 @@ m.amax(x, dims, keep); m.amin(x, d, keep); x.max(); x.min(); F.softmax(x, d); F.
 x.clone().add_(y); x.clone().mul_(num); x.clone().sub_(y); x.clone().div_(y); x.clone().relu_(); x.clone().gt_(y)
 x.clone().unsqueeze(0).add_(y); x.clone().add_(num); (lambda z: z.add_(z))(x.clone()); (lambda z: z.add_(z.t()))(x.clone())
 m.cat([x, x], d); m.cat([x, y], d); m.stack([x, x, y]); m.where(x > 0, x, y); m.where(x > y, x, num); x[m.tensor([0])]
-x.reshape(-1); x.clone(); x.to(m.float64); x @ y; F.linear(x, y); x.sum().item(); x @ x; x @ x.mT; x.mT @ x; F.linear(x, x, num / y)
+x.reshape(-1); x.clone(); x.to(m.float64); x @ y; F.linear(x, y); x.sum().item(); x @ x; x @ x.mT; x.mT @ x
 m.addmm(y, x, x.t()); m.addmm(y, x, x.t(), alpha=2); m.bmm(x, x.mT); m.baddbmm(y, x, x.mT); F.linear(x, x); F.linear(x, x, y)
 m.zeros(3, 2); m.full((2,), num); m.ones((2, 3), dtype=x.dtype); m.arange(5); m.zeros_like(x)
 """

@@ -11,6 +11,7 @@
  * ViewKernel    a view operator at ADInplaceOrView: a remembered geometry, an array over the same memory, and the record of the view
  * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
  * CompositeKernel  a composite kernel that ends in one call of another operator
+ * CopyKernel    a composite kernel that copies a row-major tensor
  * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -72,7 +73,7 @@ typedef struct Face {
 } Face;
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, GetterType;
+    CompositeKernelType, CopyKernelType, GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -134,7 +135,7 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
 static inline int is_kernel(PyObject *value)
 {
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
-           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType);
+           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType) || Py_IS_TYPE(value, &CopyKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -1190,53 +1191,23 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
-/* ---- PlanKernel */
+/* ---- what is kept of calls that look alike */
 
-static int index_of(const char *const *names, const char *name)
-{
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
-    return -1;
-}
-
-/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
-static int numbers_of(PyObject *tuple, npy_intp *values, int most)
-{
-    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
-        return -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
-        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
-            return -1;
-    return (int)PyTuple_GET_SIZE(tuple);
-}
-
-enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
-enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
-
-#define PLANS 8  /* that are found without Python */
+#define KEPT 8   /* calls */
 #define WORDS 96 /* that say what a call looks like */
 #define DIMS 32
-#define OUTS 6
 
 typedef struct {
     npy_intp words[WORDS];
     int count;
     PyObject *held; /* the objects whose addresses are among the words */
-    PyObject *plan;
+    PyObject *value;
 } Kept;
 
 typedef struct {
-    Face face;
-    PyObject *find, *kernel, *few, *keys, *as_given;
-    npy_intp limit;
-    int arguments, role[MOST], outs, first; /* the first tensor's place */
-    int passes, passed[MOST];
-    int others; /* arguments that are no tensors: a plan may replace them */
-    Kept kept[PLANS];
+    Kept kept[KEPT];
     unsigned next;
-} PlanKernel;
+} Memo;
 
 typedef struct {
     npy_intp words[WORDS];
@@ -1271,9 +1242,10 @@ static PyObject *look_at(Look *look, PyObject *tensor)
     int n = PyArray_NDIM(a);
     if (!add_object(look, (PyObject *)PyArray_DESCR(a)) || !add_word(look, n) || look->count + 2 * n > WORDS)
         return NULL;
-    memcpy(look->words + look->count, PyArray_DIMS(a), n * sizeof(npy_intp));
-    memcpy(look->words + look->count + n, PyArray_STRIDES(a), n * sizeof(npy_intp));
-    look->count += 2 * n;
+    for (int d = 0; d < n; d++) {
+        look->words[look->count++] = PyArray_DIM(a, d);
+        look->words[look->count++] = PyArray_STRIDE(a, d);
+    }
     return array;
 }
 
@@ -1305,31 +1277,102 @@ static int look_at_value(Look *look, PyObject *value)
     return 0;
 }
 
-/* The plan of a call that looks like this: one that is kept, else the one that Python finds. A borrowed reference, or NULL. */
-static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+/* What is kept for a call: a borrowed reference, or NULL. */
+static PyObject *find_kept(const Memo *memo, const Look *look)
 {
-    for (int k = 0; k < PLANS; k++) {
-        Kept *kept = &self->kept[k];
+    for (int k = 0; k < KEPT; k++) {
+        const Kept *kept = &memo->kept[k];
         if (kept->count == look->count && memcmp(kept->words, look->words, look->count * sizeof(npy_intp)) == 0)
-            return kept->plan;
+            return kept->value;
     }
-    PyObject *plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
-    PyObject *held = plan == NULL || plan == Py_None ? NULL : PyTuple_New(look->holds);
-    if (held == NULL || !PyTuple_CheckExact(plan) || PyTuple_GET_SIZE(plan) != 4 * self->outs + 3) {
-        Py_XDECREF(plan);
-        Py_XDECREF(held);
-        return NULL;
-    }
+    return NULL;
+}
+
+/* Keep a value for calls that look like this one, in place of the oldest. -1 with an error. */
+static int keep(Memo *memo, const Look *look, PyObject *value)
+{
+    PyObject *held = PyTuple_New(look->holds);
+    if (held == NULL)
+        return -1;
     for (int i = 0; i < look->holds; i++)
         PyTuple_SET_ITEM(held, i, Py_NewRef(look->held[i]));
-    Kept *kept = &self->kept[self->next++ % PLANS];
-    PyObject *before[2] = {kept->held, kept->plan};
+    Kept *kept = &memo->kept[memo->next++ % KEPT];
+    PyObject *before[2] = {kept->held, kept->value};
     memcpy(kept->words, look->words, look->count * sizeof(npy_intp));
     kept->count = look->count;
     kept->held = held;
-    kept->plan = plan;
+    kept->value = Py_NewRef(value);
     Py_XDECREF(before[0]);
     Py_XDECREF(before[1]);
+    return 0;
+}
+
+static int visit_memo(const Memo *memo, visitproc visit, void *arg)
+{
+    for (int k = 0; k < KEPT; k++) {
+        Py_VISIT(memo->kept[k].held);
+        Py_VISIT(memo->kept[k].value);
+    }
+    return 0;
+}
+
+static void clear_memo(Memo *memo)
+{
+    for (int k = 0; k < KEPT; k++) {
+        memo->kept[k].count = 0;
+        Py_CLEAR(memo->kept[k].held);
+        Py_CLEAR(memo->kept[k].value);
+    }
+}
+
+/* ---- PlanKernel */
+
+static int index_of(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
+    return -1;
+}
+
+/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
+static int numbers_of(PyObject *tuple, npy_intp *values, int most)
+{
+    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
+            return -1;
+    return (int)PyTuple_GET_SIZE(tuple);
+}
+
+enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
+enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
+
+typedef struct {
+    Face face;
+    PyObject *find, *kernel, *few, *keys, *as_given;
+    npy_intp limit;
+    int arguments, role[MOST], outs, first; /* the first tensor's place */
+    int passes, passed[MOST];
+    int others; /* arguments that are no tensors: a plan may replace them */
+    Memo memo;
+} PlanKernel;
+
+#define OUTS 6
+
+/* The plan of a call that looks like this: one that is kept, else the one that Python finds. A new reference, or NULL. */
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+{
+    PyObject *plan = Py_XNewRef(find_kept(&self->memo, look));
+    if (plan != NULL)
+        return plan;
+    plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
+    if (plan != NULL && !(PyTuple_CheckExact(plan) && PyTuple_GET_SIZE(plan) == 4 * self->outs + 3))
+        Py_CLEAR(plan);
+    if (plan != NULL && keep(&self->memo, look, plan) < 0)
+        Py_CLEAR(plan);
     return plan;
 }
 
@@ -1383,7 +1426,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
             }
         }
     }
-    if (device == NULL || (plan = Py_XNewRef(plan_of(self, &look, args))) == NULL)
+    if (device == NULL || (plan = plan_of(self, &look, args)) == NULL)
         goto end;
     Py_INCREF(device);
     int at = 4 * self->outs;
@@ -1457,11 +1500,7 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(kernel->find);
     Py_VISIT(kernel->kernel);
     Py_VISIT(kernel->few);
-    for (int k = 0; k < PLANS; k++) {
-        Py_VISIT(kernel->kept[k].held);
-        Py_VISIT(kernel->kept[k].plan);
-    }
-    return 0;
+    return visit_memo(&kernel->memo, visit, arg);
 }
 
 static int plan_clear(PyObject *self)
@@ -1473,11 +1512,7 @@ static int plan_clear(PyObject *self)
     Py_CLEAR(kernel->few);
     Py_CLEAR(kernel->keys);
     Py_CLEAR(kernel->as_given);
-    for (int k = 0; k < PLANS; k++) {
-        kernel->kept[k].count = 0;
-        Py_CLEAR(kernel->kept[k].held);
-        Py_CLEAR(kernel->kept[k].plan);
-    }
+    clear_memo(&kernel->memo);
     return 0;
 }
 
@@ -1834,7 +1869,9 @@ failed:
 typedef struct {
     Face face;
     PyObject *op, *cache, *below, *attach;
+    int is_as_strided;
     PyObject *kernel, *remembered; /* the kernel that was found last, and its geometries; NULL if it is not one by geometry */
+    Memo memo;                     /* of them */
 } ViewKernel;
 
 static PyObject *tuple_of(const npy_intp *values, int n)
@@ -1889,13 +1926,20 @@ static PyObject *array_over(PyObject *root, PyObject *geometry)
 
 /* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements). A new reference; NULL with or
  * without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
-static PyObject *geometry_of(PyObject *remembered, PyObject *const *args, Py_ssize_t n)
+static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *tensor = args[0], *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
     PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
     PyObject *passed[MOST + 4], *found = NULL;
     if (offset == NULL || array == NULL || !PyArray_CheckExact(array))
         return NULL;
+    Look look;
+    look.count = look.holds = 0;
+    int known = look_at(&look, tensor) != NULL && look_at_value(&look, offset);
+    for (Py_ssize_t i = 1; i < n && known; i++)
+        known = look_at_value(&look, args[i]);
+    if (known && (found = find_kept(&self->memo, &look)) != NULL)
+        return Py_NewRef(found);
     passed[0] = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array));
     passed[1] = tuple_of(PyArray_STRIDES(array), PyArray_NDIM(array));
     passed[2] = PyLong_FromSsize_t(PyArray_ITEMSIZE(array));
@@ -1903,11 +1947,13 @@ static PyObject *geometry_of(PyObject *remembered, PyObject *const *args, Py_ssi
     for (Py_ssize_t i = 1; i < n; i++)
         passed[3 + i] = args[i];
     if (passed[0] != NULL && passed[1] != NULL && passed[2] != NULL)
-        found = PyObject_Vectorcall(remembered, passed, 3 + n, NULL);
+        found = PyObject_Vectorcall(self->remembered, passed, 3 + n, NULL);
     Py_XDECREF(passed[0]);
     Py_XDECREF(passed[1]);
     Py_XDECREF(passed[2]);
     if (found != NULL && !(PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4))
+        Py_CLEAR(found);
+    if (found != NULL && known && keep(&self->memo, &look, found) < 0)
         Py_CLEAR(found);
     return found;
 }
@@ -1936,6 +1982,21 @@ static PyObject *viewed_by(PyObject *geometry, PyObject *keys, PyObject *device,
     return made;
 }
 
+static int has_record(PyObject *view)
+{
+    return SLOT(view, AT_BASE) != NULL && SLOT(view, AT_CHAIN) != NULL && PyTuple_CheckExact(SLOT(view, AT_CHAIN))
+           && SLOT(view, AT_MULTI) != NULL && SLOT(view, AT_NO_GRAD) != NULL && SLOT(view, AT_MAKER) != NULL;
+}
+
+/* How a view comes from its base: the links of what is viewed, or none, and one more. */
+static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest)
+{
+    PyObject *link = Py_BuildValue("((OOO))", op, rest, Py_None);
+    if (link != NULL && old != Py_None)
+        Py_SETREF(link, PySequence_Concat(SLOT(old, AT_CHAIN), link));
+    return link;
+}
+
 /* Say of a new tensor that it is a view; 0, or -1 with an error. */
 static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage)
 {
@@ -1945,7 +2006,9 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
         return -1;
     for (Py_ssize_t i = 1; i < n; i++)
         PyTuple_SET_ITEM(rest, i - 1, Py_NewRef(args[i]));
-    if (SLOT(args[0], AT_VIEW_OF) != Py_None || views == NULL || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
+    PyObject *old = SLOT(args[0], AT_VIEW_OF);
+    if ((old != Py_None && (self->is_as_strided || !Py_IS_TYPE(old, View) || !has_record(old))) || views == NULL
+        || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
         PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, Py_None, NULL);
         failed = none == NULL ? -1 : 0;
         Py_XDECREF(none);
@@ -1953,14 +2016,15 @@ static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, 
         return failed;
     }
     int on = (enabled = levels_enabled()) == NULL ? -1 : PyObject_IsTrue(enabled);
-    if (on >= 0 && (chain = Py_BuildValue("((OOO))", self->op, rest, Py_None)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
+    if (on >= 0 && (chain = chain_of(old, self->op, rest)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
         && (view = PyType_GenericAlloc(View, 0)) != NULL && (ref = PyWeakref_NewRef(made, NULL)) != NULL) {
-        SLOT(view, AT_BASE) = Py_NewRef(args[0]);
+        int is_base = old == Py_None;
+        SLOT(view, AT_BASE) = Py_NewRef(is_base ? args[0] : SLOT(old, AT_BASE));
         SLOT(view, AT_CHAIN) = Py_NewRef(chain);
         SLOT(view, AT_SEEN) = Py_NewRef(SLOT(storage, AT_STORAGE_VER));
-        SLOT(view, AT_MULTI) = Py_NewRef(Py_False);
-        SLOT(view, AT_NO_GRAD) = Py_NewRef(on ? Py_False : Py_True);
-        SLOT(view, AT_MAKER) = Py_NewRef(NO_TEXT);
+        SLOT(view, AT_MULTI) = Py_NewRef(is_base ? Py_False : SLOT(old, AT_MULTI));
+        SLOT(view, AT_NO_GRAD) = Py_NewRef(!on ? Py_True : is_base ? Py_False : SLOT(old, AT_NO_GRAD));
+        SLOT(view, AT_MAKER) = Py_NewRef(is_base ? NO_TEXT : SLOT(old, AT_MAKER));
         Py_SETREF(SLOT(made, AT_VIEW_OF), Py_NewRef(view));
         failed = PyList_Append(views, ref);
     }
@@ -1987,6 +2051,7 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         PyObject *remembered = variables == NULL ? NULL : PyDict_GetItemWithError(variables, S_REMEMBERED);
         Py_INCREF(kernel);
         Py_XSETREF(self->remembered, Py_XNewRef(remembered));
+        clear_memo(&self->memo);
         Py_XSETREF(self->kernel, kernel);
     }
     PyObject *storage = SLOT(args[0], AT_STORAGE), *device = SLOT(args[0], AT_DEVICE), *made = NULL;
@@ -1994,7 +2059,7 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         return DECLINED;
     PyObject *remembered = Py_NewRef(self->remembered); /* all stay, whatever the calls of Python do */
     Py_INCREF(device);
-    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(remembered, args, n);
+    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(self, args, n);
     storage = SLOT(args[0], AT_STORAGE);
     if (geometry == NULL || storage == NULL)
         storage = NULL;
@@ -2022,7 +2087,7 @@ static int view_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(kernel->attach);
     Py_VISIT(kernel->kernel);
     Py_VISIT(kernel->remembered);
-    return 0;
+    return visit_memo(&kernel->memo, visit, arg);
 }
 
 static int view_clear(PyObject *self)
@@ -2035,14 +2100,16 @@ static int view_clear(PyObject *self)
     Py_CLEAR(kernel->attach);
     Py_CLEAR(kernel->kernel);
     Py_CLEAR(kernel->remembered);
+    clear_memo(&kernel->memo);
     return 0;
 }
 
-/* (function, op, cache, below, attach) */
+/* (function, op, cache, below, attach, whether it may leave the memory of what is viewed) */
 static PyObject *make_view_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *op, *cache, *below, *attach;
-    if (!PyArg_ParseTuple(args, "OOO!OO", &function, &op, &PyDict_Type, &cache, &below, &attach))
+    int is_as_strided;
+    if (!PyArg_ParseTuple(args, "OOO!OOp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided))
         return NULL;
     ViewKernel *made = PyObject_GC_New(ViewKernel, &ViewKernelType);
     if (made == NULL)
@@ -2054,6 +2121,7 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
     made->attach = Py_NewRef(attach);
+    made->is_as_strided = is_as_strided;
     PyObject_GC_Track(made);
     return (PyObject *)made;
 }
@@ -2163,9 +2231,12 @@ static int meets(int wanted, PyObject *value)
     if (wanted == LENGTHS) {
         if (!PyTuple_CheckExact(value))
             return 0;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
-            if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i)) || Py_SIZE(PyTuple_GET_ITEM(value, i)) < 0)
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+            PyObject *length = PyTuple_GET_ITEM(value, i);
+            int overflow;
+            if (!PyLong_CheckExact(length) || PyLong_AsLongLongAndOverflow(length, &overflow) < 0 || overflow)
                 return 0;
+        }
         return 1;
     }
     PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
@@ -2302,6 +2373,50 @@ failed:
         PyErr_SetString(PyExc_ValueError, "no such argument");
     Py_DECREF(made);
     return NULL;
+}
+
+/* ---- CopyKernel */
+
+static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || !is_plain((PyArrayObject *)array))
+        return DECLINED;
+    for (Py_ssize_t i = 1; i < n; i++)
+        if (args[i] != Py_None)
+            return DECLINED;
+    Py_INCREF(array); /* both stay, whatever the call of Python does */
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device), *made = keys == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(array);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+static int copy_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Face *)self)->function);
+    return 0;
+}
+
+static int copy_clear(PyObject *self)
+{
+    Py_CLEAR(((Face *)self)->function);
+    return 0;
+}
+
+static PyObject *make_copy_kernel(PyObject *module, PyObject *function)
+{
+    Face *made = PyObject_GC_New(Face, &CopyKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(made, function, kernel_vectorcall);
+    made->run = copy_run;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
 }
 
 /* ---- Getter: x[index] */
@@ -2441,6 +2556,7 @@ FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_t
 FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
 FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
 FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
+FACE(CopyKernelType, "CopyKernel", Face, kernel_vectorcall, copy_traverse, copy_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -2501,6 +2617,7 @@ static PyMethodDef functions[] = {
     {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
     {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
     {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
+    {"copy_kernel", make_copy_kernel, METH_O, "A composite kernel that copies its first argument."},
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
@@ -2515,7 +2632,8 @@ PyMODINIT_FUNC PyInit__calls(void)
     import_umath();
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
-        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
+        || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

@@ -27,7 +27,7 @@ from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.storage import Storage, View
 from turnout_aten.tensor.tensor import Tensor
-from turnout_aten.views.recording import attach
+from turnout_aten.views.recording import AS_STRIDED, attach
 from turnout_speed import _calls, _rules
 
 if TYPE_CHECKING:
@@ -254,7 +254,8 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         return made
     variables = made.__globals__
     names = [python_name(a.name) for a in s.inputs]
-    passed, extra = [], 64
+    passed: list[int] = []
+    extra = 64  # what a plan adds is numbered from here on
     for at, argument in enumerate(s.inputs):
         replaced = len(s.precomputed.get(argument.name, ()))
         passed += range(extra, extra + replaced) if replaced else [at]
@@ -324,7 +325,7 @@ def view_kernel(made: Any, op: Operator) -> Any:
     returns = [str(r.type) for r in op.schema.returns]
     if op.schema.arguments[0].annotation is None or returns != ["Tensor"]:
         return made
-    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach)
+    return _calls.view_kernel(made, op, op.cache, BELOW_ADINPLACEORVIEW, attach, op.qualified_name == AS_STRIDED)
 
 
 def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switches: int, names: dict[str, Any]) -> Any:
@@ -341,7 +342,9 @@ _WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
 
 
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
-    """A composite kernel that says what it ends in."""
+    """A composite kernel that says what it ends in, or that it copies."""
+    if getattr(kernel.fn.__wrapped__, "copies", False):
+        return _calls.copy_kernel(made)
     endings = getattr(kernel.fn.__wrapped__, "endings", ())
     names = [python_name(a.name) for a in op.schema.arguments]
     rows: list[Any] = []

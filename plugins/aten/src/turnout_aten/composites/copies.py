@@ -8,6 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.composites.endings import copies
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.wrapping import check_expanded
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 
+@copies
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""
     device = self.device

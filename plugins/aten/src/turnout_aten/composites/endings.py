@@ -6,11 +6,12 @@ argument included, runs the kernel. So an ending says nothing that the kernel do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+Function = TypeVar("Function")
 ROW_MAJOR: Any = object()  # the tensor is in row-major order
 LENGTHS: Any = object()  # the list has no negative numbers
 
@@ -30,11 +31,19 @@ class Ending(NamedTuple):
     when: Mapping[str, Any] = {}
 
 
-def ends_in(operator: str, *operands: Any, item: int | None = None, **when: Any) -> Callable[[Any], Any]:
+def copies(fn: Function) -> Function:
+    """Says of a composite kernel that it copies its first argument, if that is row-major and all others are None."""
+    marked: Any = fn
+    marked.copies = True
+    return fn
+
+
+def ends_in(operator: str, *operands: Any, item: int | None = None, **when: Any) -> Callable[[Function], Function]:
     """Says of a composite kernel what it ends in. May be given several times; the first that applies is taken."""
 
-    def mark(fn: Any) -> Any:
-        fn.endings = (Ending(operator, operands, item, when), *getattr(fn, "endings", ()))
+    def mark(fn: Function) -> Function:
+        marked: Any = fn
+        marked.endings = (Ending(operator, operands, item, when), *getattr(fn, "endings", ()))
         return fn
 
     return mark
