@@ -184,3 +184,59 @@ def function_with_jvp(t: Any) -> Any:
             return 10 * (x_t * factor + x * factor_t), None
 
     return pushed(t, lambda x: Twice.apply(x, x.detach() * 3)[0]), pushed(t, lambda x: Twice.apply(x, x)[0].sin())
+
+
+def seen(t: Any, tensor: Any) -> Any:
+    """The tangent of a tensor, minus ones where it has none."""
+    tangent = t.autograd.forward_ad.unpack_dual(tensor).tangent
+    return t.zeros(()) - 1 if tangent is None else tangent
+
+
+@program
+def inference_mode_keeps_no_tangents(t: Any) -> Any:
+    ad = t.autograd.forward_ad
+    x, v = data(t)
+    with ad.dual_level():
+        dual = ad.make_dual(x, v)
+        with t.inference_mode():
+            inside = seen(t, dual * dual), seen(t, dual), seen(t, dual[1:])
+            view, made = dual[1:], ad.make_dual(x.clone(), v)
+            with t.inference_mode(False):
+                again = seen(t, dual * dual)
+            dual.mul_(2)
+        return inside, again, seen(t, view * 2), seen(t, made * 1), seen(t, dual), dual.detach() * 1
+
+
+@program
+def a_dual_level_inside_inference_mode_has_no_tangents(t: Any) -> Any:
+    ad = t.autograd.forward_ad
+    x, v = data(t)
+    with t.inference_mode(), ad.dual_level():
+        dual = ad.make_dual(x, v)
+        return seen(t, dual), seen(t, dual * dual)
+
+
+@program
+def transforms_work_inside_inference_mode_without_tangents_from_outside(t: Any) -> Any:
+    x, v = data(t)
+
+    def inside(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def function(y: Any) -> Any:
+            with t.inference_mode():
+                made = run(y)
+            return made, y * 2
+
+        return function
+
+    functions = [
+        lambda y: y * y,
+        lambda y: t.func.jvp(lambda z: z * y, (x * 1,), (v * 1,)),
+        lambda y: t.func.jvp(lambda z: z * z, (y,), (v * 1,)),
+        lambda y: t.func.grad(lambda z: (z * z * z).sum())(y),
+    ]
+    with t.inference_mode():
+        alone = t.func.jvp(lambda y: y * y, (x,), (v,)), t.func.jacfwd(lambda y: y * y)(x)
+        hessian = t.func.hessian(lambda y: (y * y * y).sum())(x)
+        given = x * 1, v * 1
+    pushed = [t.func.jvp(inside(f), (x,), (v,)) for f in functions]
+    return alone, hessian, t.func.jvp(lambda y: y * y, *[(g,) for g in given]), pushed

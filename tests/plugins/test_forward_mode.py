@@ -153,6 +153,27 @@ def test_tangents_stop_where_forward_mode_is_switched_off() -> None:
     assert clean()
 
 
+def test_tangents_that_are_switched_off_are_not_shown() -> None:
+    x, v = data(turnout)
+    with forward_ad.set_fwd_grad_enabled(False):
+        assert not forward_ad.is_fwd_grad_enabled()
+        with forward_ad.dual_level():
+            assert forward_ad.unpack_dual(forward_ad.make_dual(x, v)).tangent is None
+            with forward_ad.set_fwd_grad_enabled(True):
+                assert forward_ad.unpack_dual(forward_ad.make_dual(x, v) * 2).tangent.tolist() == (v * 2).tolist()
+        seen: list[bool] = []
+        pushed = func.jvp(lambda y: seen.append(forward_ad.is_fwd_grad_enabled()) or y * 2, (x,), (v,))
+    assert pushed[1].tolist() == (v * 2).tolist()
+    assert seen == [True]
+    with turnout.inference_mode():
+        assert not forward_ad.is_fwd_grad_enabled()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, v)
+        with forward_ad.set_fwd_grad_enabled(False):
+            assert forward_ad.unpack_dual(dual).tangent is None
+    assert clean()
+
+
 def test_levels_end_when_their_block_raises() -> None:
     x, v = data(turnout)
     with pytest.raises(KeyError), forward_ad.dual_level():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 INFERENCE = KEYS.bit("Inference")
+FORWARD = KEYS.bit("Forward")
 
 
 def tracked_levels(tensor: Tensor) -> int:
@@ -157,7 +158,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """`no_grad` for code that will never need gradients: the tensors made in it are inference tensors.
+    """`no_grad` for code that will never need gradients: the tensors made in it are inference tensors, and have no tangents.
 
     An inference tensor has no version and cannot be saved for a backward pass: a recorded call that would save it raises
     AliasError, and so does a write into it outside the mode. A `clone()` made outside is a normal tensor. Normal tensors and
@@ -175,7 +176,10 @@ class inference_mode(_Mode):
 
     def sets(self) -> Changes:
         include, keep = DISPATCH.get()
-        include = include | INFERENCE if self._mode else include & ~INFERENCE
+        if self._mode:
+            include, keep = include | INFERENCE, keep & ~FORWARD
+        elif include & INFERENCE:
+            include, keep = include & ~INFERENCE, keep | FORWARD
         allowed = GRAD.get()[1]
         return (DISPATCH, [include, keep]), (GRAD, [0 if self._mode else allowed, allowed])
 

@@ -19,7 +19,7 @@ from turnout.operators.kernels import INTERNAL, Kernel
 from turnout.operators.values import tensors_in
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout_aten.errors import tensors as texts
-from turnout_aten.tensor.grad_mode import INFERENCE
+from turnout_aten.tensor.grad_mode import FORWARD, INFERENCE
 from turnout_aten.tensor.levels import GRAD
 from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor
@@ -101,6 +101,8 @@ def _making(op: Operator) -> Callable[..., Any]:
         for tensor in results:
             if isinstance(tensor, Tensor):
                 _mark_result(tensor, args, inside)
+                if is_view and tensor.view_of is not None:
+                    tensor.keys |= tensor.view_of.base.keys & FORWARD  # outside the mode it has its base's tangent
         return result
 
     return make_inference

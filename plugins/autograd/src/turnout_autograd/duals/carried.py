@@ -81,7 +81,7 @@ def set_tangent(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
     if found is None:
         if tangent is None:
             return
-        found = extra[TANGENTS] = Tangents(tensor.version())
+        found = extra[TANGENTS] = Tangents(0 if tensor.view_of is None else tensor.version())
     if tangent is None:
         found.pop(level, None)
     else:
@@ -127,7 +127,7 @@ def carry_all(tensor: Tensor, copy: Tensor) -> None:
 
 def give_all(tangents: Tangents, made: Tensor) -> None:
     """Make tangents those of a tensor that has none, and nothing else in `extra`."""
-    given = Tangents(made.version())
+    given = Tangents(0 if made.view_of is None else made.version())
     given.update(tangents)
     made.extra = {TANGENTS: given}
     made.keys |= FORWARD

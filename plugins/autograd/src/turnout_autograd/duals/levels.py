@@ -38,8 +38,9 @@ class ForwardLevel:
         self.recorded = recorded
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """`function(*args)` inside the level."""
-        return at_levels((*active(), self), function, *args)
+        """`function(*args)` inside the level, and inside those around it unless tangents are switched off here."""
+        around = active() if DISPATCH.get()[1] & FORWARD else ()
+        return at_levels((*around, self), function, *args)
 
     def outside(self) -> tuple[ForwardLevel, ...]:
         """The active levels around this one."""

@@ -13,11 +13,12 @@ from turnout import plugins
 from turnout.dtypes import FLOAT
 from turnout.guards import Guard
 from turnout.state import DISPATCH
+from turnout_aten.tensor.grad_mode import INFERENCE
 from turnout_aten.tensor.levels import LEVELS, lower, peel, raise_
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import tangent_of
-from turnout_autograd.duals.levels import ACTIVE, ForwardLevel, active, at_levels, kept_at
+from turnout_autograd.duals.levels import ACTIVE, FORWARD, ForwardLevel, active, at_levels, kept_at
 from turnout_autograd.transforms.arguments import check_tensor, of_dtype
 from turnout_autograd.transforms.dual_runs import dual, lowered, primal_of
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
     from turnout.guards import Changes
 
-# The level of the innermost `dual_level`, in a sequence of at most one; and the levels that are switched off.
+# The level of the innermost `dual_level`, in a sequence of at most one; and whether tangents were switched off by hand.
 _DUAL: ContextVar[Sequence[DualLevel]] = ContextVar("turnout_autograd.dual_level", default=())
-_OFF: ContextVar[Sequence[ForwardLevel]] = ContextVar("turnout_autograd.forward_levels_off", default=())
+_OFF: ContextVar[Sequence[bool]] = ContextVar("turnout_autograd.forward_mode_off", default=(False,))
 
 
 class DualLevel(ForwardLevel):
@@ -64,33 +65,36 @@ class dual_level(Guard):
         level = DualLevel()
         level.guard = self
         include, keep = DISPATCH.get()
-        return (ACTIVE, [*active(), level]), (_DUAL, [level]), (DISPATCH, [include, kept_at((level,), include, keep)])
+        if is_fwd_grad_enabled():
+            keep = kept_at((level,), include, keep)
+        return (ACTIVE, [*active(), level]), (_DUAL, [level]), (DISPATCH, [include, keep])
 
 
 class set_fwd_grad_enabled(Guard):
-    """While entered, tangents are passed on, or with a `mode` of False they are not: results have none.
+    """While entered, tangents are passed on, or with a `mode` of False they are not: results have none, and no tensor shows one.
 
-    A level that is entered inside works as ever.
+    A transform (`turnout.func.jvp`) inside works as ever; tangents from around it do not enter it.
     """
 
     def __init__(self, mode: bool) -> None:
         self._mode = mode
 
     def sets(self) -> Changes:
-        off = _OFF.get()
-        if self._mode:
-            return (ACTIVE, [*off, *active()]), (_OFF, [])
-        return (ACTIVE, []), (_OFF, [*off, *active()])
+        include, keep = DISPATCH.get()
+        return (DISPATCH, [include, keep | FORWARD if self._mode else keep & ~FORWARD]), (_OFF, [not self._mode])
 
 
 def is_fwd_grad_enabled() -> bool:
-    """Whether tangents are passed on here.
+    """Whether tangents are passed on here: not inside `set_fwd_grad_enabled(False)` and `inference_mode`.
 
     Example:
         >>> turnout.autograd.forward_ad.is_fwd_grad_enabled()
         True
     """
-    return not _OFF.get()
+    include, keep = DISPATCH.get()
+    (off,) = _OFF.get()
+    # The rule of an outermost level runs without the key too.
+    return bool(keep & FORWARD) or not (off or include & INFERENCE)
 
 
 def enter_dual_level() -> int:
@@ -143,6 +147,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise errors.GradientError(errors.forward.tangent_shape(tangent, tensor))
     if tangent_of(peel(tensor)[0], current) is not None:
         raise errors.GradientError(errors.forward.dual_already())
+    if not is_fwd_grad_enabled():
+        return _without_tangent(tensor, peel(tensor)[1])
     tangent = of_dtype("make_dual", "the tangent", tangent, tensor)
     return dual(current, tensor, *lowered(LEVELS.get(), tensor, tangent))
 
@@ -164,9 +170,17 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     current = _level("unpack_dual", level)
     vmaps = peel(tensor)[1]
     low = lower(tensor, vmaps)
+    if not is_fwd_grad_enabled():
+        return UnpackedDualTensor(_without_tangent(tensor, vmaps), None)
     tangent = tangent_of(low, current)
     primal = at_levels(current.outside(), primal_of, low)
     return UnpackedDualTensor(raise_(primal, vmaps), None if tangent is None else raise_(low.shown_like(tangent), vmaps))
+
+
+def _without_tangent(tensor: Tensor, vmaps: tuple[Any, ...]) -> Tensor:
+    """An alias that no level has a tangent of."""
+    made: Tensor = raise_(at_levels((), primal_of, lower(tensor, vmaps)), vmaps)
+    return made
 
 
 def _level(name: str, number: int | None) -> DualLevel:
