@@ -15,6 +15,7 @@ import kernels
 import numpy as np
 import small
 import startup
+import transforms
 from numeric import against_numpy, against_torch, torch_with_threads, training
 from timing import Pair, Result, Side
 
@@ -32,7 +33,7 @@ LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
-CALLS, KERNELS, SMALL, DRAWN = "calls", "kernels", "small", "drawn"
+CALLS, KERNELS, SMALL, TRANSFORMS, DRAWN = "calls", "kernels", "small", "transforms", "drawn"
 
 
 class Row(NamedTuple):
@@ -283,6 +284,7 @@ GROUPS = {
     CALLS: ROWS,
     SMALL: [Row(r.name, r.statement, "torch", None, 1.0, small.pair(r), repeats=15) for r in small.ROWS],
     KERNELS: [Row(r.name, r.name, "torch", None, 1.5, kernels.pair(r), repeats=9) for r in kernels.ROWS],
+    TRANSFORMS: [Row(r.name, r.statement, "torch", r.at_most, None, transforms.pair(r), repeats=60) for r in transforms.ROWS],
 }
 
 

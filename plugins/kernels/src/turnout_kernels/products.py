@@ -23,11 +23,8 @@ def linalg_matmul(self: Any, other: Any) -> Any:
     if self.ndim > 2 and other.ndim == 2 and self.flags.c_contiguous:
         flat = np.matmul(self.reshape(prod(self.shape[:-1]), self.shape[-1]), other)
         return flat.reshape(*self.shape[:-1], other.shape[1])
-    batch, others = self.shape[:-2], other.shape[:-2]
-    if batch != others and batch and others:
-        try:
-            np.broadcast_shapes(batch, others)
-        except ValueError:
+    for length, other_length in zip(self.shape[-3::-1], other.shape[-3::-1], strict=False):
+        if length != other_length and 1 not in (length, other_length):
             return NotImplemented
     return np.matmul(self, other)
 

@@ -20,6 +20,7 @@ from turnout_aten.kernels import wrapping as wrappers
 from turnout_aten.kernels.tables import PlainBinder, StructuredBinder, backend_at, binders, checked_rows
 from turnout_aten.kernels.wrapping import Row
 from turnout_aten.tensor.levels import GRAD
+from turnout_aten.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,9 +118,17 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
 def _composed(op: Operator, kernel: Kernel, key: str) -> Call:
     """The operator's composite kernel, whose operators record their gradients. Where none is recorded, the call goes on below."""
     composite = bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, key)
+    plain = all(a.type.is_tensor for a in op.schema.arguments if a.type.is_tensor_like)
 
     def composed(ks: int, *args: Any) -> Any:
-        if GRAD.get()[0]:
+        enabled = GRAD.get()[0]
+        if enabled:
+            for value in args if plain else ():
+                if isinstance(value, Tensor) and value.gmask & enabled:
+                    break
+            else:
+                enabled = 0 if plain else enabled
+        if enabled:
             return composite(ks, *args)
         ks &= ~TRACKED
         return op.lookup(ks)(ks, *args)

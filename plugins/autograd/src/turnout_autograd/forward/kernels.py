@@ -119,34 +119,35 @@ class Slots:
         carries = False
         for i in self.tensors:
             value = args[i]
-            if value is None:
-                found: Any = None
-            elif i in self.lists:
-                found = [_carried(x) for x in value]
-                carries = True
-            elif value.keys & FORWARD:
-                found = tangents_of(value)
-                carries = True
-            else:
-                found = None
+            found: Any = None
+            if value is not None:
+                if i in self.lists:
+                    found = [_carried(x) for x in value]
+                    carries = True
+                elif value.keys & FORWARD:
+                    found = tangents_of(value)
+                    carries = True
             carried.append(found)
-        if carries:
-            for depth in range(len(active) - 1, -1, -1):
-                level = active[depth]
-                given: list[Any] = []
-                here = False
-                for each in carried:
-                    if each is None:
-                        tangent: Any = None
-                    elif each.__class__ is list:
-                        tangent = tuple([None if one is None else one.get(level) for one in each])
-                        here = here or any([t is not None for t in tangent])  # noqa: C419 - no generator's frames
-                    else:
-                        tangent = each.get(level)
-                        here = here or tangent is not None
-                    given.append(tangent)
-                if here:
-                    return given, depth
+        depth = len(active) - 1 if carries else -1
+        while depth >= 0:
+            level = active[depth]
+            given: list[Any] = []
+            here = False
+            for each in carried:
+                if each is None:
+                    given.append(None)
+                    continue
+                tangent: Any
+                if each.__class__ is list:
+                    tangent = tuple([None if one is None else one.get(level) for one in each])
+                    here = here or any([t is not None for t in tangent])  # noqa: C419 - no generator's frames
+                else:
+                    tangent = each.get(level)
+                    here = here or tangent is not None
+                given.append(tangent)
+            if here:
+                return given, depth
+            depth -= 1
         return None, -1
 
     def take_part(self, args: tuple[Any, ...]) -> bool:

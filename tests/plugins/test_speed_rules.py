@@ -1,0 +1,157 @@
+"""Batching rules without Python frames around them: the same as the Python kernel beside, and used where a call is plain."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from turnout.func import grad, vmap
+
+import turnout
+from turnout.plugins import all_plugins
+from turnout.registry import find_operator
+from turnout_batched.errors import VmapError
+from turnout_batched.kernels import NAMES, as_switched, decide, spreading
+
+_rules = pytest.importorskip("turnout_speed._rules", reason="turnout-speed was installed without a C compiler")
+
+
+@pytest.fixture(autouse=True)
+def is_on() -> None:
+    turnout.ones(1) + 1
+    if [p.state for p in all_plugins() if p.name == "speed"] != ["active"] or not turnout.config.get("speed"):
+        pytest.skip("the compiled call path is switched off")
+
+
+def taken_by(function: Callable[[], Any]) -> int:
+    function()
+    before = _rules.taken()
+    function()
+    return int(_rules.taken() - before)
+
+
+def ones(*shape: int) -> turnout.Tensor:
+    return turnout.arange(1.0, 1.0 + turnout.Size(shape).numel()).reshape(shape)
+
+
+PLAIN: list[tuple[Any, ...]] = [
+    (lambda x: x.tanh(), 0),
+    (lambda x: x.tanh(), 1),
+    (lambda x, y: x + y, 0, 0),
+    (lambda x, y: x + y, 0, None),
+    (lambda x, y: x * y[0], 1, 0),
+    (lambda x, y: turnout.where(x > y, x, y), 0, 1),
+    (lambda x: x.sum(0), 0),
+    (lambda x: x.t() if x.ndim == 2 else x.flip(0), 0),
+    (lambda x, y: x @ y.t() if y.ndim == 2 else x @ y, 0, None),
+    (lambda x: x.reshape(-1, 1), 0),
+]
+
+
+@pytest.mark.parametrize("place", range(len(PLAIN)))
+def test_a_plain_call_is_taken_and_gives_what_the_loop_gives(place: int) -> None:
+    function, *dims = PLAIN[place]
+    given = [ones(3, 3) * (i + 1) for i in range(len(dims))]
+    mapped = vmap(function, tuple(dims))
+    assert taken_by(lambda: mapped(*given)) > 0
+    rows = [function(*[g if d is None else g.select(d, i) for g, d in zip(given, dims, strict=True)]) for i in range(3)]
+    assert turnout.equal(mapped(*given), turnout.stack(rows))
+
+
+@pytest.mark.parametrize("name", ["tanh", "mul.Tensor", "add.Tensor", "sum.dim_IntList", "transpose.int", "matmul", "reshape"])
+def test_nested_levels_give_what_the_python_kernel_gives(name: str) -> None:
+    op = find_operator(f"aten::{name}")
+    rest: dict[str, tuple[Any, ...]] = {
+        "mul.Tensor": (ones(4, 4),), "add.Tensor": (ones(4, 4),), "matmul": (ones(4, 4),), "sum.dim_IntList": ((0,),),
+        "transpose.int": (0, 1), "reshape": ((2, 8),),
+    }  # fmt: skip
+    python = as_switched(op, spreading(op, decide(op)[0]))
+
+    def through(kernel: Any) -> Any:
+        return vmap(vmap(lambda x: kernel(x.keys, *op.bind((x, *rest.get(name, ())), {})), 1), 0, 1)(ones(2, 4, 3, 4))
+
+    assert taken_by(lambda: through(lambda ks, *args: op.lookup(ks)(ks, *args))) > 0
+    assert turnout.equal(through(lambda ks, *args: op.lookup(ks)(ks, *args)), through(python))
+
+
+def test_a_call_under_autocast_and_one_that_a_debugger_watches_are_left_to_python() -> None:
+    mapped = vmap(lambda x: x.tanh())
+    with turnout.autocast("cpu", dtype=turnout.bfloat16):
+        assert taken_by(lambda: mapped(ones(2, 3))) == 0
+    seen: list[str] = []
+
+    def watched() -> None:
+        sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name))
+        try:
+            mapped(ones(2, 3))
+        finally:
+            sys.setprofile(None)
+
+    assert taken_by(watched) == 0
+    assert "call_rule" in seen
+
+
+def test_a_tensor_of_an_ended_vmap_is_refused_as_it_is_by_the_python_kernel() -> None:
+    kept: list[turnout.Tensor] = []
+    vmap(lambda x: kept.append(x) or x)(ones(2, 3))
+    with pytest.raises(VmapError, match="is used outside of it"):
+        kept[0].tanh()
+    with pytest.raises(VmapError, match="is used outside of it"):
+        vmap(lambda x: x + kept[0])(ones(2, 3))
+
+
+def test_what_a_vmap_shares_and_a_gradient_inside_tracks_gets_a_gradient_for_each_example() -> None:
+    def loss(w: turnout.Tensor, x: turnout.Tensor) -> turnout.Tensor:
+        return (w * x).sum()
+
+    mapped = vmap(grad(loss), (None, 0))
+    w, x = ones(3), ones(2, 3)
+    assert taken_by(lambda: mapped(w, x)) > 0
+    assert turnout.equal(mapped(w, x), x)
+
+
+def test_an_error_of_a_rule_is_the_one_that_python_raises_and_leaves_nothing_behind() -> None:
+    def mapped() -> turnout.Tensor:
+        return vmap(lambda x: x.sum(5))(ones(2, 3))
+
+    for _ in range(2):
+        with pytest.raises(IndexError, match=r"^dim 5 is out of range"):
+            mapped()
+    assert turnout.equal(vmap(lambda x: x.sum(0))(ones(2, 3)), ones(2, 3).sum(1))
+
+
+def test_calls_good_and_bad_leave_no_memory() -> None:
+    x, w = ones(4, 3), ones(3)
+
+    def work() -> None:
+        for _ in range(200):
+            vmap(lambda a: (a.tanh() + w).sum() * a)(x)
+            vmap(grad(lambda v, a: (v * a).sum()), (None, 0))(w, x)
+            with pytest.raises(IndexError):
+                vmap(lambda a: a.sum(5))(x)
+
+    for _ in range(2):
+        work()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    work()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 150  # one object lost in each round would be 200
+
+
+def test_the_maker_refuses_what_it_cannot_read() -> None:
+    def f() -> None: ...
+
+    with pytest.raises(KeyError, match="LEVELS"):
+        _rules.rule_kernel(f, 0, f, None, 1, (0,), 0, {})
+    with pytest.raises(ValueError, match=r"^not the parts of a rule$"):
+        _rules.rule_kernel(f, 7, f, None, 1, (0,), 0, NAMES)
+    with pytest.raises(ValueError, match=r"^not the parts of a rule$"):
+        _rules.rule_kernel(f, 1, f, None, 1, (0,), 0, NAMES)
+    with pytest.raises(ValueError, match=r"^no such argument$"):
+        _rules.rule_kernel(f, 0, f, None, 1, (3,), 0, NAMES | {})
+    with pytest.raises(TypeError, match=r"^Value\.value is not a slot$"):
+        _rules.rule_kernel(f, 0, f, None, 1, (0,), 0, NAMES | {"Value": type("Value", (), {"value": 1})})
