@@ -163,17 +163,13 @@ def test_random_nestings_give_what_torch_gives(start: int) -> None:
 TORCH_REFUSES = {
     **dict.fromkeys(TORCH_CANNOT, "see there"),
     "Batching rule not implemented for aten::_make_dual": "a tangent for each example of a tensor that is not batched",
-    "vmap: inplace arithmetic": "a tensor that is the same for all examples, and is new in the program",
+    "vmap: inplace arithmetic": "a tensor that is the same for all examples, and is an input of a forward level here",
+    "doesn't match the broadcast shape": "the same",
     "modified by an inplace operation": "a value that the gradient of Turnout does not need",
     "A view was created in no_grad mode": "where the write is not tracked, Turnout takes it",
 }
 # What Turnout refuses besides.
 REFUSED_HERE = {"was changed in place after it was used": "a value that the gradient of torch does not need"}
-# Programs whose answers differ.
-DIFFERENT = {
-    13104: "what a transform returns as it was given is an alias here, which does not follow a later write into the argument",
-    18385: "the same",
-}
 
 
 def outcome(program: Any, library: Any) -> Any:
@@ -207,6 +203,6 @@ def test_random_nestings_of_forward_mode_give_what_torch_gives(seeds: Any) -> No
     for seed in seeds(400):
         program = Nesting(seed, forward=True)
         found = difference(outcome(program, Transforms()), outcome(program, Torch()))
-        if bool(found) != (seed in DIFFERENT):
+        if found:
             wrong[seed] = (program.names, found)
     assert not wrong, wrong

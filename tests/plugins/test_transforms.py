@@ -533,3 +533,26 @@ def test_levels_outside_of_a_vmap_sum_over_its_examples() -> None:
     leaf = c.clone().requires_grad_()
     turnout.trace(total)(c)(leaf).backward()
     np.testing.assert_allclose(leaf.grad.numpy(), (4 * c * rows.sum(0)).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y[1:], lambda y: y.unsqueeze(0).t()])
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda f, y: func.vjp(f, y)[0],
+        lambda f, y: func.jvp(f, (y,), (y * 0 + 1,))[0],
+        lambda f, y: func.linearize(f, y)[0],
+        lambda f, y: func.vjp(lambda y: (y.sum(), f(y)), y, has_aux=True)[2],
+    ],
+)
+def test_what_a_transform_returns_as_it_was_given_follows_later_writes(part: Any, given: Any) -> None:
+    def function(x: turnout.Tensor, made: Any) -> turnout.Tensor:
+        y = x * 1
+        result = made(part, y)
+        y.sin_()
+        return (result * result).sum()
+
+    x = turnout.tensor([0.25, 1.0, -0.5], dtype=turnout.float64)
+    expected = func.grad(lambda x: function(x, lambda f, y: f(y)))(x)
+    assert func.grad(lambda x: function(x, given))(x).tolist() == expected.tolist()
+    assert func.jvp(lambda x: function(x, given), (x,), (x,))[1].item() == pytest.approx((expected @ x).item())

@@ -16,6 +16,8 @@ from turnout_aten.tensor.levels import GRAD, lower, raise_
 from turnout_autograd.duals.levels import FORWARD, ForwardLevel, active, in_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from turnout_aten.tensor.tensor import Tensor
 
 TANGENTS = "tangents"
@@ -179,6 +181,18 @@ def written(tensor: Tensor, level: ForwardLevel, tangent: Any) -> None:
             found = None if view.extra is None else view.extra.get(TANGENTS)
             if found is not None:
                 found.seen = -1  # it may have been looked up since the memory was written
+
+
+def part_given(result: Tensor, given: Callable[[Tensor], Tensor | None]) -> Tensor | None:
+    """What a result is of the tensors that a level was given: one of them or a view of it; None where it was computed.
+
+    `given` says where an input of the level came from. What leaves a level is that very tensor, so that it follows later writes.
+    """
+    view = result.view_of
+    if view is None:
+        return given(result)
+    source = None if view.no_grad or view.multi or view.maker else given(view.base)
+    return None if source is None else replay(source, view.chain)
 
 
 def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:

@@ -39,7 +39,8 @@ class ForwardLevel:
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """`function(*args)` inside the level, and inside those around it unless tangents are switched off here."""
-        around = active() if DISPATCH.get()[1] & FORWARD else ()
+        include, keep = DISPATCH.get()
+        around = active() if keep & FORWARD or include & keep & FUNCTIONALIZE else ()  # see `kept_at`
         return at_levels((*around, self), function, *args)
 
     def outside(self) -> tuple[ForwardLevel, ...]:

@@ -14,7 +14,7 @@ from turnout.registry import find_operator
 from turnout_aten import trees
 from turnout_aten.tensor.levels import GRAD, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.duals.carried import SOURCE, carry, set_tangent, tangent_of
+from turnout_autograd.duals.carried import SOURCE, carry, part_given, set_tangent, tangent_of
 from turnout_autograd.duals.levels import ForwardLevel, in_columns
 from turnout_autograd.engine.nodes import InputNode, attach, start
 from turnout_autograd.recording.views import refresh
@@ -106,14 +106,22 @@ class DualRun:
 
         low, aux = level.run(run)
         self.low = low
-        self.outputs = [raise_(primal_of(t), vmaps) for t, vmaps in zip(low, self.vmaps, strict=True)]
+        self.outputs = [raise_(self._outside(t), vmaps) for t, vmaps in zip(low, self.vmaps, strict=True)]
         self.aux = trees.map_leaves(self._left, aux) if has_aux else None
 
     def _left(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
         vmaps = batched_at(value, self.level.vmaps)
-        return raise_(primal_of(lower(value, vmaps)), vmaps)
+        return raise_(self._outside(lower(value, vmaps)), vmaps)
+
+    def _outside(self, low: Tensor) -> Tensor:
+        part = part_given(low, self._given)
+        return primal_of(low) if part is None else part
+
+    def _given(self, tensor: Tensor) -> Tensor | None:
+        source, level = (tensor.extra or {}).get(SOURCE, (None, None))
+        return source if level is self.level else None
 
     @property
     def result(self) -> Any:

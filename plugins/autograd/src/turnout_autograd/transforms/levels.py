@@ -17,7 +17,7 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_AUTOGRAD, current
 from turnout_aten.tensor.levels import CLOCK, GRAD, LEVELS, SHARED, batched_at, lower, raise_
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.duals.carried import carry, found_in, set_tangent
+from turnout_autograd.duals.carried import carry, found_in, part_given, set_tangent
 from turnout_autograd.duals.levels import ForwardLevel, active
 from turnout_autograd.engine.nodes import InputNode, Node, attach, start
 from turnout_autograd.engine.recorded_levels import EPOCHS, LIVE, PULLED
@@ -26,6 +26,7 @@ from turnout_autograd.engine.targets import Wanted
 from turnout_autograd.recording.views import refresh
 
 _LOCK = new_lock()
+_GIVEN = "given to a level"
 _expand = find_operator("aten::expand")
 _sum = find_operator("aten::sum.dim_IntList").stub
 
@@ -54,6 +55,12 @@ class Level:
         SHARED.levels.pop(self.bit, None)
         EPOCHS.pop(self.bit, None)
 
+    def given(self, tensor: Tensor) -> Tensor | None:
+        """Where an input of the level came from; None for other tensors."""
+        if tensor.node.__class__ is not InputNode or not any(tensor.node is node for node, _ in self.inputs):
+            return None
+        return None if tensor.extra is None else tensor.extra.get(_GIVEN)
+
     def run(self, function: Callable[[], Any]) -> Any:
         """`function()` inside the level."""
         enabled, _ = before = GRAD.get()
@@ -80,6 +87,7 @@ def enter(level: Level, tensor: Tensor) -> Tensor:
     start(node, ((low.node or low.history_owner()) if outer else None,))
     node.bit = level.bit
     attach(made, node, outer | level.bit)
+    made.extra = {**(made.extra or {}), _GIVEN: low}
     if vmaps != level.vmaps:
         SHARED.spread = spread
         SHARED.levels[level.bit] = None
@@ -126,6 +134,9 @@ def leave(level: Level, tensor: Tensor, vmaps: tuple[Any, ...] | None = None) ->
     """
     vmaps = batched_at(tensor, level.vmaps) if vmaps is None else vmaps
     low = lower(tensor, vmaps)
+    part = part_given(low, level.given)
+    if part is not None:
+        return raise_(part, vmaps)
     if low.view_of is not None:
         refresh(low)
     made = low.new_alias(low.array, low.storage_offset())
