@@ -99,14 +99,14 @@ class FunctionalArrayBackend(FunctionalBackend):
         return self.xp.broadcast_to(value, shape)
 
     def gathered(self, flat: Any, shape: Ints, strides: Ints, offset: int) -> Any:
-        return self.frozen(flat[self.positions(shape, strides, offset)])
+        return self.frozen(flat[self.element_positions(shape, strides, offset)])
 
     def scattered(self, flat: Any, shape: Ints, strides: Ints, offset: int, part: Any) -> Any:
         made = flat.copy()
-        made[self.positions(shape, strides, offset)] = part
+        made[self.element_positions(shape, strides, offset)] = part
         return self.frozen(made)
 
-    def positions(self, shape: Ints, strides: Ints, offset: int) -> Any:
+    def element_positions(self, shape: Ints, strides: Ints, offset: int) -> Any:
         """The positions of the elements of a geometry, in its shape."""
         found = self.xp.full((1,) * len(shape), offset, "int64")
         for d, (length, stride) in enumerate(zip(shape, strides, strict=True)):
