@@ -108,12 +108,12 @@ class DaskBackend(FunctionalArrayBackend):
         return da.broadcast_to(value, shape)
 
     def gathered(self, flat: Any, shape: Ints, strides: Ints, offset: int) -> Any:
-        return self.reshaped(flat[self.positions(shape, strides, offset).reshape(-1)], shape)
+        return self.reshaped(flat[self.element_positions(shape, strides, offset).reshape(-1)], shape)
 
     def scattered(self, flat: Any, shape: Ints, strides: Ints, offset: int, part: Any) -> Any:
         # Chunks are not written: each place is told which element of the part it takes.
         taken = np.full(flat.shape, -1)
-        places = self.positions(shape, strides, offset).reshape(-1)
+        places = self.element_positions(shape, strides, offset).reshape(-1)
         taken[places] = np.arange(places.size)
         here = da.from_array(taken >= 0, chunks=flat.chunks)
         return da.where(here, self.reshaped(part, (places.size,))[np.maximum(taken, 0)].rechunk(flat.chunks), flat)
