@@ -42,7 +42,7 @@ def test_forward_mode_passes_gradcheck(info, dtype):
 
 
 def test_few_operators_are_left_out():
-    for dtype, least in ((torch.float64, 515), (torch.complex128, 300)):
+    for dtype, least in ((torch.float64, 525), (torch.complex128, 315)):
         assert sum(reason(info, kind) is None for info, kind in CASES if kind is dtype) >= least
     assert known.names("forward_mode") <= {judging.label(i) for i in judging.INFOS}
 
