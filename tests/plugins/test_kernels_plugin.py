@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,16 @@ from turnout_cpu.pool import Pool
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
+import turnout_kernels
 from turnout_kernels import native, pointwise
-from turnout_kernels.table import kernels
+from turnout_kernels.table import FAMILIES, kernels
 
 RNG = np.random.default_rng(7)
+
+
+def test_every_module_that_has_rows_is_in_the_table() -> None:
+    modules = [import_module(f"turnout_kernels.{each.name}") for each in pkgutil.iter_modules(turnout_kernels.__path__)]
+    assert {m.__name__ for m in modules if hasattr(m, "KERNELS_BY_OPERATOR")} == {m.__name__ for m in FAMILIES}
 
 
 def sweep(low: float, high: float, count: int = 400_000) -> Any:

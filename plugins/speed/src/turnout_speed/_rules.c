@@ -1,7 +1,10 @@
-/* Batching rules without Python frames around them.
+/* Rules of vmap and of forward mode without Python frames around them.
  *
  * RuleKernel stands for the kernel at Batched of an operator that has a rule: it peels the innermost vmap off the arguments, calls
  * the rule with the values, and wraps what it made. Where a rule would only pass the values on, it is not called either.
+ *
+ * TangentKernel stands for the kernel at Forward of an operator that writes nothing and returns one tensor: it finds the innermost
+ * level that an argument has a tangent at, calls what is below for the value and the rule for its tangent, and attaches that.
  *
  * As in _calls.c a call is taken only if it is plain. Anything else (autocast, lists, a tensor of an ended vmap, a result that is no
  * tensor) is the Python function's, which starts from the beginning.
@@ -21,8 +24,8 @@
 /* ---- what is known of Turnout: set once by `configure` */
 
 static PyTypeObject *Tensor;
-static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *S_SHAPE, *ZERO;
-static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
+static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *S_SHAPE, *S_TANGENTS, *ZERO, *NOTHING, *NO_LEVELS;
+static Py_ssize_t TAKEN, PUSHED; /* calls that were finished here, for those who want to know */
 static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
 
 #define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
@@ -382,6 +385,21 @@ static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
     return at;
 }
 
+/* The positions of tensors among `arguments`; returns how many. */
+static int places(PyObject *given, int arguments, int *at)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given); k++) {
+        long place = PyLong_AsLong(PyTuple_GET_ITEM(given, k));
+        if (place < 0 || place >= arguments) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "no such argument");
+            return -1;
+        }
+        at[k] = (int)place;
+    }
+    return (int)PyTuple_GET_SIZE(given);
+}
+
 /* (function, kind, rule, call or None, number of arguments, positions of tensors, switches, names of turnout_batched) */
 static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
 {
@@ -427,19 +445,392 @@ static PyObject *make_rule_kernel(PyObject *module, PyObject *given)
         || (made->at_level = slot_of(made->value, "level")) < 0 || (made->at_shape = slot_of(made->value, "shape")) < 0
         || (made->at_num = slot_of(made->level, "num")) < 0 || (made->at_size = slot_of(made->level, "size")) < 0)
         goto failed;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(at); k++) {
-        long place = PyLong_AsLong(PyTuple_GET_ITEM(at, k));
-        if (place < 0 || place >= arguments) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "no such argument");
-            goto failed;
-        }
-        made->at[made->tensors++] = (int)place;
-    }
+    if ((made->tensors = places(at, arguments, made->at)) < 0)
+        goto failed;
     return (PyObject *)made;
 failed:
     Py_DECREF(made);
     return NULL;
+}
+
+/* ---- tangents */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function;                       /* the Python function that does the same */
+    PyObject *compute, *cache, *resolve;      /* the rule, and how the kernel below is found */
+    PyObject *active, *vmaps, *gradients;     /* the levels that run, and what is set for rules */
+    PyObject *forward, *below;                /* the bit of the key, and all others */
+    PyObject *tangents_of, *attach, *keep;    /* what Python does where a tensor is not plain */
+    PyTypeObject *tangents, *level, *storage; /* Tangents, ForwardLevel, Storage */
+    Py_ssize_t at_seen, at_behind, at_columns, at_recorded, at_count;
+    int arguments, tensors, at[MOST];
+} TangentKernel;
+
+static inline int set_variable(PyObject *variable, PyObject *value)
+{
+    PyObject *token = value == NULL ? NULL : PyContextVar_Set(variable, value);
+    Py_XDECREF(token);
+    return token == NULL ? -1 : 0;
+}
+
+/* A variable's value if it is a tuple of `size` items, any number if that is -1. NULL with or without an error. */
+static PyObject *tuple_of(PyObject *variable, Py_ssize_t size)
+{
+    PyObject *value = NULL;
+    if (PyContextVar_Get(variable, NULL, &value) < 0)
+        return NULL;
+    if (value != NULL && !(PyTuple_CheckExact(value) && (size < 0 || PyTuple_GET_SIZE(value) == size)))
+        Py_CLEAR(value);
+    return value;
+}
+
+/* The version of a tensor, borrowed; NULL where only Python knows. */
+static PyObject *version_of(TangentKernel *self, PyObject *tensor)
+{
+    PyObject *storage = SLOT(tensor, AT_STORAGE);
+    if (storage == Py_None)
+        return SLOT(tensor, AT_VER);
+    return storage != NULL && Py_IS_TYPE(storage, self->storage) ? SLOT(storage, self->at_count) : NULL;
+}
+
+/* `tangents_of(tensor)`, new: None where the tensor has none. */
+static PyObject *tangents_in(TangentKernel *self, PyObject *tensor)
+{
+    PyObject *extra = SLOT(tensor, AT_EXTRA), *view = SLOT(tensor, AT_VIEW_OF), *found = NULL, *version, *seen, *behind;
+    int plain = extra == Py_None;
+    if (extra != NULL && PyDict_CheckExact(extra)) {
+        plain = 1;
+        found = PyDict_GetItemWithError(extra, S_TANGENTS);
+        if (found == NULL && PyErr_Occurred())
+            return NULL;
+    }
+    if (plain && view == Py_None && (found == NULL || Py_IS_TYPE(found, self->tangents)))
+        return Py_NewRef(found == NULL ? Py_None : found);
+    if (found != NULL && Py_IS_TYPE(found, self->tangents) && (version = version_of(self, tensor)) != NULL) {
+        seen = SLOT(found, self->at_seen);
+        behind = SLOT(found, self->at_behind);
+        if (seen != NULL && behind != NULL && PyFrozenSet_CheckExact(behind) && PySet_GET_SIZE(behind) == 0) {
+            int same = PyObject_RichCompareBool(seen, version, Py_EQ);
+            if (same != 0)
+                return same < 0 ? NULL : Py_NewRef(found);
+        }
+    }
+    return PyObject_CallOneArg(self->tangents_of, tensor);
+}
+
+/* Whether a tensor has the key. */
+static int has_key(TangentKernel *self, PyObject *tensor)
+{
+    PyObject *both = PyNumber_And(SLOT(tensor, AT_KEYS), self->forward);
+    int has = both == NULL ? -1 : PyObject_IsTrue(both);
+    Py_XDECREF(both);
+    return has;
+}
+
+/* The place of the innermost level that an argument has a tangent at, and the list of those tangents; -1 if there is none. */
+static Py_ssize_t innermost_level(TangentKernel *self, PyObject *active, PyObject **carried, PyObject **given)
+{
+    for (Py_ssize_t depth = PyTuple_GET_SIZE(active) - 1; depth >= 0; depth--) {
+        PyObject *level = PyTuple_GET_ITEM(active, depth), *here[MOST];
+        int any = 0;
+        for (int k = 0; k < self->tensors; k++) {
+            here[k] = carried[k] == NULL || !PyDict_Check(carried[k]) ? NULL : PyDict_GetItemWithError(carried[k], level);
+            if (here[k] == NULL && PyErr_Occurred())
+                return -1;
+            any |= here[k] != NULL && here[k] != Py_None;
+        }
+        if (!any)
+            continue;
+        if (!Py_IS_TYPE(level, self->level) || SLOT(level, self->at_columns) == NULL || SLOT(level, self->at_recorded) == NULL
+            || (*given = PyList_New(self->tensors)) == NULL)
+            return -1;
+        for (int k = 0; k < self->tensors; k++)
+            PyList_SET_ITEM(*given, k, Py_NewRef(here[k] == NULL ? Py_None : here[k]));
+        return depth;
+    }
+    return -1;
+}
+
+/* Make it the tangent of a result that is exactly a tensor: 1 if that is done, 0 where Python has to do it. */
+static int attach_plainly(TangentKernel *self, PyObject *result, PyObject *level, PyObject *tangent)
+{
+    PyObject *version = NULL, *extra, *found, *keys;
+    if (SLOT(result, AT_KEYS) != NULL && SLOT(result, AT_EXTRA) != NULL && SLOT(result, AT_VIEW_OF) != NULL)
+        version = SLOT(result, AT_VIEW_OF) == Py_None ? ZERO : version_of(self, result);
+    if (version == NULL || !(SLOT(result, AT_EXTRA) == Py_None || PyDict_CheckExact(SLOT(result, AT_EXTRA))))
+        return 0;
+    Py_INCREF(version);
+    extra = SLOT(result, AT_EXTRA) == Py_None ? PyDict_New() : Py_NewRef(SLOT(result, AT_EXTRA));
+    found = extra == NULL ? NULL : PyDict_GetItemWithError(extra, S_TANGENTS);
+    Py_XINCREF(found);
+    if (found == NULL && extra != NULL && !PyErr_Occurred()
+        && (found = self->tangents->tp_new(self->tangents, NOTHING, NULL)) != NULL) {
+        SLOT(found, self->at_seen) = Py_NewRef(version);
+        SLOT(found, self->at_behind) = Py_NewRef(NO_LEVELS);
+        if (PyDict_SetItem(extra, S_TANGENTS, found) < 0)
+            Py_CLEAR(found);
+    }
+    Py_DECREF(version);
+    keys = found == NULL || PyObject_SetItem(found, level, tangent) < 0 ? NULL : PyNumber_Or(SLOT(result, AT_KEYS), self->forward);
+    Py_XDECREF(found);
+    if (keys == NULL) {
+        Py_XDECREF(extra);
+        return -1;
+    }
+    Py_SETREF(SLOT(result, AT_EXTRA), extra);
+    Py_SETREF(SLOT(result, AT_KEYS), keys);
+    return 1;
+}
+
+/* Make it the tangent of a result, and of what the node that made the result saved of it. */
+static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyObject *tangent)
+{
+    int exact = Py_IS_TYPE(result, Tensor), done = exact ? attach_plainly(self, result, level, tangent) : 0;
+    PyObject *answer, *mask;
+    if (done == 0) {
+        answer = PyObject_CallFunctionObjArgs(self->attach, result, level, tangent, NULL);
+        done = answer == NULL ? -1 : 1;
+        Py_XDECREF(answer);
+    }
+    if (done < 0)
+        return -1;
+    mask = exact ? Py_XNewRef(SLOT(result, AT_GMASK)) : PyObject_GetAttrString(result, "gmask");
+    int tracked = mask != NULL ? PyObject_IsTrue(mask) : PyErr_Occurred() ? -1 : 0;
+    Py_XDECREF(mask);
+    if (tracked > 0) {
+        answer = PyObject_CallOneArg(self->keep, result);
+        tracked = answer == NULL ? -1 : 1;
+        Py_XDECREF(answer);
+    }
+    return tracked < 0 ? -1 : 0;
+}
+
+/* The tangent of `result` by the rule, inside the vmap of the level's columns, and recorded at the level's gradient levels only. */
+static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *given, PyObject *result, PyObject *const *args,
+                            PyObject *around, PyObject *recorded)
+{
+    PyObject *columns = SLOT(level, self->at_columns), *own, *inside = NULL, *found = NULL, *passed[MOST + 3];
+    own = PyNumber_And(PyTuple_GET_ITEM(recorded, 0), SLOT(level, self->at_recorded));
+    int differs = own == NULL ? -1 : PyObject_RichCompareBool(own, PyTuple_GET_ITEM(recorded, 0), Py_NE), ready = differs >= 0;
+    if (ready && differs) {
+        PyObject *allowed = PyNumber_And(PyTuple_GET_ITEM(recorded, 1), SLOT(level, self->at_recorded));
+        PyObject *pair = allowed == NULL ? NULL : PyTuple_Pack(2, own, allowed);
+        ready = set_variable(self->gradients, pair) == 0;
+        Py_XDECREF(pair);
+        Py_XDECREF(allowed);
+    }
+    if (ready && columns != Py_None) {
+        Py_ssize_t size = PyTuple_GET_SIZE(around);
+        inside = PyTuple_New(size + 1);
+        for (Py_ssize_t i = 0; inside != NULL && i <= size; i++)
+            PyTuple_SET_ITEM(inside, i, Py_NewRef(i < size ? PyTuple_GET_ITEM(around, i) : columns));
+        ready = set_variable(self->vmaps, inside) == 0;
+    }
+    if (ready) {
+        passed[1] = given;
+        passed[2] = result;
+        for (int i = 0; i < self->arguments; i++)
+            passed[3 + i] = args[i];
+        found = PyObject_Vectorcall(self->compute, passed + 1, (self->arguments + 2) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    int failed = (differs > 0 && set_variable(self->gradients, recorded) < 0) | (inside != NULL && set_variable(self->vmaps, around) < 0);
+    if (failed) {
+        Py_CLEAR(found);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    } else
+        PyErr_Restore(type, value, traceback);
+    Py_XDECREF(own);
+    Py_XDECREF(inside);
+    return found;
+}
+
+/* The value by what is below, and its tangent, at the levels outside of the one at `depth`. */
+static PyObject *push_at(TangentKernel *self, PyObject *ks, PyObject *const *args, PyObject *active, Py_ssize_t depth, PyObject *given,
+                         PyObject *before, PyObject *around, PyObject *recorded)
+{
+    PyObject *level = PyTuple_GET_ITEM(active, depth), *result = NULL, *found = NULL, *kernel, *passed[MOST + 2];
+    PyObject *outside = PyTuple_GetSlice(active, 0, depth), *pair = NULL, *kept;
+    int ready = set_variable(self->active, outside) == 0;
+    Py_INCREF(ks);
+    if (ready && depth == 0) {
+        kept = PyNumber_And(PyTuple_GET_ITEM(before, 1), self->below);
+        pair = kept == NULL ? NULL : PyTuple_Pack(2, PyTuple_GET_ITEM(before, 0), kept);
+        Py_XDECREF(kept);
+        PyObject *lower = pair == NULL ? NULL : PyNumber_And(ks, self->below);
+        ready = lower != NULL && set_variable(DISPATCH, pair) == 0;
+        if (lower != NULL)
+            Py_SETREF(ks, lower);
+    }
+    if (ready) {
+        kernel = PyDict_GetItemWithError(self->cache, ks);
+        kernel = kernel != NULL ? Py_NewRef(kernel) : PyErr_Occurred() ? NULL : PyObject_CallOneArg(self->resolve, ks);
+        passed[1] = ks;
+        for (int i = 0; i < self->arguments; i++)
+            passed[2 + i] = args[i];
+        if (kernel != NULL)
+            result = PyObject_Vectorcall(kernel, passed + 1, (self->arguments + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        Py_XDECREF(kernel);
+        if (result != NULL)
+            found = tangent_of(self, level, given, result, args, around, recorded);
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    int failed = (pair != NULL && set_variable(DISPATCH, before) < 0) | (set_variable(self->active, active) < 0);
+    if (failed) {
+        Py_CLEAR(found);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    } else
+        PyErr_Restore(type, value, traceback);
+    if (found == NULL || (found != Py_None && attach_to(self, result, level, found) < 0))
+        Py_CLEAR(result);
+    Py_XDECREF(found);
+    Py_XDECREF(outside);
+    Py_XDECREF(pair);
+    Py_DECREF(ks);
+    return result;
+}
+
+/* NULL without an error: declined, and nothing has happened. */
+static PyObject *push(TangentKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *carried[MOST] = {NULL}, *active = NULL, *given = NULL, *result = NULL;
+    int plain = n == self->arguments, carries = 0;
+    for (int k = 0; k < self->tensors && plain; k++) {
+        PyObject *tensor = args[self->at[k]];
+        if (tensor == Py_None)
+            continue;
+        int has = Py_IS_TYPE(tensor, Tensor) && SLOT(tensor, AT_KEYS) != NULL ? has_key(self, tensor) : -1;
+        plain = has == 0 || (has > 0 && (carried[k] = tangents_in(self, tensor)) != NULL);
+        carries |= has > 0;
+    }
+    PyObject *before = NULL, *around = NULL, *recorded = NULL;
+    if (plain && carries && (active = tuple_of(self->active, -1)) != NULL && (before = tuple_of(DISPATCH, 2)) != NULL
+        && (around = tuple_of(self->vmaps, -1)) != NULL && (recorded = tuple_of(self->gradients, 2)) != NULL) {
+        Py_ssize_t depth = innermost_level(self, active, carried, &given);
+        if (depth >= 0)
+            result = push_at(self, ks, args, active, depth, given, before, around, recorded);
+        if (depth >= 0 && result == NULL && !PyErr_Occurred())
+            PyErr_SetString(PyExc_SystemError, "a tangent failed without an error");
+    }
+    for (int k = 0; k < self->tensors; k++)
+        Py_XDECREF(carried[k]);
+    Py_XDECREF(active);
+    Py_XDECREF(given);
+    Py_XDECREF(before);
+    Py_XDECREF(around);
+    Py_XDECREF(recorded);
+    return result;
+}
+
+static PyObject *tangent_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    TangentKernel *self = (TangentKernel *)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (kwnames == NULL && n > 0 && !is_traced()) {
+        PyObject *result = push(self, args[0], args + 1, n - 1);
+        if (result != NULL || PyErr_Occurred()) {
+            PUSHED++;
+            return result;
+        }
+    }
+    return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+}
+
+static PyObject *tangent_getattro(PyObject *self, PyObject *name)
+{
+    if (PyUnicode_CompareWithASCIIString(name, "__call__") == 0)
+        return PyObject_GenericGetAttr(self, name);
+    return PyObject_GetAttr(((TangentKernel *)self)->function, name);
+}
+
+static PyObject *tangent_repr(PyObject *self) { return PyObject_Repr(((TangentKernel *)self)->function); }
+
+#define EACH_OF_TANGENT(DO)                                                                                                     \
+    DO(function) DO(compute) DO(cache) DO(resolve) DO(active) DO(vmaps) DO(gradients) DO(forward) DO(below) DO(tangents_of) DO(attach) \
+    DO(keep) DO(tangents) DO(level) DO(storage)
+
+static int tangent_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    TangentKernel *self = (TangentKernel *)object;
+    EACH_OF_TANGENT(VISIT)
+    return 0;
+}
+
+static int tangent_clear(PyObject *object)
+{
+    TangentKernel *self = (TangentKernel *)object;
+    EACH_OF_TANGENT(CLEAR)
+    return 0;
+}
+
+static void tangent_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    tangent_clear(self);
+    PyObject_GC_Del(self);
+}
+
+static PyTypeObject TangentKernelType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "turnout_speed._rules.TangentKernel", .tp_basicsize = sizeof(TangentKernel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(TangentKernel, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = tangent_dealloc,
+    .tp_traverse = tangent_traverse, .tp_clear = tangent_clear, .tp_getattro = tangent_getattro, .tp_repr = tangent_repr,
+};
+
+/* (function, rule, cache, resolve, number of arguments, positions of tensors, names of turnout_autograd) */
+static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
+{
+    PyObject *function, *compute, *cache, *resolve, *at, *names;
+    int arguments;
+    if (!PyArg_ParseTuple(given, "OOO!OiO!O!", &function, &compute, &PyDict_Type, &cache, &resolve, &arguments, &PyTuple_Type, &at,
+                          &PyDict_Type, &names))
+        return NULL;
+    static const char *const needed[] = {"ACTIVE", "LEVELS", "GRAD", "FORWARD", "BELOW", "tangents_of", "attach", "keep_own_tangents",
+                                         "Tangents", "Level", "Storage"};
+    PyObject *found[11];
+    for (int i = 0; i < 11; i++)
+        if ((found[i] = PyDict_GetItemString(names, needed[i])) == NULL) {
+            PyErr_Format(PyExc_KeyError, "%s", needed[i]);
+            return NULL;
+        }
+    if (arguments > MOST || PyTuple_GET_SIZE(at) > arguments || !PyType_Check(found[8]) || !PyType_Check(found[9])
+        || !PyType_Check(found[10]) || !PyType_IsSubtype((PyTypeObject *)found[8], &PyDict_Type)) {
+        PyErr_SetString(PyExc_ValueError, "not the parts of a tangent");
+        return NULL;
+    }
+    TangentKernel *made = PyObject_GC_New(TangentKernel, &TangentKernelType);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(PyObject), 0, sizeof(TangentKernel) - sizeof(PyObject));
+    made->vectorcall = tangent_vectorcall;
+    made->function = Py_NewRef(function);
+    made->compute = Py_NewRef(compute);
+    made->cache = Py_NewRef(cache);
+    made->resolve = Py_NewRef(resolve);
+    PyObject **const parts[] = {&made->active, &made->vmaps, &made->gradients, &made->forward, &made->below, &made->tangents_of,
+                                &made->attach, &made->keep};
+    for (int i = 0; i < 8; i++)
+        *parts[i] = Py_NewRef(found[i]);
+    made->tangents = (PyTypeObject *)Py_NewRef(found[8]);
+    made->level = (PyTypeObject *)Py_NewRef(found[9]);
+    made->storage = (PyTypeObject *)Py_NewRef(found[10]);
+    made->arguments = arguments;
+    PyObject_GC_Track(made);
+    if ((made->at_seen = slot_of(made->tangents, "seen")) < 0 || (made->at_behind = slot_of(made->tangents, "behind")) < 0
+        || (made->at_columns = slot_of(made->level, "columns")) < 0 || (made->at_recorded = slot_of(made->level, "recorded")) < 0
+        || (made->at_count = slot_of(made->storage, "ver")) < 0 || (made->tensors = places(at, arguments, made->at)) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return (PyObject *)made;
 }
 
 static PyObject *configure(PyObject *module, PyObject *names)
@@ -465,10 +856,14 @@ static PyObject *configure(PyObject *module, PyObject *names)
 
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
 
+static PyObject *pushed(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(PUSHED); }
+
 static PyMethodDef functions[] = {
     {"taken", taken, METH_NOARGS, "taken()\n--\n\nHow many calls at Batched were finished here."},
+    {"pushed", pushed, METH_NOARGS, "pushed()\n--\n\nHow many calls at Forward were finished here."},
     {"configure", configure, METH_VARARGS, "configure(tensor, stub_builtins, dispatch)\n--\n\nName what calls read."},
     {"rule_kernel", make_rule_kernel, METH_VARARGS, "The kernel at Batched of an operator that has a rule."},
+    {"tangent_kernel", make_tangent_kernel, METH_VARARGS, "The kernel at Forward of an operator that returns one tensor."},
     {NULL},
 };
 
@@ -479,8 +874,12 @@ PyMODINIT_FUNC PyInit__rules(void)
     import_array();
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_SHAPE = PyUnicode_InternFromString("shape");
+    S_TANGENTS = PyUnicode_InternFromString("tangents");
     ZERO = PyLong_FromLong(0);
-    if (S_DISPATCH == NULL || S_SHAPE == NULL || ZERO == NULL || PyType_Ready(&RuleKernelType) < 0)
+    NOTHING = PyTuple_New(0);
+    NO_LEVELS = PyFrozenSet_New(NULL);
+    if (S_DISPATCH == NULL || S_SHAPE == NULL || S_TANGENTS == NULL || ZERO == NULL || NOTHING == NULL || NO_LEVELS == NULL
+        || PyType_Ready(&RuleKernelType) < 0 || PyType_Ready(&TangentKernelType) < 0)
         return NULL;
     return PyModule_Create(&definition);
 }

@@ -338,6 +338,16 @@ def rule_kernel(made: Any, op: Operator, rule: Any, kind: str, call: Any, switch
     return _rules.rule_kernel(made, ("", "unary", "aligned").index(kind), rule, call, len(arguments), at, switches, names)
 
 
+def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[str, Any]) -> Any:
+    """The kernel at Forward of an operator that writes nothing, has no lists of tensors and returns one tensor."""
+    arguments, returns = op.schema.arguments, op.schema.returns
+    others = any(a.is_write or a.type.is_tensor_list for a in arguments)
+    if others or len(arguments) > MOST or len(returns) != 1 or not returns[0].type.is_tensor:
+        return made
+    at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, names)
+
+
 _WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
 
 
@@ -387,5 +397,6 @@ REPLACEMENTS = {
     "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
+    "turnout_autograd.forward.kernels:tangent_kernel":        tangent_kernel,
     "turnout_batched.kernels:rule_kernel":                    rule_kernel,
 }  # fmt: skip

@@ -13,10 +13,12 @@ from turnout.dtypes import FLOAT
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.operators.values import tensors_in
+from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout.state import DISPATCH
 from turnout_aten.declarations.signatures import signature as signature_of
 from turnout_aten.tensor.levels import GRAD, LEVELS
+from turnout_aten.tensor.storage import Storage
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd import errors
 from turnout_autograd.duals.carried import Tangents, attach, set_tangent, tangents_of, written
@@ -64,14 +66,14 @@ def decide(op: Operator) -> Any:
     if IMPLICIT in op.kernels:
         return _through_parts(op, IMPLICIT)
     if constant:
-        return _differentiating(op, _zero, frozenset())
+        return tangent_kernel(op, _zero, frozenset(), NAMES)
     found = rule_of(op)
     if found is not None:
-        return _differentiating(op, found.compute, found.reads)
+        return tangent_kernel(op, found.compute, found.reads, NAMES)
     if standard(op) is None and _is_written_in_operators(op):
         return _through_parts(op, EXPLICIT)
     compute = transposed(functional_of(op) or op if writes else op)
-    return _differentiating(op, compute)
+    return tangent_kernel(op, compute, None, NAMES)
 
 
 _RESIZES = ("aten::resize_", "aten::resize_as_")
@@ -191,10 +193,12 @@ def _aliasing(op: Operator) -> Callable[..., Any]:
     return alias
 
 
-def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | None = None) -> Callable[..., Any]:
+@replaceable
+def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None, names: dict[str, Any]) -> Callable[..., Any]:
     """The kernel that computes a tangent for each result, and for each argument that is written.
 
     reads  of an operator that writes, the arguments whose values the rule needs; None for all
+    names  those of this package that a replacement reads
     """
     slots = Slots(op)
     tangents_at = slots.tangents_at
@@ -255,7 +259,7 @@ def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | Non
             if found is not None:
                 attach(result, level, found)
                 if result.gmask:
-                    keep_tangents(result.node, result, tangents_of(result))
+                    _keep_own(result)
             return result
         if at:
             for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
@@ -274,6 +278,16 @@ def _differentiating(op: Operator, compute: Compute, reads: frozenset[str] | Non
         return result
 
     return push_tangents
+
+
+def _keep_own(result: Tensor) -> None:
+    keep_tangents(result.node, result, tangents_of(result))
+
+
+NAMES: dict[str, Any] = {
+    "ACTIVE": ACTIVE, "LEVELS": LEVELS, "GRAD": GRAD, "FORWARD": FORWARD, "BELOW": BELOW, "tangents_of": tangents_of,
+    "attach": attach, "keep_own_tangents": _keep_own, "Tangents": Tangents, "Level": ForwardLevel, "Storage": Storage,
+}  # fmt: skip
 
 
 def _originals(args: tuple[Any, ...], targets: Sequence[Tensor], kept: Sequence[int]) -> list[Any]:
