@@ -49,7 +49,7 @@ def folders(workspace: Path, distribution: str) -> dict[str, str]:
     """What a distribution needs of the workspace, core apart, each with its folder: requirements before what needs them."""
     found: dict[str, str] = {}
     folder = workspace / "plugins" / distribution.removeprefix("turnout-")
-    # Another project may have the name of a folder: `dask`, on which turnout-dask depends.
+    # A requirement from elsewhere may have the name of a folder here.
     if distribution.startswith("turnout-") and (folder / "pyproject.toml").is_file():
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         for requirement in project.get("dependencies", []):

@@ -20,7 +20,7 @@ def test_lowering_is_the_identity_while_no_vmap_is_active():
 
 def test_lowering_is_what_the_plugin_installed_and_gone_after_undo(monkeypatch):
     monkeypatch.setattr(levels, "_LOWERING", [])  # another test may have activated the plugin
-    undo = levels.install_lowering(lambda t, s: ("low", t, s), lambda t, s: ("up", t, s), lambda t: (t, (), ()))
+    undo = levels.install_lowering(lambda t, s: ("low", t, s), lambda t, s: ("up", t, s), lambda t: (t, (), ()), lambda t: ())
     assert levels.lower(1, (2,)) == ("low", 1, (2,))
     assert levels.raise_(1, (2,)) == ("up", 1, (2,))
     with_levels = levels.LEVELS.set((1,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 from installed import Environment
@@ -207,8 +208,15 @@ found = [list(keys), digest.hexdigest(), work("cpu"), work("twin")]
 """
 
 
+def rounded(found: Any) -> Any:
+    """Numbers and lists of them, to the sixth digit; anything else as it is."""
+    if isinstance(found, list):
+        return [rounded(each) for each in found]
+    return round(found, 6) if isinstance(found, float) else found
+
+
 def test_neither_tables_nor_results_depend_on_the_order_of_activation(counted):
     first, *others = [answer(counted, PERMUTATION.replace("ORDER", repr(order))) for order in ORDERS]
-    assert first[2] == first[3]
+    assert rounded(first[2]) == rounded(first[3])  # a device may have other kernels
     for order, other in zip(ORDERS[1:], others, strict=True):
         assert other == first, order

@@ -266,7 +266,7 @@ class ArrayBackend(TensorBackend):
 
     def positions(self, mask: Any) -> Any:
         ours = mask.__class__ is self.array_type
-        return mask.nonzero() if ours else None
+        return self.xp.nonzero(mask) if ours else None
 
     def tolist(self, array: Any) -> Any:
         return array.tolist() if array.dtype.kind != "V" else None

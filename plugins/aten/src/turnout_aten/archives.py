@@ -117,7 +117,7 @@ class Archive:
         *_, count, size, offset, comment = _END.unpack(tail)
         end = length - _END.size
         before = end - _END64_AT.size - _END64.size
-        if before >= 0:
+        if before >= 0 and offset + size != end:  # not all before the end is entries and directory
             record = self._at(before, end - before)
             if record.startswith(_END64_MARK) and record[_END64.size :].startswith(_END64_AT_MARK):
                 *_, wide_count, wide_size, wide_offset = _END64.unpack_from(record)

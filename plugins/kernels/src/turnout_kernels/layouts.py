@@ -44,7 +44,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
     """A kernel of contiguous float32 or float64, for floats of any dtype and layout.
 
     `outputs` is how many arrays it writes into, its last arguments; a single one may be missing. A kernel without outputs returns
-    new arrays, of the dtype of its floats.
+    new arrays, of the dtype of its floats; it serves contiguous floats only, because others may have to come back as they lay.
     """
     every = fn.__code__.co_argcount
 
@@ -55,6 +55,8 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             return made
         floats = [a for a in args if a.__class__ is np.ndarray and a.dtype.char in FLOATS]
         if not any(a.dtype.itemsize == 2 or not whole(a) for a in floats):
+            return NotImplemented
+        if not outputs and not all(a.flags.c_contiguous for a in floats):
             return NotImplemented
         writes = bool(outputs) and len(args) == every and args[-1] is not None
         first = every - outputs if writes else every

@@ -13,7 +13,7 @@ from turnout_aten.composites.endings import Ending, ends_in
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.dtypes import promote_types
 from turnout_aten.kernels.wrapping import check_result_dtype
-from turnout_aten.shapes.extents import broadcast, expands_to, numel, wrap_dim, wrap_dims
+from turnout_aten.shapes.extents import broadcast, expands_to, numel, wrap_dims
 from turnout_aten.shapes.pointwise import check_alpha
 from turnout_aten.shapes.specs import Out
 
@@ -329,11 +329,11 @@ def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, along a new last dim."""
-    count = x.shape[wrap_dim(-1, x.ndim)] if N is None else N
+    row = x if x.ndim else aten.unsqueeze(x, 0)
+    count = row.shape[-1] if N is None else N
     if count < 2:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {count}")
-    made: Tensor = _powers(x if x.ndim else aten.unsqueeze(x, 0), count)
-    return made
+    return _powers(row, count)
 
 
 def _powers(x: Tensor, count: int) -> Tensor:

@@ -7,7 +7,7 @@ convention over the backend's `strided`; the kernel's attribute `geometry` is th
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError, TurnoutError
@@ -46,7 +46,7 @@ def one_view(operator: str) -> Callable[[Callable[..., Geometry]], ViewKernel]:
 
     def kernel(geometry: Callable[..., Geometry]) -> ViewKernel:
         remembered = lru_cache(_REMEMBERED)(_in_bytes(geometry))
-        made: ViewKernel = _described(_APPLYING(remembered, _naming(operator, geometry)), geometry)
+        made: ViewKernel = _described(_applying()(remembered, _naming(operator, geometry)), geometry)
         made.remembered = made.in_one_frame = remembered
         return made
 
@@ -78,6 +78,7 @@ def _in_bytes(geometry: Callable[..., Geometry]) -> Callable[..., Any]:
     return in_bytes
 
 
+@cache
 def _applying() -> Callable[..., Any]:
     """(remembered geometry in bytes, geometry) -> the kernel, written out with the lines of a new tensor: a call costs 200 ns.
 
@@ -181,9 +182,6 @@ def nothing(self: Tensor, shape: Ints) -> Any:
     # differs from torch: a view without elements, such as `x[5:]` of three rows, has row-major strides.
     """
     return self.device.backend.empty(shape, self.dtype, self.device)
-
-
-_APPLYING = _applying()
 
 
 def _described(kernel: Any, geometry: Any) -> Any:

@@ -6,6 +6,7 @@ operators that mutate raise the version of each written tensor. So a custom oper
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -125,7 +126,7 @@ def recording_view(op: Operator) -> Callable[..., Any]:
     at = next(i for i, a in enumerate(op.schema.arguments) if a.annotation is not None)
     cache = op.cache
     if not at:
-        made: Callable[..., Any] = _RECORDING(op, cache, op.resolve)
+        made: Callable[..., Any] = _recording()(op, cache, op.resolve)
         return made
 
     def record_view(ks: int, *args: Any) -> Any:
@@ -136,6 +137,7 @@ def recording_view(op: Operator) -> Callable[..., Any]:
     return record_view
 
 
+@cache
 def _recording() -> Callable[..., Any]:
     """(operator, its cache, its `resolve`) -> the kernel of a view of the first argument.
 
@@ -254,6 +256,3 @@ def attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], in
     if len(storage.views) >= _PRUNE_AT:
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))
-
-
-_RECORDING = _recording()

@@ -124,7 +124,7 @@ static void V(bilinear)(const job *j, int64_t part)
 }
 
 /* i: type, input height and width, output height and width, kernel, stride, padding, dilation (two each). a: output, indices in the
-   plane, input. The first of equal elements; nan is the largest. */
+   plane, input. The first of equal elements, or the last nan. */
 static void V(max_pool)(const job *j, int64_t part)
 {
     int64_t h = j->i[1], w = j->i[2], oh = j->i[3], ow = j->i[4], kh = j->i[5], kw = j->i[6], sh = j->i[7], sw = j->i[8];
@@ -152,7 +152,7 @@ static void V(max_pool)(const job *j, int64_t part)
 #define WINDOW(step)                                                                                                              \
     for (int64_t k = from; k < to; k++) {                                                                                         \
         T v = in[k * (step)];                                                                                                     \
-        int more = (where[k] < 0) | (v > best[k]) | ((v != v) & (best[k] == best[k]));                                            \
+        int more = (where[k] < 0) | (v > best[k]) | (v != v);                                            \
         best[k] = more ? v : best[k];                                                                                             \
         where[k] = more ? place + (int32_t)(k * (step)) : where[k];                                                               \
     }
