@@ -155,7 +155,7 @@ def test_other_rows_have_one_variant_with_a_kernel() -> None:
     assert {name for name in kernels() if name not in STRUCTURED_ROWS} == {
         "_to_copy", "convolution_backward", "embedding_dense_backward", "hardswish_backward", "hardtanh_backward",
         "leaky_relu_backward", "linalg_matmul", "logsumexp", "masked_select", "max_pool2d_with_indices_backward",
-        "native_batch_norm", "native_batch_norm_backward", "native_dropout", "native_layer_norm_backward", "nonzero", "rand", "rand.generator",
-        "randn", "randn.generator", "rms_norm", "scaled_dot_product_attention", "select_backward",
+        "native_batch_norm", "native_batch_norm_backward", "native_dropout", "native_layer_norm_backward", "nonzero", "rand",
+        "rand.generator", "randn", "randn.generator", "rms_norm", "scaled_dot_product_attention", "select_backward",
         "silu_backward", "slice_backward",
     }  # fmt: skip
