@@ -330,3 +330,18 @@ def test_wrong_calls_of_the_extension_module_are_errors():
         native._native.run(0, (np.ones((1,) * 17),), (), (), (), 1, 1)
     with pytest.raises(ValueError, match=r"^this processor or this build has no instructions 'mmx'$"):
         native.choose_instructions("mmx")
+
+
+@pytest.mark.parametrize(
+    "shapes", [((5, 3, 8), (3, 8)), ((3, 8), (5, 3, 8)), ((2, 1, 40), (3, 40)), ((5, 8), (1,)), ((0, 8), (8,))]
+)
+def test_row_major_arrays_that_broadcast_give_the_same_bits_with_and_without_an_output(shapes: Any) -> None:
+    from turnout_aten import operators as aten
+
+    turnout.manual_seed(3)
+    grad, output = (turnout.randn(shape) for shape in shapes)
+    into = turnout.empty(turnout.broadcast_shapes(*shapes))
+    found = aten.tanh_backward(grad, output)
+    assert found.is_contiguous()
+    assert turnout.equal(found, aten.tanh_backward__grad_input(grad, output, grad_input=into))
+    turnout.testing.assert_close(found, grad * (1 - output * output))

@@ -1,4 +1,4 @@
-"""Batching rules without Python frames around them: the same as the Python kernel beside, and used where a call is plain."""
+"""Rules of vmap and of forward mode without Python frames around them: plain calls give what the Python kernel beside gives."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from turnout.func import grad, vmap
+from turnout.func import grad, hessian, jacfwd, jvp, vmap
 
 import turnout
 from turnout.plugins import all_plugins
 from turnout.registry import find_operator
+from turnout_autograd.forward import kernels as forward
 from turnout_batched.errors import VmapError
 from turnout_batched.kernels import NAMES, as_switched, decide, spreading
 
@@ -155,3 +156,131 @@ def test_the_maker_refuses_what_it_cannot_read() -> None:
         _rules.rule_kernel(f, 0, f, None, 1, (3,), 0, NAMES | {})
     with pytest.raises(TypeError, match=r"^Value\.value is not a slot$"):
         _rules.rule_kernel(f, 0, f, None, 1, (0,), 0, NAMES | {"Value": type("Value", (), {"value": 1})})
+
+
+# ---- tangents
+
+
+def pushed_by(function: Callable[[], Any]) -> int:
+    function()
+    before = _rules.pushed()
+    function()
+    return int(_rules.pushed() - before)
+
+
+FUNCTIONS: list[Callable[[turnout.Tensor], turnout.Tensor]] = [
+    lambda x: x.tanh() * 2,
+    lambda x: x.t() @ x,
+    lambda x: x[1:] * x[:-1],
+    lambda x: x.reshape(-1)[2:].sin(),
+    lambda x: turnout.where(x > 2, x, x * x),
+    lambda x: (x * x.detach()).sum(0),
+    lambda x: x.expand(2, 3, 3).clone().mul_(2).sum(0) / x,
+    lambda x: turnout.cat([x, x.exp() / 9]),
+]
+
+
+@pytest.mark.parametrize("place", range(len(FUNCTIONS)))
+def test_tangents_are_pushed_and_are_those_of_the_python_kernel(place: int) -> None:
+    function = FUNCTIONS[place]
+
+    def all_of_them() -> list[turnout.Tensor]:
+        x, v = ones(3, 3) / 4, ones(3, 3).flip(0)
+        both = jvp(lambda y: jvp(function, (y,), (v,))[1], (x,), (v * v,))
+        return [
+            *both,
+            *jvp(function, (x,), (v,)),
+            jacfwd(function)(x),
+            vmap(lambda y: jvp(function, (y,), (v,))[1])(turnout.stack([x, v])),
+        ]
+
+    assert pushed_by(all_of_them) > 0
+    found, expected = all_of_them(), watched(all_of_them)
+    assert all(turnout.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def watched(function: Callable[[], Any]) -> Any:
+    """What a function returns where a debugger watches, and all calls are Python's."""
+    before = _rules.pushed()
+    sys.setprofile(lambda *_: None)
+    try:
+        return function()
+    finally:
+        sys.setprofile(None)
+        assert _rules.pushed() == before
+
+
+def test_calls_of_tensors_without_tangents_or_outside_of_their_level_are_left_to_python() -> None:
+    kept: list[turnout.Tensor] = []
+    assert pushed_by(lambda: ones(3).tanh() * 2) == 0
+    jvp(lambda x: kept.append(x) or x * 2, (ones(3),), (ones(3),))
+    assert pushed_by(lambda: kept[0] * 2) == 0
+
+
+def test_a_hessian_through_saved_outputs_is_that_of_the_python_kernel() -> None:
+    def loss(x: turnout.Tensor) -> turnout.Tensor:
+        return (x.tanh().exp() * x[:2].sum()).sum()
+
+    x = ones(4) / 5
+    assert pushed_by(lambda: hessian(loss)(x)) > 0
+    assert turnout.equal(hessian(loss)(x), watched(lambda: hessian(loss)(x)))
+    assert turnout.equal(vmap(hessian(loss))(ones(2, 4)), watched(lambda: vmap(hessian(loss))(ones(2, 4))))
+
+
+def test_an_error_below_or_in_a_rule_leaves_the_levels_as_they_were() -> None:
+    def broken(x: turnout.Tensor) -> turnout.Tensor:
+        with pytest.raises(IndexError, match=r"^sum: dim 5 is out of range"):
+            x.sum(5)
+        return x.sum(0) * x[0]
+
+    expected = jvp(lambda x: x.sum(0) * x[0], (ones(3),), (ones(3),))
+    for _ in range(2):
+        found = jvp(broken, (ones(3),), (ones(3),))
+        assert all(turnout.equal(a, b) for a, b in zip(found, expected, strict=True))
+    op = find_operator("aten::tanh")
+
+    def refuse(*_: Any) -> Any:
+        raise ZeroDivisionError("the rule")
+
+    kernel = forward.tangent_kernel(op, refuse, None, forward.NAMES)
+
+    def through(x: turnout.Tensor) -> turnout.Tensor:
+        before = forward.ACTIVE.get(), forward.DISPATCH.get(), forward.LEVELS.get(), forward.GRAD.get()
+        with pytest.raises(ZeroDivisionError, match=r"^the rule$"):
+            kernel(x.keys, x)
+        assert before == (forward.ACTIVE.get(), forward.DISPATCH.get(), forward.LEVELS.get(), forward.GRAD.get())
+        return x.tanh()
+
+    assert pushed_by(lambda: jvp(through, (ones(3),), (ones(3),))) == 2
+    assert turnout.equal(jacfwd(through)(ones(3)), jacfwd(lambda x: x.tanh())(ones(3)))
+
+
+def test_tangents_leave_no_memory() -> None:
+    x = ones(4) / 9
+
+    def work() -> None:
+        for _ in range(200):
+            jvp(lambda y: (y[1:].tanh() * y[:-1]).sum(), (x,), (x,))
+            with pytest.raises(IndexError):
+                jvp(lambda y: y.sum(5), (x,), (x,))
+
+    for _ in range(2):
+        work()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    work()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 150  # one object lost in each round would be 200
+
+
+def test_the_maker_of_tangents_refuses_what_it_cannot_read() -> None:
+    def f() -> None: ...
+
+    with pytest.raises(KeyError, match="ACTIVE"):
+        _rules.tangent_kernel(f, f, {}, f, 1, (0,), {})
+    with pytest.raises(ValueError, match=r"^not the parts of a tangent$"):
+        _rules.tangent_kernel(f, f, {}, f, 1, (0,), forward.NAMES | {"Tangents": int})
+    with pytest.raises(ValueError, match=r"^no such argument$"):
+        _rules.tangent_kernel(f, f, {}, f, 1, (3,), forward.NAMES)
+    with pytest.raises(TypeError, match=r"^Level\.columns is not a slot$"):
+        _rules.tangent_kernel(f, f, {}, f, 1, (0,), forward.NAMES | {"Level": type("Level", (), {"columns": 1})})

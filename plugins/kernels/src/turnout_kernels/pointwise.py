@@ -124,8 +124,29 @@ def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float,
     """
     made = apply(name, inputs, out, numbers)
     if made is NotImplemented and out is None and (name not in _ONE_STEP or numbers not in _FACTORS or halves(*inputs)):
+        largest = _broadcasting(inputs)
+        if (
+            largest is not None
+            and (made := apply(name, inputs, np.empty(largest.shape, largest.dtype), numbers)) is not NotImplemented
+        ):
+            return made
         raise NotImplementedError(f"{name}: arrays of different layouts need an output")
     return made
+
+
+def _broadcasting(inputs: tuple[Any, ...]) -> Any:
+    """The input to whose shape the others expand, where all are row-major arrays of one dtype: the result lies as it does."""
+    largest: Any = None
+    for value in inputs:
+        if value.__class__ is not np.ndarray or value.dtype is not inputs[0].dtype or not value.flags.c_contiguous:
+            return None
+        if largest is None or value.ndim > largest.ndim or (value.ndim == largest.ndim and value.size > largest.size):
+            largest = value
+    for value in inputs:
+        for length, whole in zip(value.shape[::-1], largest.shape[::-1], strict=False):
+            if length not in (1, whole):
+                return None
+    return largest
 
 
 def halves(*arrays: Any) -> bool:

@@ -600,9 +600,15 @@ static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyO
     int tracked = mask != NULL ? PyObject_IsTrue(mask) : PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(mask);
     if (tracked > 0) {
-        answer = PyObject_CallOneArg(self->keep, result);
+        PyObject *node = exact ? Py_XNewRef(SLOT(result, AT_NODE)) : PyObject_GetAttrString(result, "node");
+        PyObject *carried = node == NULL ? NULL : exact ? tangents_in(self, result) : PyObject_CallOneArg(self->tangents_of, result);
+        answer = carried == NULL ? NULL : PyObject_CallFunctionObjArgs(self->keep, node, result, carried, NULL);
         tracked = answer == NULL ? -1 : 1;
         Py_XDECREF(answer);
+        Py_XDECREF(carried);
+        Py_XDECREF(node);
+        if (tracked < 0 && !PyErr_Occurred())
+            PyErr_SetString(PyExc_AttributeError, "node");
     }
     return tracked < 0 ? -1 : 0;
 }
@@ -793,7 +799,7 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
     if (!PyArg_ParseTuple(given, "OOO!OiO!O!", &function, &compute, &PyDict_Type, &cache, &resolve, &arguments, &PyTuple_Type, &at,
                           &PyDict_Type, &names))
         return NULL;
-    static const char *const needed[] = {"ACTIVE", "LEVELS", "GRAD", "FORWARD", "BELOW", "tangents_of", "attach", "keep_own_tangents",
+    static const char *const needed[] = {"ACTIVE", "LEVELS", "GRAD", "FORWARD", "BELOW", "tangents_of", "attach", "keep_tangents",
                                          "Tangents", "Level", "Storage"};
     PyObject *found[11];
     for (int i = 0; i < 11; i++)

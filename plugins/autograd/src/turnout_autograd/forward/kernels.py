@@ -259,7 +259,7 @@ def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None,
             if found is not None:
                 attach(result, level, found)
                 if result.gmask:
-                    _keep_own(result)
+                    keep_tangents(result.node, result, tangents_of(result))
             return result
         if at:
             for tensor, node, tangent in zip(targets, nodes, for_each(compute, found, targets), strict=True):
@@ -280,13 +280,9 @@ def tangent_kernel(op: Operator, compute: Compute, reads: frozenset[str] | None,
     return push_tangents
 
 
-def _keep_own(result: Tensor) -> None:
-    keep_tangents(result.node, result, tangents_of(result))
-
-
 NAMES: dict[str, Any] = {
     "ACTIVE": ACTIVE, "LEVELS": LEVELS, "GRAD": GRAD, "FORWARD": FORWARD, "BELOW": BELOW, "tangents_of": tangents_of,
-    "attach": attach, "keep_own_tangents": _keep_own, "Tangents": Tangents, "Level": ForwardLevel, "Storage": Storage,
+    "attach": attach, "keep_tangents": keep_tangents, "Tangents": Tangents, "Level": ForwardLevel, "Storage": Storage,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
 
 def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
     """Check the shapes of the examples: matmul accepts any, but mm, mv and bmm do not."""
-    a, b = (logical_shape(v, d) for v, d in zip(values, dims, strict=True))
+    a, b = logical_shape(values[0], dims[0]), logical_shape(values[1], dims[1])
     inner = b[-1] if ndims[1] == 1 else b[-2] if len(b) > 1 else -1
     if (len(a), len(b)) != ndims or a[-1] != inner or (ndims == (3, 3) and a[0] != b[0]):
         raise ShapeError(f"{name}: examples of shapes {list(a)} and {list(b)} do not match")
