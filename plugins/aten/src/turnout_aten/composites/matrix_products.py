@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import BOOL, FLOAT, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import Ending, ends_in
@@ -269,6 +269,9 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
         raise ShapeError(f"tensordot: needs as many dims of self as of other, got {list(dims_self)} and {list(dims_other)}")
     if self.dtype is not other.dtype:
         raise DTypeError(f"tensordot: operands must have one dtype, got {self.dtype.name} and {other.dtype.name}")
+    for name, tensor, dims in (("self", self, dims_self), ("other", other, dims_other)):
+        if dims and not tensor.ndim:
+            raise DimError(f"tensordot: {name} has no dimensions, got dims {list(dims)}")
     left = wrap_dims(dims_self, self.ndim) if dims_self else ()
     right = wrap_dims(dims_other, other.ndim) if dims_other else ()
     x, y = self, other
