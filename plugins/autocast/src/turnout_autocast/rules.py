@@ -25,7 +25,7 @@ CPU = _listed({
     LOWER: """
         _addmm_activation _convolution.deprecated _native_multi_head_attention addbmm addmm baddbmm bmm conv1d
         conv1d.padding conv2d conv2d.padding conv3d conv3d.padding conv_tbc conv_transpose1d conv_transpose2d.input
-        conv_transpose3d.input linalg_matmul linalg_vecdot linear matmul mkldnn_rnn_layer mm prelu
+        conv_transpose3d.input linalg_vecdot linear matmul mkldnn_rnn_layer mm prelu
         scaled_dot_product_attention
     """,
     FLOAT32: """
@@ -54,7 +54,7 @@ ACCELERATOR = _listed({
         _convolution _convolution.deprecated _scaled_dot_product_flash_attention _thnn_fused_gru_cell _thnn_fused_lstm_cell
         addbmm addmm addmv addr baddbmm bmm chain_matmul conv1d conv2d conv3d conv_tbc conv_transpose1d
         conv_transpose2d.input conv_transpose3d.input convolution cudnn_convolution cudnn_convolution_transpose einsum
-        gru_cell linalg_matmul linalg_multi_dot linalg_vecdot linear lstm_cell matmul mm mv prelu rnn_relu_cell rnn_tanh_cell
+        gru_cell linalg_multi_dot linalg_vecdot linear lstm_cell matmul mm mv prelu rnn_relu_cell rnn_tanh_cell
         scaled_dot_product_attention
     """,
     FLOAT32: """
@@ -83,8 +83,14 @@ ACCELERATOR = _listed({
 })
 # fmt: on
 
-# PyTorch has a kernel for it, which computes in the dtypes given. Here it is composed of operators that are listed.
-WHOLE = frozenset({"convolution_backward"})
+# Operators on no list of PyTorch. Those that compute as given have a kernel there, and are composed of listed operators here. The
+# others are composed of a listed operator there, and may have a kernel here.
+APART = {
+    "convolution_backward": AS_GIVEN,
+    "_scaled_dot_product_flash_attention_for_cpu": AS_GIVEN,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": AS_GIVEN,
+    "linalg_matmul": LOWER,
+}
 
 OVERLOADS = {"norm.Scalar": "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype"}
 RULES = {"cpu": CPU}
@@ -94,7 +100,7 @@ DEFAULT_LOWER_DTYPE = "float16"
 
 def policy_of(device_type: str, operator: str) -> str | None:
     """The policy of an operator, named without its namespace, or None. A device type that nobody listed is an accelerator."""
-    return RULES.get(device_type, ACCELERATOR).get(operator) or (AS_GIVEN if operator in WHOLE else None)
+    return RULES.get(device_type, ACCELERATOR).get(operator) or APART.get(operator)
 
 
 def lower_dtype_of(device_type: str) -> str:
