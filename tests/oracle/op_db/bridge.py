@@ -6,7 +6,6 @@ for tensors; what is then called lands in `call`, which runs Turnout's function 
 
 from __future__ import annotations
 
-import functools
 import types
 from typing import Any
 
@@ -124,7 +123,6 @@ def array_of(tensor: Any) -> torch.Tensor:
 # ---- functions
 
 
-@functools.cache
 def _names() -> dict[int, str]:
     names: dict[int, str] = {}
     for module, prefix in NAMESPACES:
@@ -135,6 +133,9 @@ def _names() -> dict[int, str]:
                 if known.rpartition(".")[2].startswith("_"):  # a public name is better than a private one
                     names[id(function)] = f"{prefix}.{name}" if prefix else name
     return names
+
+
+_NAMES = _names()  # now: a test may have put another function in the place of one
 
 
 # The public name is another thing's: `turnout.trace` records calls.
@@ -163,7 +164,7 @@ def find(function: Any) -> Any:
         return _operator(function.overloadpacket.__name__, function._overloadname)
     if isinstance(function, torch._ops.OpOverloadPacket):
         return _operator(function.__name__, None)
-    name = _names().get(id(function))
+    name = _NAMES.get(id(function))
     if name is not None:
         return named(name)
     if isinstance(function, types.WrapperDescriptorType | types.MethodDescriptorType | types.MethodWrapperType) or (
