@@ -65,6 +65,6 @@ def left_by(rounds: int) -> tuple[int, int]:
 
 
 def test_rounds_of_defining_using_and_destroying_leak_nothing_with_the_collector_off(seeds):
-    cycles, grown = left_by(len(seeds(60)))
+    cycles, grown = left_by(len(seeds(300)))
     assert cycles == 0
-    assert grown < 5_000
+    assert grown < 10_000  # what caches of Python and NumPy still take, whatever the number of rounds
