@@ -176,5 +176,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 100)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="how memory is kept is the C library's own")
 def test_memory_that_was_freed_is_used_again_without_page_faults() -> None:
-    done = subprocess.run([sys.executable, "-c", _FAULTS], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 20  # 390 where the system gets it back after each step
+    command = [sys.executable, "-c", _FAULTS]
+    # The best of three: a system that is short of memory may take it back all the same.
+    faults = min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3))
+    assert faults < 20  # 390 where the system gets it back after each step
