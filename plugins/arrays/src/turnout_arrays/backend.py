@@ -153,6 +153,9 @@ class ArrayBackend(TensorBackend):
             return self.strided_anywhere(root, shape, strides, offset)
         memory = root if flags.c_contiguous else root.T
         steps = tuple([s * dtype.itemsize for s in strides])
+        if max(map(abs, steps), default=0) >= 1 << 63:
+            said = f"stride {list(strides)} of elements of {dtype.itemsize} bytes"
+            raise ShapeError(f"a tensor on {self.device_type} has strides of less than 2**63 bytes, got {said}")
         if dtype.kind != "V":
             return self.xp.ndarray(shape, dtype, memory, offset * dtype.itemsize, steps)
         # Kind V (bfloat16): view the memory through integers of the same size.

@@ -178,6 +178,15 @@ typedef struct {
     int most;               /* the arguments of a call that is looked for there */
 } Call;
 
+/* Whether a value is an int of 64 bits. */
+static inline int is_int(PyObject *value)
+{
+    int overflow = 1;
+    if (PyLong_CheckExact(value))
+        PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
+}
+
 /* Whether a value is what the schema asks for, so that the Python function would pass it on as it is. */
 static inline int fits(int kind, int optional, PyObject *value)
 {
@@ -196,7 +205,7 @@ static inline int fits(int kind, int optional, PyObject *value)
         }
         return 0;
     case IS_INT:
-        return PyLong_CheckExact(value);
+        return is_int(value);
     case IS_FLOAT:
         return PyFloat_CheckExact(value);
     case IS_BOOL:
@@ -220,11 +229,11 @@ static PyObject *as_ints(PyObject *value, int size)
         Py_ssize_t n = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
         PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
         for (Py_ssize_t i = 0; i < n; i++)
-            if (!PyLong_CheckExact(items[i]))
+            if (!is_int(items[i]))
                 return NULL;
         return is_list ? PyList_AsTuple(value) : PyTuple_GetSlice(value, 0, n);
     }
-    if (size == 0 || !PyLong_CheckExact(value))
+    if (size == 0 || !is_int(value))
         return NULL;
     PyObject *made = PyTuple_New(size);
     for (int i = 0; made != NULL && i < size; i++)
