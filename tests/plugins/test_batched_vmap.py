@@ -311,9 +311,10 @@ def test_threads_and_tasks_do_not_see_each_other() -> None:
 def test_no_level_of_a_gradient_is_left() -> None:
     from turnout_autograd.engine.recorded_levels import EPOCHS
 
+    before = set(EPOCHS)  # an error that is still being shown may hold a tensor of a level
     vmap(hessian(lambda x: (x * x).sum()))(matrix())
     gc.collect()
-    assert dict(EPOCHS) == {}
+    assert set(EPOCHS) <= before
 
 
 # ---- loops
