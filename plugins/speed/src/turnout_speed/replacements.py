@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Ending
 from turnout_aten.kernels.plans import AS_GIVEN, array_lines, key_source
-from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
+from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
 from turnout_aten.tensor import indexing
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
@@ -236,7 +237,7 @@ def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
             return None
         made.append((ufunc, *operands))
     at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim")]
-    return tuple(made), limit or 1 << 30, *at
+    return tuple(made), limit or 1 << 30, *at, not row.ranks
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
@@ -245,6 +246,24 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, str):
         return names.index(value) if value in names else None
     return value if isinstance(value, float) else _OF_STEP + value
+
+
+def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = None) -> Any:
+    """The wrapper of a row without a shape function: of tensors that must be given, with one tensor as the result."""
+    arguments, returns = op.schema.arguments, op.schema.returns
+    others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
+    if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
+        return made
+    if not arguments or arguments[0].type.canonical != "Tensor" or len(arguments) > MOST:
+        return made
+    roles = {"Tensor": "tensor", "Tensor?": "absent"}
+    rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
+    quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
+    program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
+    return _calls.array_kernel(
+        made, rows, None, quietly, None, backend.keys, None, row.limit, True, False, "", MISSING, False, program, below,
+        partial(wrap_result, backend),
+    )  # fmt: skip
 
 
 def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
@@ -390,6 +409,7 @@ REPLACEMENTS = {
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_aten.kernels.wrapping:plain_row":               plain_kernel,
     "turnout_aten.kernels.planning:planned":                  plan_kernel,
     "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,

@@ -73,7 +73,7 @@ class _Over:
         return (
             call
             if isinstance(self.binder, StructuredBinder)
-            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit, quiet=row.quiet)
+            else wrappers.plain_row(op, backend, row, call)
         )
 
 

@@ -628,6 +628,12 @@ def plain(
     return wrapped
 
 
+@replaceable
+def plain_row(op: Operator, backend: TensorBackend, row: Row, below: Call | None = None) -> Call:
+    """`plain` of a row: the kernel may be run again after an error, because it has no effect but its result."""
+    return plain(op, backend, row.fn, below=below, limit=row.limit, quiet=row.quiet)
+
+
 def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:
     """A kernel's result with arrays as tensors on the call's device; numbers stay numbers."""
     if isinstance(made, (tuple, list)):
