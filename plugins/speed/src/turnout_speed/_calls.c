@@ -1010,7 +1010,7 @@ typedef struct {
     int bools, unsure, inplace;
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
-    npy_intp limit;
+    npy_intp limit, limit_of_halves;
     char refuses[16];
     PyObject *half;           /* NULL: float16 needs no look */
     PyObject *simple, *kernel, *as_array, *keys;
@@ -1103,7 +1103,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return DECLINED;
     if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
         return call_below(self, ks, args, n, result);
-    int simple = plain && self->simple != NULL && !(self->limit && PyArray_SIZE(first) > self->limit);
+    npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
+    int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
     int serves = self->program.count;
     for (int i = 0; serves && i < n; i++)
         if (i != self->program.dim && i != self->program.keepdim
@@ -1198,17 +1199,17 @@ static int array_clear(PyObject *self)
     return 0;
 }
 
-/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, bools, unsure, refuses, MISSING, inplace,
- * program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
+/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
+ * inplace, program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
  * or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *below = Py_None, *finish = NULL;
-    Py_ssize_t limit;
+    Py_ssize_t limit, limit_of_halves;
     int bools, unsure, inplace;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnppsOpO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &limit, &bools, &unsure, &refuses, &missing, &inplace, &program, &below, &finish))
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &below, &finish))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
@@ -1221,6 +1222,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     face_init(&made->face, function, kernel_vectorcall);
     made->face.run = array_run;
     made->limit = limit;
+    made->limit_of_halves = limit_of_halves;
     made->bools = bools;
     made->unsure = unsure;
     strcpy(made->refuses, refuses);

@@ -210,7 +210,7 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.bools, unsure, row.refuses,
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools, unsure, row.refuses,
         MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
 
@@ -261,7 +261,7 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
     quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
-        made, rows, None, quietly, None, backend.keys, None, row.limit, True, False, "", MISSING, False, program, below,
+        made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program, below,
         partial(wrap_result, backend),
     )  # fmt: skip
 
