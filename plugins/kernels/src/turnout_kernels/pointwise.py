@@ -155,7 +155,7 @@ def _broadcasting(inputs: tuple[Any, ...]) -> Any:
 
 def halves(*arrays: Any) -> bool:
     """Whether an array has two-byte floats."""
-    for array in arrays:  # no generator, as above
+    for array in arrays:  # noqa: SIM110 - no generator, as above
         if array.__class__ is np.ndarray and array.dtype.itemsize == 2:
             return True
     return False

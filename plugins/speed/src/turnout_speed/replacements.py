@@ -210,8 +210,8 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools, unsure, row.refuses,
-        MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools, unsure,
+        row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
 
 
@@ -261,8 +261,8 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
     quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
-        made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program, below,
-        partial(wrap_result, backend),
+        made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
+        below, partial(wrap_result, backend),
     )  # fmt: skip
 
 
@@ -364,7 +364,16 @@ def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[s
     if others or len(arguments) > MOST or len(returns) != 1 or not returns[0].type.is_tensor:
         return made
     at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, names)
+    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, False, names)
+
+
+def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> Any:
+    """The kernel at Forward of an operator without lists of tensors whose kernel is written in operators."""
+    arguments = op.schema.arguments
+    if any(a.type.is_tensor_list for a in arguments) or len(arguments) > MOST:
+        return made
+    at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    return _rules.tangent_kernel(made, parts, op.cache, op.resolve, len(arguments), at, True, names)
 
 
 _WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
@@ -418,5 +427,6 @@ REPLACEMENTS = {
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
     "turnout_autograd.forward.kernels:tangent_kernel":        tangent_kernel,
+    "turnout_autograd.forward.kernels:parts_kernel":          parts_kernel,
     "turnout_batched.kernels:rule_kernel":                    rule_kernel,
 }  # fmt: skip

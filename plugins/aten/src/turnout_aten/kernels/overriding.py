@@ -70,11 +70,7 @@ class _Over:
             made = combined(row, under.row, op)
             return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
-        return (
-            call
-            if isinstance(self.binder, StructuredBinder)
-            else wrappers.plain_row(op, backend, row, call)
-        )
+        return call if isinstance(self.binder, StructuredBinder) else wrappers.plain_row(op, backend, row, call)
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
