@@ -210,8 +210,8 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools, unsure,
-        row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
+        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
 
 
