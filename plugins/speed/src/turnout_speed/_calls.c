@@ -560,6 +560,7 @@ typedef struct {
     double constants[CONSTANTS];
     npy_intp limit;            /* elements */
     int dim, keepdim, reduces; /* arguments, or -1; whether a step reduces */
+    int spreads;               /* whether a product repeats batches of length 1, and has any number of them */
 } Program;
 
 /* What a step reads or writes: a place, and how far the next element is in each dim. */
@@ -694,34 +695,72 @@ static int spread_over(PyArrayObject *array, int n, const npy_intp *shape, Opera
     return 1;
 }
 
-/* What a product of matrices needs: the dims of its result. Their number; 0 where the array library does more than one call. */
-static int product_shape(PyArrayObject *a, PyArrayObject *b, npy_intp *shape)
+/* How far the next matrix of a batch is in dim `d` of `n`: 0 where it is the same one. */
+static npy_intp batch_stride(PyArrayObject *array, int d, int n)
 {
-    int n = PyArray_NDIM(a);
-    if (n < 2 || n > 3 || PyArray_NDIM(b) != n || PyArray_DESCR(a) != PyArray_DESCR(b) || PyArray_DIM(a, n - 1) != PyArray_DIM(b, n - 2)
-        || (n == 3 && PyArray_DIM(a, 0) != PyArray_DIM(b, 0)) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b)
+    int own = d - n + PyArray_NDIM(array);
+    return own < 0 || PyArray_DIM(array, own) == 1 ? 0 : PyArray_STRIDE(array, own);
+}
+
+/* What a product of matrices needs: the dims of its result. Their number; 0 where the array library does more than one call. */
+static int product_shape(const Program *program, PyArrayObject *a, PyArrayObject *b, npy_intp *shape)
+{
+    int na = PyArray_NDIM(a), nb = PyArray_NDIM(b), n = na > nb ? na : nb;
+    if (na < 2 || nb < 2 || n > (program->spreads ? PLACES : 3) || PyArray_DESCR(a) != PyArray_DESCR(b)
+        || PyArray_DIM(a, na - 1) != PyArray_DIM(b, nb - 2) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b)
         || !PyArray_ISNOTSWAPPED(a) || !PyArray_ISNOTSWAPPED(b))
         return 0;
-    shape[0] = PyArray_DIM(a, 0);
-    shape[n - 2] = PyArray_DIM(a, n - 2);
-    shape[n - 1] = PyArray_DIM(b, n - 1);
-    npy_intp work = PyArray_DIM(a, n - 1);
+    if (program->spreads ? na > 2 && nb == 2 : na != nb) /* the rows of a batch beside one matrix are one large product */
+        return 0;
+    for (int d = 0; d < n - 2; d++) {
+        npy_intp of_a = d < n - na ? 1 : PyArray_DIM(a, d - n + na), of_b = d < n - nb ? 1 : PyArray_DIM(b, d - n + nb);
+        if (of_a != of_b && !(program->spreads && (of_a == 1 || of_b == 1)))
+            return 0;
+        shape[d] = of_a == 1 ? of_b : of_a;
+    }
+    shape[n - 2] = PyArray_DIM(a, na - 2);
+    shape[n - 1] = PyArray_DIM(b, nb - 1);
+    npy_intp work = PyArray_DIM(a, na - 1);
     for (int d = 0; d < n; d++)
         if (shape[d] < 1 || work < 1 || shape[d] > PRODUCT_SIZE || (work *= shape[d]) > PRODUCT_SIZE)
             return 0;
     return n;
 }
 
+/* The loop takes the last dim of the batches, or none; the dims before it are gone through here. */
 static void run_product(const Loop *loop, PyArrayObject *a, PyArrayObject *b, int n, const npy_intp *shape, const Operand *result)
 {
-    npy_intp lengths[4] = {n == 3 ? shape[0] : 1, shape[n - 2], PyArray_DIM(a, n - 1), shape[n - 1]};
-    npy_intp steps[9] = {
-        n == 3 ? PyArray_STRIDE(a, 0) : 0, n == 3 ? PyArray_STRIDE(b, 0) : 0, n == 3 ? result->strides[0] : 0,
-        PyArray_STRIDE(a, n - 2), PyArray_STRIDE(a, n - 1), PyArray_STRIDE(b, n - 2), PyArray_STRIDE(b, n - 1),
+    int na = PyArray_NDIM(a), nb = PyArray_NDIM(b), last = n - 3;
+    npy_intp lengths[4] = {last >= 0 ? shape[last] : 1, shape[n - 2], PyArray_DIM(a, na - 1), shape[n - 1]};
+    npy_intp at[PLACES] = {0}, steps[9] = {
+        0, 0, 0, PyArray_STRIDE(a, na - 2), PyArray_STRIDE(a, na - 1), PyArray_STRIDE(b, nb - 2), PyArray_STRIDE(b, nb - 1),
         result->strides[n - 2], result->strides[n - 1],
     };
+    npy_intp strides[3][PLACES];
+    for (int d = 0; d <= last; d++) {
+        strides[0][d] = batch_stride(a, d, n);
+        strides[1][d] = batch_stride(b, d, n);
+        strides[2][d] = result->strides[d];
+        for (int k = 0; k < 3; k++)
+            steps[k] = strides[k][d];
+    }
     char *data[3] = {PyArray_BYTES(a), PyArray_BYTES(b), result->data};
-    loop->run(data, lengths, steps, loop->data);
+    for (;;) {
+        char *passed[3] = {data[0], data[1], data[2]};
+        loop->run(passed, lengths, steps, loop->data);
+        int d = last - 1;
+        for (; d >= 0; d--) {
+            for (int k = 0; k < 3; k++)
+                data[k] += strides[k][d];
+            if (++at[d] < shape[d])
+                break;
+            for (int k = 0; k < 3; k++)
+                data[k] -= strides[k][d] * shape[d];
+            at[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
 }
 
 /* The result of a program for these arguments, with arrays in place of tensors: that of the row's kernel, bit by bit. NULL without
@@ -737,7 +776,7 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
                 return NULL;
             else
                 factors[k] = (PyArrayObject *)args[program->steps[0].operand[k]];
-        n = product_shape(factors[0], factors[1], shape);
+        n = product_shape(program, factors[0], factors[1], shape);
         type = PyArray_TYPE(factors[0]);
         if (n == 0 || type >= TYPES)
             return NULL;
@@ -888,12 +927,12 @@ static Loop loop_of(PyUFuncObject *ufunc, int type)
     return found;
 }
 
-/* (steps, limit, dim, keepdim), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
+/* (steps, limit, dim, keepdim, spreads), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
 static int read_program(Program *program, PyObject *row)
 {
     PyObject *steps;
     int constants = 0;
-    if (!PyArg_ParseTuple(row, "O!nii", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim))
+    if (!PyArg_ParseTuple(row, "O!niip", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim, &program->spreads))
         return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(steps);
     if (count > STEPS)
@@ -980,10 +1019,11 @@ typedef struct {
     int bools, unsure, inplace;
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
-    npy_intp limit;
+    npy_intp limit, limit_of_halves;
     char refuses[16];
     PyObject *half;           /* NULL: float16 needs no look */
     PyObject *simple, *kernel, *as_array, *keys;
+    PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
 } ArrayKernel;
 
 /* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
@@ -1020,6 +1060,17 @@ static Outcome write_back(PyArrayObject *first, PyObject *made)
     return DONE;
 }
 
+/* The kernel that this one leaves a call to. It runs once: what it raises goes to the caller. */
+static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *passed[MOST + 2];
+    passed[1] = ks;
+    for (Py_ssize_t i = 0; i < n; i++)
+        passed[2 + i] = args[i];
+    *result = PyObject_Vectorcall(self->below, passed + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    return *result == NULL ? FAILED : DONE;
+}
+
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ArrayKernel *self = (ArrayKernel *)face;
@@ -1046,7 +1097,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         if (k == 0) {
             first = (PyArrayObject *)array;
             descr = PyArray_DESCR(first);
-        } else if (PyArray_DESCR((PyArrayObject *)array) != descr)
+        } else if (PyArray_DESCR((PyArrayObject *)array) != descr && self->finish == NULL)
             return DECLINED;
         if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
             return DECLINED;
@@ -1059,7 +1110,10 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return DECLINED;
     if (self->inplace && (!is_plain(first) || PyArray_SIZE(first) > SMALL_SIZE))
         return DECLINED;
-    int simple = plain && self->simple != NULL && !(self->limit && PyArray_SIZE(first) > self->limit);
+    if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
+        return call_below(self, ks, args, n, result);
+    npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
+    int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
     int serves = self->program.count;
     for (int i = 0; serves && i < n; i++)
         if (i != self->program.dim && i != self->program.keepdim
@@ -1081,6 +1135,19 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         Py_DECREF(first);
         if (made == NULL)
             return decline_after_error();
+        if (self->finish != NULL && made == Py_NotImplemented) {
+            Py_DECREF(made);
+            return self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
+        }
+        if (self->finish != NULL && !PyArray_CheckExact(made)) {
+            PyObject *given_args = PyTuple_New(n);
+            for (Py_ssize_t i = 0; given_args != NULL && i < n; i++)
+                PyTuple_SET_ITEM(given_args, i, Py_NewRef(args[i]));
+            *result = given_args == NULL ? NULL : PyObject_CallFunctionObjArgs(self->finish, made, given_args, NULL);
+            Py_XDECREF(given_args);
+            Py_DECREF(made);
+            return *result == NULL ? FAILED : DONE;
+        }
         if (!PyArray_CheckExact(made)) {
             /* A number of NumPy's, as it gives for 0 dims, needs no Python to become an array. */
             Py_SETREF(made, PyArray_IsScalar(made, Number) || PyArray_IsScalar(made, Bool)
@@ -1120,6 +1187,8 @@ static int array_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(kernel->kernel);
     Py_VISIT(kernel->as_array);
     Py_VISIT(kernel->keys);
+    Py_VISIT(kernel->below);
+    Py_VISIT(kernel->finish);
     return 0;
 }
 
@@ -1134,19 +1203,22 @@ static int array_clear(PyObject *self)
     Py_CLEAR(kernel->kernel);
     Py_CLEAR(kernel->as_array);
     Py_CLEAR(kernel->keys);
+    Py_CLEAR(kernel->below);
+    Py_CLEAR(kernel->finish);
     return 0;
 }
 
-/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, bools, unsure, refuses, MISSING, inplace,
- * program), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
+/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
+ * inplace, program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
+ * or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program;
-    Py_ssize_t limit;
+    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *below = Py_None, *finish = NULL;
+    Py_ssize_t limit, limit_of_halves;
     int bools, unsure, inplace;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnppsOpO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &limit, &bools, &unsure, &refuses, &missing, &inplace, &program))
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &below, &finish))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
@@ -1159,6 +1231,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     face_init(&made->face, function, kernel_vectorcall);
     made->face.run = array_run;
     made->limit = limit;
+    made->limit_of_halves = limit_of_halves;
     made->bools = bools;
     made->unsure = unsure;
     strcpy(made->refuses, refuses);
@@ -1168,6 +1241,8 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
+    made->below = below == Py_None ? NULL : Py_NewRef(below);
+    made->finish = Py_XNewRef(finish);
     made->arguments = (int)PyTuple_GET_SIZE(arguments);
     for (int i = 0; i < made->arguments; i++) {
         const char *role;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Ending
 from turnout_aten.kernels.plans import AS_GIVEN, array_lines, key_source
-from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
+from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
 from turnout_aten.tensor import indexing
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
@@ -209,8 +210,8 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.bools, unsure, row.refuses,
-        MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
+        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
 
 
@@ -236,7 +237,7 @@ def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
             return None
         made.append((ufunc, *operands))
     at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim")]
-    return tuple(made), limit or 1 << 30, *at
+    return tuple(made), limit or 1 << 30, *at, not row.ranks
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
@@ -245,6 +246,24 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, str):
         return names.index(value) if value in names else None
     return value if isinstance(value, float) else _OF_STEP + value
+
+
+def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = None) -> Any:
+    """The wrapper of a row without a shape function: of tensors that must be given, with one tensor as the result."""
+    arguments, returns = op.schema.arguments, op.schema.returns
+    others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
+    if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
+        return made
+    if not arguments or arguments[0].type.canonical != "Tensor" or len(arguments) > MOST:
+        return made
+    roles = {"Tensor": "tensor", "Tensor?": "absent"}
+    rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
+    quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
+    program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
+    return _calls.array_kernel(
+        made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
+        below, partial(wrap_result, backend),
+    )  # fmt: skip
 
 
 def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
@@ -345,7 +364,16 @@ def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[s
     if others or len(arguments) > MOST or len(returns) != 1 or not returns[0].type.is_tensor:
         return made
     at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, names)
+    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, False, names)
+
+
+def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> Any:
+    """The kernel at Forward of an operator without lists of tensors whose kernel is written in operators."""
+    arguments = op.schema.arguments
+    if any(a.type.is_tensor_list for a in arguments) or len(arguments) > MOST:
+        return made
+    at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    return _rules.tangent_kernel(made, parts, op.cache, op.resolve, len(arguments), at, True, names)
 
 
 _WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
@@ -390,6 +418,7 @@ REPLACEMENTS = {
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_aten.kernels.wrapping:plain_row":               plain_kernel,
     "turnout_aten.kernels.planning:planned":                  plan_kernel,
     "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
@@ -398,5 +427,6 @@ REPLACEMENTS = {
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
     "turnout_autograd.forward.kernels:tangent_kernel":        tangent_kernel,
+    "turnout_autograd.forward.kernels:parts_kernel":          parts_kernel,
     "turnout_batched.kernels:rule_kernel":                    rule_kernel,
 }  # fmt: skip
