@@ -6,7 +6,7 @@ The kernels serve contiguous float32 and float64. Other layouts and two-byte flo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import wraps
+from functools import partial, wraps
 from math import prod
 from typing import Any
 
@@ -16,7 +16,6 @@ from turnout_aten.kernels.wrapping import Row
 from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole
-
 
 # ---- softmax
 
@@ -39,7 +38,7 @@ def softmax_of(*, logarithm: bool) -> Row:
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(_native.row("softmax", logarithm, GRAIN, _at_last_dim(any_floats(kernel), arrays=1, dim=1)))
+    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN))
 
 
 def _at_last_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
@@ -93,6 +92,9 @@ def native_layer_norm(
     ints = (code(out), length, int(weight is not None), int(bias is not None), 0)
     run("layer_norm", (out, mean, rstd), (input, scale, shift), ints, (float(eps),))
     return None
+
+
+_layer_norm = partial(_native.row, "layer_norm", False, GRAIN)
 
 
 def native_layer_norm_backward(
@@ -202,7 +204,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
-    "native_layer_norm.out":           Row(_native.row("layer_norm", False, GRAIN, any_floats(native_layer_norm, outputs=3)), quiet=True),
+    "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True, over=_layer_norm),
     "native_layer_norm_backward":      any_floats(native_layer_norm_backward, outputs=0),
     "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True),
     "rms_norm":                        any_floats(rms_norm, outputs=0),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -305,6 +305,8 @@ def _framed(made: Any, fn: Any) -> Any:
     """A function of the array library in a frame of the wrapper's module, to which warnings filters look."""
     if fn is None or hasattr(fn, "__code__"):
         return fn
+    if isinstance(fn, BuiltinFunctionType) and not (fn.__module__ or "").startswith("numpy"):
+        return fn  # another extension module's
     variables = {"__name__": made.__globals__["__name__"], "fn": fn}
     exec(compile("def framed(*arrays): return fn(*arrays)", made.__code__.co_filename, "exec"), variables)
     return variables["framed"]

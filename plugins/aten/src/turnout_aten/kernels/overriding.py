@@ -102,12 +102,13 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
+    served = kernel if above.over is None else above.over(kernel)
     few = below.fn if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.
     simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
     limits = [row.limit for row in (above, below) if row.limit]
     return Row(
-        kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
+        served, below.allocates, pointwise=above.pointwise and below.pointwise,
         simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
         quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit,

@@ -168,7 +168,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 
 /* ---- rows that look at their arguments here: for few elements, looking in Python takes five times as long as the kernel */
 
-static PyObject *empty; /* numpy.empty */
+static PyObject *copy; /* the name */
 
 static void release(job *work, Py_buffer *views)
 {
@@ -227,29 +227,24 @@ static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t na
     return made;
 }
 
-/* (self, dim, half_to_float, out or None) */
+/* (self, dim, half_to_float, out or None). Without `out`, a copy of the input becomes the result: each row is read before it is
+   written. */
 static PyObject *softmax(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
 {
     if ((nargs != 3 && nargs != 4) || args[2] != Py_False || !PyLong_Check(args[1]))
         return call_other(kept, args, nargs);
-    PyObject *made = NULL;
-    if (nargs == 4 && args[3] != Py_None)
-        made = Py_NewRef(args[3]);
-    else {
-        PyObject *shape = PyObject_GetAttrString(args[0], "shape"), *dtype = PyObject_GetAttrString(args[0], "dtype");
-        made = shape == NULL || dtype == NULL ? NULL : PyObject_CallFunctionObjArgs(empty, shape, dtype, NULL);
-        Py_XDECREF(shape);
-        Py_XDECREF(dtype);
-    }
+    int given = nargs == 4 && args[3] != Py_None;
+    PyObject *made = given ? Py_NewRef(args[3]) : PyObject_CallMethodObjArgs(args[0], copy, NULL);
     job work;
     Py_buffer views[2];
     PyObject *const objects[2] = {made, args[0]};
     long dim = PyLong_AsLong(args[1]);
-    int kind = made == NULL || PyErr_Occurred() ? -1 : take_floats(objects, 1, 2, &work, views);
+    int kind = made == NULL || PyErr_Occurred() ? -1 : take_floats(objects, 1, 1 + given, &work, views);
     if (kind >= 0) {
-        const array *own = &work.a[1];
+        const array *own = &work.a[given];
         if (own->ndim > 0 && own->size > 0 && own->size <= kept_number(kept, 1) && own->size == work.a[0].size
             && (dim == -1 || dim == own->ndim - 1)) {
+            work.a[1] = *own;
             work.i[0] = kind;
             work.i[1] = own->shape[own->ndim - 1];
             work.i[2] = kept_number(kept, 0);
@@ -314,8 +309,10 @@ static PyObject *row(PyObject *self, PyObject *args)
     if (method == NULL)
         return PyErr_Format(PyExc_ValueError, "there is no row %s", name);
     PyObject *kept = Py_BuildValue("(iLO)", logarithm, most, other);
-    PyObject *made = kept == NULL ? NULL : PyCFunction_NewEx(method, kept, NULL);
+    PyObject *from = PyUnicode_FromString("turnout_kernels._native");
+    PyObject *made = kept == NULL || from == NULL ? NULL : PyCFunction_NewEx(method, kept, from);
     Py_XDECREF(kept);
+    Py_XDECREF(from);
     return made;
 }
 
@@ -349,10 +346,8 @@ PyMODINIT_FUNC PyInit__native(void)
     for (long k = 0; k < KERNEL_COUNT; k++)
         PyTuple_SetItem(names, k, PyUnicode_FromString(NAMES[k]));
     choose("");
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    empty = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "empty");
-    Py_XDECREF(numpy);
-    if (empty == NULL)
+    copy = PyUnicode_InternFromString("copy");
+    if (copy == NULL)
         return NULL;
     if (PyModule_AddObjectRef(module, "KERNELS", names) < 0)
         return NULL;
