@@ -78,8 +78,12 @@ class _Over:
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
-    """What is below, as it would be called if it were there alone: an implicit composite counts its writes and records views."""
-    return bind(entry.kernel, op, key, below=None if entry.key == IMPLICIT else ~op.registry.keys.guards)
+    """What is below, as it would be called if it were there alone: an implicit composite counts its writes and records views.
+
+    A kernel that copies calls no operators, and needs no guard.
+    """
+    free = entry.key == IMPLICIT or hasattr(getattr(entry.kernel.fn, "__wrapped__", None), "copies")
+    return bind(entry.kernel, op, key, below=None if free else ~op.registry.keys.guards)
 
 
 def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
@@ -112,6 +116,7 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
         quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit,
+        moves=below.moves if above.limit else "",
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
     )  # fmt: skip
 

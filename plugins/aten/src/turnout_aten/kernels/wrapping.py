@@ -64,13 +64,15 @@ class Row:
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
                of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
     limit_of_steps  they serve up to this many elements (0: any)
+    moves      what a kernel does that only moves elements: "join", a list of arrays along a dim, or "pick", rows by a list of one
+               index. A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
     over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their
                arguments themselves need no frame that asks whether they serve a call
     """
 
     __slots__ = (
-        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_steps", "over", "pointwise", "quiet",
-        "ranks", "refuses", "simple", "steps",
+        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_steps", "moves", "over", "pointwise",
+        "quiet", "ranks", "refuses", "simple", "steps",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +80,7 @@ class Row:
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, over: Callable[[Call], Call] | None = None,
+        moves: str = "",
     ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
@@ -94,6 +97,7 @@ class Row:
         self.steps = steps
         self.limit_of_steps = limit_of_steps
         self.over = over
+        self.moves = moves
 
     def function_for(self, *arrays: str) -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
@@ -588,6 +592,7 @@ def resize_output(
 # ---- other array kernels
 
 
+@replaceable
 def plain(
     op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0, quiet: bool = False
 ) -> Call:
