@@ -155,7 +155,7 @@ def shaping(xp: Any) -> Table:
 
     def cat(tensors: Any, dim: int, out: Any) -> Any:
         # An empty tensor of one dim is omitted, whatever the shapes of the others.
-        arrays = [a for a in tensors if a.shape != (0,)] or tensors
+        arrays = tensors if out.ndim == 1 else [a for a in tensors if a.shape != (0,)] or tensors
         return xp.concatenate(arrays, dim, out=out, casting="unsafe")
 
     def flip(self: Any, dims: Any, out: Any) -> Any:

@@ -21,7 +21,7 @@ from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, Ending
-from turnout_aten.kernels.plans import AS_GIVEN, array_lines, key_source
+from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
 from turnout_aten.tensor import indexing
 from turnout_aten.tensor.devices import FAKE_MODE
@@ -301,7 +301,7 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         "    except (AttributeError, TypeError):",
         "        return None",
     ]
-    own = {"KNOWN": variables["KNOWN"], "__name__": __name__}
+    own = {"KNOWN": variables["KNOWN"], "__name__": __name__, **SOURCE_NAMES}
     exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
