@@ -15,6 +15,7 @@
  * FewKernel     a kernel that leaves few elements to another one
  * SelectKernel  a factory at BackendSelect: the device, and the call below
  * FactoryKernel a factory: new memory, zeroed or filled with one number
+ * FillKernel    a kernel that fills its first argument with one number
  * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -78,7 +79,8 @@ typedef struct Face {
 } Face;
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, CopyKernelType, FewKernelType, SelectKernelType, FactoryKernelType, GetterType;
+    CompositeKernelType, CopyKernelType, FewKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
+    GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -142,7 +144,7 @@ static inline int is_kernel(PyObject *value)
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
            || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
            || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &FewKernelType) || Py_IS_TYPE(value, &SelectKernelType)
-           || Py_IS_TYPE(value, &FactoryKernelType);
+           || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -2309,7 +2311,8 @@ static PyObject *make_write_kernel(PyObject *module, PyObject *args)
 
 /* ---- CompositeKernel */
 
-enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4, OTHER_DTYPE = -5 }; /* or a number of dims */
+enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4, OTHER_DTYPE = -5, SAME_DTYPE = -6, IS_FALSE = -7,
+       CONTIGUOUS = -8 }; /* or a number of dims */
 enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
 
 #define ENDINGS 8
@@ -2342,14 +2345,14 @@ static PyObject *native_of(PyObject *device, PyObject *dtype)
     return found;
 }
 
-/* Whether a dtype is another one than that of a tensor with an array. */
+/* Whether a dtype is another one than that of a tensor with an array; -1 if nobody knows. */
 static int is_other_dtype(PyObject *tensor, PyObject *dtype)
 {
     PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL, *device = array == NULL ? NULL : SLOT(tensor, AT_DEVICE);
     if (device == NULL || !PyArray_CheckExact(array) || (PyObject *)Py_TYPE(dtype) != DTYPE)
-        return 0;
+        return -1;
     PyObject *native = native_of(device, dtype);
-    int other = native != NULL && native != (PyObject *)PyArray_DESCR((PyArrayObject *)array);
+    int other = native == NULL ? -1 : native != (PyObject *)PyArray_DESCR((PyArrayObject *)array);
     Py_XDECREF(native);
     return other;
 }
@@ -2358,8 +2361,12 @@ static int meets(int wanted, PyObject *value, PyObject *first)
 {
     if (wanted == ANYTHING)
         return 1;
-    if (wanted == OTHER_DTYPE)
-        return is_other_dtype(first, value);
+    if (wanted == OTHER_DTYPE || wanted == SAME_DTYPE)
+        return is_other_dtype(first, value) == (wanted == OTHER_DTYPE);
+    if (wanted == IS_FALSE)
+        return value == Py_False;
+    if (wanted == CONTIGUOUS)
+        return PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "contiguous_format") == 0;
     if (wanted == NO_VALUE)
         return value == Py_None;
     if (wanted == LENGTHS) {
@@ -2405,7 +2412,9 @@ static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject 
             values[n] = Py_NewRef(args[ending->operand[n]]);
         else
             outcome = run_ending(self, &self->endings[ending->operand[n] - ENDING], args, &values[n]);
-    if (outcome == DONE)
+    if (outcome == DONE && ending->op == Py_None)
+        made = Py_NewRef(values[0]);
+    else if (outcome == DONE)
         outcome = call_operator(ending->op, values, n, ending->keywords, &made);
     for (int i = 0; i < n; i++)
         Py_XDECREF(values[i]);
@@ -2457,7 +2466,8 @@ static int composite_clear(PyObject *self)
 }
 
 /* (function, number of arguments, endings), each (nested, when, op, operands, keywords, item): `when` a number for each argument,
- * `operands` ints as numbered above, or a tuple of a constant, `keywords` the names of the last of them. Another ending comes before those that use it. */
+ * `operands` ints as numbered above, or a tuple of a constant, `keywords` the names of the last of them. Without an operator, the first
+ * operand is the result. Another ending comes before those that use it. */
 static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *endings;
@@ -2486,7 +2496,7 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
         ending->op = Py_NewRef(op);
         ending->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
         if (PyTuple_GET_SIZE(when) != arguments || PyTuple_GET_SIZE(operands) > MOST
-            || PyTuple_GET_SIZE(keywords) > PyTuple_GET_SIZE(operands))
+            || PyTuple_GET_SIZE(keywords) > PyTuple_GET_SIZE(operands) || PyTuple_GET_SIZE(operands) == 0)
             goto failed;
         for (int i = 0; i < arguments; i++)
             ending->when[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(when, i));
@@ -2753,8 +2763,8 @@ typedef struct {
     PyObject *default_dtype;              /* a function */
 } FactoryKernel;
 
-/* Write a number into all elements of a new array; 0 where only Python knows how. */
-static int fill_new(PyArrayObject *array, PyObject *value)
+/* Write a number into all elements of a plain array; 0 where only Python knows how. */
+static int fill_array(PyArrayObject *array, PyObject *value)
 {
     char number[sizeof(double)];
     int type = PyArray_TYPE(array), overflow = 0;
@@ -2831,7 +2841,7 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     }
     if (native != NULL)
         made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), count, dims, NULL, NULL, 0, NULL);
-    if (made != NULL && self->fills && (PyArray_SIZE((PyArrayObject *)made) > SMALL_SIZE || !fill_new((PyArrayObject *)made, value)))
+    if (made != NULL && self->fills && (PyArray_SIZE((PyArrayObject *)made) > SMALL_SIZE || !fill_array((PyArrayObject *)made, value)))
         Py_CLEAR(made);
     *result = made == NULL ? NULL : wrap(made, keys, device);
     Py_XDECREF(native);
@@ -2876,6 +2886,50 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     made->value = value;
     made->dtype = dtype;
     made->device = device;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- FillKernel */
+
+typedef struct {
+    Face face;
+    PyObject *number; /* what it writes, or NULL: the second argument */
+} FillKernel;
+
+static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *value = ((FillKernel *)face)->number;
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    if (value == NULL && n == 2)
+        value = args[1];
+    if (array == NULL || value == NULL || !PyArray_CheckExact(array))
+        return DECLINED;
+    PyArrayObject *target = (PyArrayObject *)array;
+    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !fill_array(target, value))
+        return decline_after_error();
+    *result = Py_NewRef(args[0]);
+    return DONE;
+}
+
+static int fill_clear(PyObject *self)
+{
+    Py_CLEAR(((FillKernel *)self)->number);
+    return face_clear(self);
+}
+
+/* (function, the number that it writes, or None) */
+static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *number;
+    if (!PyArg_ParseTuple(args, "OO", &function, &number))
+        return NULL;
+    FillKernel *made = PyObject_GC_New(FillKernel, &FillKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = fill_run;
+    made->number = number == Py_None ? NULL : Py_NewRef(number);
     PyObject_GC_Track(made);
     return (PyObject *)made;
 }
@@ -3021,6 +3075,7 @@ FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse,
 FACE(FewKernelType, "FewKernel", FewKernel, kernel_vectorcall, few_traverse, few_clear);
 FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
+FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, face_traverse, fill_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -3090,6 +3145,7 @@ static PyMethodDef functions[] = {
     {"factory_kernel", make_factory_kernel, METH_VARARGS, "A factory that fills with one number, or with none."},
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
+    {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
     {"is_kernel", is_kernel_, METH_O, "is_kernel(value)\n--\n\nWhether a callable was made here, and is a kernel."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
@@ -3105,7 +3161,7 @@ PyMODINIT_FUNC PyInit__calls(void)
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
         || PyType_Ready(&FewKernelType) < 0 || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
-        || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

@@ -20,7 +20,7 @@ from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
-from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, Ending
+from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
 from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
 from turnout_aten.tensor import indexing
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # The types of arguments that are passed on as they are when they have the right class.
 KINDS = {
     "Tensor": "Tensor", "Scalar": "Scalar", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
-    "ScalarType": "ScalarType", "Device": "Device",
+    "ScalarType": "ScalarType", "Device": "Device", "MemoryFormat": "str",
 }  # fmt: skip
 _INTS = re.compile(r"(?:int|SymInt)\[(\d*)\]\??")
 MOST = 12  # arguments
@@ -380,7 +380,9 @@ def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[s
     return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, names)
 
 
-_WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4, OTHER_DTYPE: -5}
+_WHEN = {
+    None: -2, ROW_MAJOR: -3, LENGTHS: -4, OTHER_DTYPE: -5, SAME_DTYPE: -6, False: -7, "contiguous_format": -8,
+}  # fmt: skip
 
 
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
@@ -397,7 +399,7 @@ def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
 
 def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested: bool) -> bool:
     """Add the row of an ending after those of its operands; False if it calls an operator that is not there."""
-    op = find_operator(ending.operator)
+    op = find_operator(ending.operator) if ending.operator else None
     operands: list[Any] = []
     for operand in ending.operands:
         if isinstance(operand, Ending):
@@ -409,7 +411,7 @@ def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested
     when = tuple([_WHEN.get(ending.when[name], ending.when[name]) if name in ending.when else -1 for name in names])
     keywords = () if op is None else tuple([sys.intern(python_name(a.name)) for a in op.schema.arguments if a.kwarg_only])
     rows.append((nested, when, op, tuple(operands), keywords[: ending.keywords], -1 if ending.item is None else ending.item))
-    return op is not None
+    return op is not None or not ending.operator
 
 
 def few_kernel(made: Any, op: Operator, backend: Any, fn: Any, *, below: Any = None, limit: int = 0, quiet: bool = False) -> Any:
@@ -429,6 +431,8 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     fills = getattr(kernel.fn.__wrapped__, "fills", MISSING)
     if fills is MISSING or len(op.schema.arguments) > MOST:
         return made
+    if op.schema.kind == "inplace":
+        return _calls.fill_kernel(made, fills if isinstance(fills, int) else None)
     names = [a.name for a in op.schema.arguments]
     at = [names.index(name) if name in names else -1 for name in ("self", "size", fills, "dtype", "device")]
     number = fills if isinstance(fills, int) else None

@@ -15,15 +15,17 @@ Function = TypeVar("Function")
 ROW_MAJOR: Any = object()  # the tensor is in row-major order
 LENGTHS: Any = object()  # the list has no negative numbers
 OTHER_DTYPE: Any = object()  # the dtype is not that of the first argument
+SAME_DTYPE: Any = object()  # it is
 
 
 class Ending(NamedTuple):
     """A call of an operator.
 
-    operator   its qualified name
+    operator   its qualified name; "": the first operand is the result
     operands   names of the kernel's arguments, numbers and flags, or other endings
     item       which result is meant, of an operator with several
-    when       argument -> what it must be: a number of dims, None, ROW_MAJOR, LENGTHS or OTHER_DTYPE
+    when       argument -> what it must be: a number of dims, None, False, "contiguous_format", ROW_MAJOR, LENGTHS,
+               OTHER_DTYPE or SAME_DTYPE
     keywords   how many of the last operands are the first keyword-only arguments
     """
 

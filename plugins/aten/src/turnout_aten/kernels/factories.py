@@ -251,6 +251,7 @@ def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any)
 # ---- in place
 
 
+@fills("value")
 def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
     if self.storage is not None and self.array.shape:  # only a view can be expanded
@@ -262,6 +263,7 @@ def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
         raise
 
 
+@fills(0)
 def zero_(ks: int, self: Tensor) -> Tensor:
     """0 everywhere."""
     return fill_scalar_(ks, self, 0)
