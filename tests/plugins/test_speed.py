@@ -59,7 +59,12 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
     class Plain(turnout.Tensor):
         pass
 
-    x = turnout.ones(3)
+    def refused(call: Callable[..., object], argument: object) -> None:
+        with pytest.raises(turnout.errors.TurnoutError):
+            call(argument)
+
+    x, whole, nan = turnout.ones(3), turnout.ones(3, dtype=turnout.int64), turnout.full((2,), float("nan"))
+    places = turnout.tensor([0, -1])
     calls = {
         "x + x": (lambda: x + x, 1),
         "x + 1.5": (lambda: x + 1.5, 1),
@@ -73,7 +78,20 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "a view of a view": (lambda: x.view(3, 1)[0], 2),
         "a view without elements": (lambda: x[3:], 0),
         "a subclass": (lambda: x + turnout.as_subclass(x, Plain), 0),
-        "two dtypes": (lambda: x + turnout.ones(3, dtype=turnout.int64), 0),
+        "two dtypes": (lambda: x + whole, 0),
+        "sizes one by one": (lambda: x.view(3, 1), 1),
+        "a factory": (lambda: turnout.zeros(2, 3), 1),
+        "a factory with a dtype": (lambda: turnout.ones((2, 3), dtype=turnout.int64), 1),
+        "a number of its own dtype": (lambda: turnout.full((2,), 1.5), 1),
+        "a factory like a tensor": (lambda: turnout.zeros_like(x), 1),
+        "a negative size": (lambda: refused(turnout.zeros, -1), 0),
+        "another dtype": (lambda: x.to(turnout.float64), 2),
+        "a dtype that it has": (lambda: x.to(turnout.float32), 0),
+        "nan as an int": (lambda: nan.to(turnout.int64), 0),
+        "a list along a dim": (lambda: turnout.cat([x, x]), 1),
+        "two dtypes along a dim": (lambda: turnout.cat([x, whole]), 0),
+        "rows by number": (lambda: x[places], 1),
+        "a row that is not there": (lambda: refused(x.__getitem__, places + 5), 1),  # the sum
         "a large number": (lambda: x + (1 << 40), 0),
     }
     for name, (call, taken) in calls.items():
@@ -145,7 +163,7 @@ for call in (lambda: x.reshape(5), lambda: turnout.cat([x, x], 7), lambda: turno
 """
         frames[speed] = run(code, TURNOUT_SPEED=speed)
     assert frames["on"] == frames["off"]
-    assert "<stub of aten::reshape>" in frames["on"]
+    assert "<turnout.Tensor.reshape>" in frames["on"]
     assert x.reshape(6).shape == (6,)
 
 
@@ -292,7 +310,11 @@ def test_the_makers_refuse_what_they_cannot_read():
     with pytest.raises(ValueError, match=r"^at most two targets$"):
         _calls.call(f, ((), (), ()), None, None, None, 0)
     with pytest.raises(ValueError, match=r"^unknown kind Complex$"):
-        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),)),), None, None, None, 0)
+        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),), -1, False),), None, None, None, 0)
+    with pytest.raises(TypeError, match=r"^a compiled kernel$"):
+        _calls.few_kernel(f, f, 1)
+    with pytest.raises(ValueError, match=r"^unknown word throw$"):
+        _calls.plan_kernel(f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw")
     with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
         _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None)
     for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.multiply, 0),), ((numpy.modf, 0),)):

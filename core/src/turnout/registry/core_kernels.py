@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnout.config.installed import replaceable
 from turnout.devices import default_device
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel, LazyFunction
 from turnout.registry.registrations import Registrations
@@ -21,24 +22,23 @@ def install() -> None:
 
 
 def selection(op: Operator) -> Any:
-    """The kernel of an operator at BackendSelect.
-
-    A factory, with a `device` argument and no tensors, takes the backend of that device, whose plugin is activated at the first
-    use. A kernel of that backend that needs a guard enters it itself. Any other operator falls through.
-    """
+    """The kernel at BackendSelect. A factory, with a `device` and no tensors, takes that backend, whose plugin is activated."""
     arguments = op.schema.arguments
     at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
     if at is None or any(a.type.is_tensor_like for a in arguments):
         return FALLTHROUGH
-    above = ~op.registry.keys.bit("BackendSelect")
-    cache = op.cache
+    return Kernel(selecting(op, at), INTERNAL, calls_operators=False, label=f"select the backend of {op.qualified_name}")
+
+
+@replaceable
+def selecting(op: Operator, at: int) -> Any:
+    above, cache = ~op.registry.keys.bit("BackendSelect"), op.cache
 
     def select_backend(ks: int, *args: Any) -> Any:
         wanted = args[at]
         backend = (default_device() if wanted is None else wanted).backend
         place = backend.current_device() if wanted is None else backend.resolve_device(wanted)
-        ks = ks & above | backend.dense
-        call = cache.get(ks) or op.resolve(ks)
+        call = cache.get(ks := ks & above | backend.dense) or op.resolve(ks)
         return call(ks, *args[:at], place, *args[at + 1 :])
 
-    return Kernel(select_backend, INTERNAL, calls_operators=False, label=f"select the backend of {op.qualified_name}")
+    return select_backend

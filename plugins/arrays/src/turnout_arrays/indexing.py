@@ -142,7 +142,7 @@ def selecting(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "index.Tensor_out": Row(index, quiet=True),
+        "index.Tensor_out": Row(index, quiet=True, moves="pick"),
         "index_select.out": Row(index_select, quiet=True),
         "gather.out":       Row(gather, quiet=True),
         "nonzero":          nonzero,
@@ -155,7 +155,7 @@ def shaping(xp: Any) -> Table:
 
     def cat(tensors: Any, dim: int, out: Any) -> Any:
         # An empty tensor of one dim is omitted, whatever the shapes of the others.
-        arrays = [a for a in tensors if a.shape != (0,)] or tensors
+        arrays = tensors if out.ndim == 1 else [a for a in tensors if a.shape != (0,)] or tensors
         return xp.concatenate(arrays, dim, out=out, casting="unsafe")
 
     def flip(self: Any, dims: Any, out: Any) -> Any:
@@ -202,7 +202,7 @@ def shaping(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "cat.out":          Row(cat, quiet=True),
+        "cat.out":          Row(cat, quiet=True, moves="join"),
         "flip.out":         Row(flip, quiet=True),
         "tril.out":         Row(tril, quiet=True),
         "triu.out":         Row(triu, quiet=True),

@@ -6,19 +6,16 @@ The kernels serve contiguous float32 and float64. Other layouts and two-byte flo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import wraps
+from functools import partial, wraps
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
+from turnout_kernels import _native
 from turnout_kernels.layouts import any_floats
 from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole
-
-# Up to this many elements the steps of NumPy are as fast, where turnout-speed runs them.
-_SHORT = 64
-
 
 # ---- softmax
 
@@ -32,7 +29,7 @@ def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
     def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if half_to_float or self.size <= _SHORT or not _last(self, dim):
+        if half_to_float or not _last(self, dim):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
         if not plain(self, made):
@@ -41,17 +38,16 @@ def softmax_of(*, logarithm: bool) -> Row:
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1, few=_SHORT), limit=_SHORT)
+    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN))
 
 
-def _at_last_dim(kernel: Any, *, arrays: int, dim: int, few: int = 0) -> Any:
-    """A kernel along the last dim for any dim: `arrays` inputs, the output and a dim at a place among the arguments. Arrays with
-    up to `few` elements are left to the kernel below."""
+def _at_last_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
+    """A kernel along the last dim for any dim: `arrays` inputs, the output and a dim at a place among the arguments."""
 
     @wraps(kernel)
     def moved(*args: Any) -> Any:
         made, ndim, at = kernel(*args), args[0].ndim, args[dim]
-        if made is not NotImplemented or args[0].size <= few or not -ndim <= at < ndim or at in (-1, ndim - 1):
+        if made is not NotImplemented or not -ndim <= at < ndim or at in (-1, ndim - 1):
             return made
         if args[-1].__class__ is not np.ndarray:
             raise NotImplementedError("another dim than the last one needs an output")
@@ -96,6 +92,9 @@ def native_layer_norm(
     ints = (code(out), length, int(weight is not None), int(bias is not None), 0)
     run("layer_norm", (out, mean, rstd), (input, scale, shift), ints, (float(eps),))
     return None
+
+
+_layer_norm = partial(_native.row, "layer_norm", False, GRAIN)
 
 
 def native_layer_norm_backward(
@@ -205,7 +204,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_log_softmax.out":                softmax_of(logarithm=True),
     "_softmax_backward_data.out":      softmax_backward_of(logarithm=False),
     "_log_softmax_backward_data.out":  softmax_backward_of(logarithm=True),
-    "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True),
+    "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True, over=_layer_norm),
     "native_layer_norm_backward":      any_floats(native_layer_norm_backward, outputs=0),
     "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True),
     "rms_norm":                        any_floats(rms_norm, outputs=0),

@@ -11,7 +11,11 @@
  * ViewKernel    a view operator at ADInplaceOrView: a remembered geometry, an array over the same memory, and the record of the view
  * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
  * CompositeKernel  a composite kernel that ends in one call of another operator
- * CopyKernel    a composite kernel that copies a row-major tensor
+ * CopyKernel    a kernel that copies a row-major tensor, in another dtype if it is asked to
+ * FewKernel     a kernel that leaves few elements to another one
+ * SelectKernel  a factory at BackendSelect: the device, and the call below
+ * FactoryKernel a factory: new memory, zeroed or filled with one number
+ * FillKernel    a kernel that fills its first argument with one number
  * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -41,6 +45,8 @@ static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_ST
 static PyObject *STUB_BUILTINS, *DISPATCH, *FRESH, *GRAD, *DTYPE, *DEVICE;
 static PyObject *CLOCK;
 static PyObject *S_DISPATCH, *S_EPOCH, *S_VER, *S_BACKEND, *S_VIEW_ARRAY, *S_KEYS, *S_REMEMBERED, *S_SHARED_STORAGE, *S_CALL;
+static PyObject *S_NATIVE, *S_NEW_ARRAY, *S_DENSE, *S_CURRENT_DEVICE, *S_RESOLVE_DEVICE;
+static PyObject *FAKE_MODE, *EMPTY;
 static PyObject *ZERO, *NO_TEXT;
 static Py_ssize_t TAKEN; /* calls that were finished here, for those who want to know */
 
@@ -73,7 +79,8 @@ typedef struct Face {
 } Face;
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, CopyKernelType, GetterType;
+    CompositeKernelType, CopyKernelType, FewKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
+    GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -135,7 +142,9 @@ static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t
 static inline int is_kernel(PyObject *value)
 {
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
-           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType) || Py_IS_TYPE(value, &CopyKernelType);
+           || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
+           || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &FewKernelType) || Py_IS_TYPE(value, &SelectKernelType)
+           || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */
@@ -167,6 +176,8 @@ typedef struct {
     PyObject *standard[MOST]; /* its default, or NULL */
     PyObject *name[MOST];   /* the parameter's name, or NULL where it cannot be given by name */
     int parameters;         /* how many may be given by position */
+    int rest;               /* the parameter that takes all that are left: ints, or one list of them; or -1 */
+    int alone;              /* whether that is taken for ints without keywords only */
 } Target;
 
 typedef struct {
@@ -295,23 +306,39 @@ static Outcome call_kernel(const Target *target, PyObject *tail, PyObject *kerne
 
 static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
 {
-    PyObject *values[MOST], *made[MOST]; /* what was made of an argument here, to be released */
+    PyObject *values[MOST], *made[MOST + 1]; /* what was made of an argument here, to be released */
     PyObject *ks = NULL, *kernel = NULL;
     int count = 0;
     Outcome outcome = DECLINED;
-    Py_ssize_t used = n;
-    if (n > target->parameters)
-        return DECLINED;
     Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    PyObject *rest = NULL; /* the ints that were written one by one */
+    PyObject *const *keywords = args + n;
+    if (target->rest >= 0 && n > target->rest && PyLong_CheckExact(args[target->rest])) {
+        rest = PyTuple_New(n - target->rest);
+        for (Py_ssize_t k = target->rest; rest != NULL && k < n; k++)
+            if (PyLong_CheckExact(args[k]))
+                PyTuple_SET_ITEM(rest, k - target->rest, Py_NewRef(args[k]));
+            else
+                Py_CLEAR(rest);
+        if (rest == NULL)
+            return decline_after_error();
+        made[count++] = rest;
+        n = target->rest + 1;
+    }
+    Py_ssize_t used = n;
+    if (n > target->parameters || (target->alone && (rest == NULL || named)))
+        goto end;
     for (int i = 0; i < target->arguments; i++) {
         PyObject *value = NULL;
         int from = target->source[i];
-        if (from >= 0 && from < n)
+        if (rest != NULL && from == target->rest)
+            value = rest;
+        else if (from >= 0 && from < n)
             value = args[from];
         else {
             for (Py_ssize_t k = 0; k < named && target->name[i] != NULL; k++)
                 if (PyTuple_GET_ITEM(kwnames, k) == target->name[i]) {
-                    value = args[n + k];
+                    value = keywords[k];
                     used++;
                     break;
                 }
@@ -338,7 +365,7 @@ static Outcome run_target(const Target *target, PyObject *tail, PyObject *const 
             break;
         }
         case IS_INTS:
-            if (value == Py_None && target->optional[i])
+            if ((value == Py_None && target->optional[i]) || (value == rest && rest != NULL))
                 break;
             value = as_ints(value, target->size[i]);
             if (value == NULL)
@@ -459,11 +486,12 @@ static void face_dealloc(PyObject *self)
 static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints",
                                     "tensors", "none", NULL};
 
-/* (cache, parameters, ((kind, optional, size, source, default or MISSING, name or None), ...)) */
+/* (cache, parameters, ((kind, optional, size, source, default or MISSING, name or None), ...), rest or -1, alone) */
 static int read_target(Target *target, PyObject *row, PyObject *missing)
 {
     PyObject *arguments, *cache;
-    if (!PyArg_ParseTuple(row, "O!iO!", &PyDict_Type, &cache, &target->parameters, &PyTuple_Type, &arguments))
+    if (!PyArg_ParseTuple(row, "O!iO!ip", &PyDict_Type, &cache, &target->parameters, &PyTuple_Type, &arguments, &target->rest,
+                          &target->alone))
         return -1;
     target->cache = Py_NewRef(cache);
     if (PyTuple_GET_SIZE(arguments) > MOST) {
@@ -1431,6 +1459,78 @@ static int numbers_of(PyObject *tuple, npy_intp *values, int most)
     return (int)PyTuple_GET_SIZE(tuple);
 }
 
+/* What a kernel that only moves elements does: arguments and outputs as it gets them. */
+enum { MOVES_NOT, JOINS, PICKS };
+
+/* Arrays one behind the other along a dim: (arrays, dim, out). */
+static int join(PyObject *const *given)
+{
+    PyArrayObject *out = (PyArrayObject *)given[2];
+    int n = PyArray_NDIM(out);
+    long dim = PyLong_CheckExact(given[1]) ? PyLong_AsLong(given[1]) : n;
+    dim += dim < 0 ? n : 0;
+    if (!PyList_CheckExact(given[0]) || dim < 0 || dim >= n)
+        return 0;
+    npy_intp outer = 1, inner = PyArray_ITEMSIZE(out), length = 0;
+    for (int d = 0; d < n; d++)
+        if (d < dim)
+            outer *= PyArray_DIM(out, d);
+        else if (d > dim)
+            inner *= PyArray_DIM(out, d);
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
+        PyObject *one = PyList_GET_ITEM(given[0], k);
+        PyArrayObject *array = (PyArrayObject *)one;
+        if (!PyArray_CheckExact(one) || !is_plain(array) || PyArray_DESCR(array) != PyArray_DESCR(out) || PyArray_NDIM(array) != n)
+            return 0;
+        for (int d = 0; d < n; d++)
+            if (d != dim && PyArray_DIM(array, d) != PyArray_DIM(out, d))
+                return 0;
+        length += PyArray_DIM(array, (int)dim);
+    }
+    if (length != PyArray_DIM(out, (int)dim))
+        return 0;
+    char *line = PyArray_BYTES(out);
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
+        PyArrayObject *array = (PyArrayObject *)PyList_GET_ITEM(given[0], k);
+        npy_intp bytes = PyArray_DIM(array, (int)dim) * inner;
+        for (npy_intp o = 0; o < outer; o++)
+            memcpy(line + o * length * inner, PyArray_BYTES(array) + o * bytes, bytes);
+        line += bytes;
+    }
+    return 1;
+}
+
+/* Rows by their numbers: (array, [numbers], out). Negative ones count from the end. */
+static int pick(PyObject *const *given)
+{
+    PyArrayObject *self = (PyArrayObject *)given[0], *out = (PyArrayObject *)given[2], *index;
+    if (!PyArray_CheckExact(given[0]) || !PyList_CheckExact(given[1]) || PyList_GET_SIZE(given[1]) != 1
+        || !PyArray_CheckExact(PyList_GET_ITEM(given[1], 0)))
+        return 0;
+    index = (PyArrayObject *)PyList_GET_ITEM(given[1], 0);
+    if (!is_plain(self) || !is_plain(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(self) < 1
+        || PyArray_DESCR(self) != PyArray_DESCR(out) || PyArray_SIZE(self) == 0)
+        return 0;
+    npy_intp length = PyArray_DIM(self, 0), bytes = PyArray_NBYTES(self) / length, count = PyArray_SIZE(index);
+    if (PyArray_NBYTES(out) != count * bytes)
+        return 0;
+    const npy_int64 *numbers = (const npy_int64 *)PyArray_DATA(index);
+    for (npy_intp k = 0; k < count; k++) {
+        npy_intp at = numbers[k] + (numbers[k] < 0 ? length : 0);
+        if (at < 0 || at >= length)
+            return 0; /* the kernel says it */
+        memcpy(PyArray_BYTES(out) + k * bytes, PyArray_BYTES(self) + at * bytes, bytes);
+    }
+    return 1;
+}
+
+static int move_elements(int moves, PyObject *const *given, Py_ssize_t count)
+{
+    if (moves == MOVES_NOT || count != 3 || !PyArray_CheckExact(given[2]) || PyArray_SIZE((PyArrayObject *)given[2]) > SMALL_SIZE)
+        return 0;
+    return moves == JOINS ? join(given) : pick(given);
+}
+
 enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
 enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
 
@@ -1440,7 +1540,7 @@ typedef struct {
     npy_intp limit;
     int arguments, role[MOST], outs, first; /* the first tensor's place */
     int passes, passed[MOST];
-    int others; /* arguments that are no tensors: a plan may replace them */
+    int moves;  /* what the kernel does, where it only moves elements */
     Memo memo;
 } PlanKernel;
 
@@ -1544,7 +1644,10 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
         && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
         kernel = self->few;
-    made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (move_elements(self->moves, passed + 1, count))
+        made = Py_NewRef(Py_None);
+    else
+        made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
         goto release;
     PyObject *tensors[OUTS];
@@ -1601,16 +1704,21 @@ static int plan_clear(PyObject *self)
 }
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
+static const char *const MOVES[] = {"", "join", "pick", NULL};
 
-/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs), where `passed` holds the
+/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
  * places of arguments and, from EXTRA on, of what plans add */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *find, *kernel, *few, *keys, *as_given, *roles, *passed;
     Py_ssize_t limit;
     int outs;
-    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!i", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
-                          &PyTuple_Type, &passed, &outs))
+    const char *moves;
+    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!is", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+                          &PyTuple_Type, &passed, &outs, &moves))
+        return NULL;
+    int moved = index_of(MOVES, moves);
+    if (moved < 0)
         return NULL;
     if (PyTuple_GET_SIZE(roles) > MOST || PyTuple_GET_SIZE(passed) > MOST || outs < 1 || outs > OUTS) {
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
@@ -1629,6 +1737,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     made->keys = Py_NewRef(keys);
     made->as_given = Py_NewRef(as_given);
     made->outs = outs;
+    made->moves = moved;
     made->first = -1;
     PyObject_GC_Track(made);
     for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
@@ -2286,7 +2395,8 @@ static PyObject *make_write_kernel(PyObject *module, PyObject *args)
 
 /* ---- CompositeKernel */
 
-enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4 }; /* or a number of dims */
+enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4, OTHER_DTYPE = -5, SAME_DTYPE = -6, IS_FALSE = -7,
+       CONTIGUOUS = -8 }; /* or a number of dims */
 enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
 
 #define ENDINGS 8
@@ -2297,6 +2407,7 @@ typedef struct {
     PyObject *op;
     int count, operand[MOST];
     PyObject *constant[MOST];   /* in place of an operand, or NULL */
+    PyObject *keywords;         /* the names of the last operands, or NULL */
     int item;                   /* of the result, or -1 */
 } Ending;
 
@@ -2306,10 +2417,40 @@ typedef struct {
     Ending endings[ENDINGS];
 } CompositeKernel;
 
-static int meets(int wanted, PyObject *value)
+/* The array library's dtype for one of Turnout's, on the device of a tensor; a new reference, or NULL with or without an error. */
+static PyObject *native_of(PyObject *device, PyObject *dtype)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND), *natives = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NATIVE);
+    PyObject *found = natives == NULL || !PyDict_CheckExact(natives) ? NULL : Py_XNewRef(PyDict_GetItemWithError(natives, dtype));
+    Py_XDECREF(backend);
+    Py_XDECREF(natives);
+    if (found != NULL && !PyArray_DescrCheck(found))
+        Py_CLEAR(found);
+    return found;
+}
+
+/* Whether a dtype is another one than that of a tensor with an array; -1 if nobody knows. */
+static int is_other_dtype(PyObject *tensor, PyObject *dtype)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL, *device = array == NULL ? NULL : SLOT(tensor, AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || (PyObject *)Py_TYPE(dtype) != DTYPE)
+        return -1;
+    PyObject *native = native_of(device, dtype);
+    int other = native == NULL ? -1 : native != (PyObject *)PyArray_DESCR((PyArrayObject *)array);
+    Py_XDECREF(native);
+    return other;
+}
+
+static int meets(int wanted, PyObject *value, PyObject *first)
 {
     if (wanted == ANYTHING)
         return 1;
+    if (wanted == OTHER_DTYPE || wanted == SAME_DTYPE)
+        return is_other_dtype(first, value) == (wanted == OTHER_DTYPE);
+    if (wanted == IS_FALSE)
+        return value == Py_False;
+    if (wanted == CONTIGUOUS)
+        return PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "contiguous_format") == 0;
     if (wanted == NO_VALUE)
         return value == Py_None;
     if (wanted == LENGTHS) {
@@ -2332,12 +2473,13 @@ static int meets(int wanted, PyObject *value)
 }
 
 /* Make a call of an operator, if it can be finished here. */
-static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject **result)
+static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **result)
 {
     PyObject *call = PyObject_GetAttr(op, S_CALL);
     Outcome outcome = call == NULL ? decline_after_error() : DECLINED;
     if (call != NULL && Py_IS_TYPE(call, &CallType))
-        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, NULL, result);
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n - (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords)), keywords,
+                             result);
     Py_XDECREF(call);
     return outcome;
 }
@@ -2354,8 +2496,10 @@ static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject 
             values[n] = Py_NewRef(args[ending->operand[n]]);
         else
             outcome = run_ending(self, &self->endings[ending->operand[n] - ENDING], args, &values[n]);
-    if (outcome == DONE)
-        outcome = call_operator(ending->op, values, n, &made);
+    if (outcome == DONE && ending->op == Py_None)
+        made = Py_NewRef(values[0]);
+    else if (outcome == DONE)
+        outcome = call_operator(ending->op, values, n, ending->keywords, &made);
     for (int i = 0; i < n; i++)
         Py_XDECREF(values[i]);
     if (outcome == DONE && ending->item >= 0) {
@@ -2375,7 +2519,7 @@ static Outcome composite_run(Face *face, PyObject *ks, PyObject *const *args, Py
     for (int e = 0; e < self->count; e++) {
         int applies = !self->endings[e].nested;
         for (int i = 0; i < n && applies; i++)
-            applies = meets(self->endings[e].when[i], args[i]);
+            applies = meets(self->endings[e].when[i], args[i], args[0]);
         if (applies)
             return run_ending(self, &self->endings[e], args, result);
     }
@@ -2397,6 +2541,7 @@ static int composite_clear(PyObject *self)
     Py_CLEAR(kernel->face.function);
     for (int e = 0; e < kernel->count; e++) {
         Py_CLEAR(kernel->endings[e].op);
+        Py_CLEAR(kernel->endings[e].keywords);
         for (int i = 0; i < MOST; i++)
             Py_CLEAR(kernel->endings[e].constant[i]);
     }
@@ -2404,8 +2549,9 @@ static int composite_clear(PyObject *self)
     return 0;
 }
 
-/* (function, number of arguments, endings), each (nested, when, op, operands, item): `when` a number for each argument, `operands` ints
- * as numbered above, or a tuple of a constant. Another ending comes before those that use it. */
+/* (function, number of arguments, endings), each (nested, when, op, operands, keywords, item): `when` a number for each argument,
+ * `operands` ints as numbered above, or a tuple of a constant, `keywords` the names of the last of them. Without an operator, the first
+ * operand is the result. Another ending comes before those that use it. */
 static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *endings;
@@ -2426,13 +2572,15 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
     PyObject_GC_Track(made);
     for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
         Ending *ending = &made->endings[e];
-        PyObject *when, *op, *operands;
+        PyObject *when, *op, *operands, *keywords;
         made->count = e + 1;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(endings, e), "pO!OO!i", &ending->nested, &PyTuple_Type, &when, &op, &PyTuple_Type,
-                              &operands, &ending->item))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(endings, e), "pO!OO!O!i", &ending->nested, &PyTuple_Type, &when, &op, &PyTuple_Type,
+                              &operands, &PyTuple_Type, &keywords, &ending->item))
             goto failed;
         ending->op = Py_NewRef(op);
-        if (PyTuple_GET_SIZE(when) != arguments || PyTuple_GET_SIZE(operands) > MOST)
+        ending->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
+        if (PyTuple_GET_SIZE(when) != arguments || PyTuple_GET_SIZE(operands) > MOST
+            || PyTuple_GET_SIZE(keywords) > PyTuple_GET_SIZE(operands) || PyTuple_GET_SIZE(operands) == 0)
             goto failed;
         for (int i = 0; i < arguments; i++)
             ending->when[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(when, i));
@@ -2461,50 +2609,411 @@ failed:
 
 /* ---- CopyKernel */
 
+typedef struct {
+    Face face;
+    int dtype; /* the argument that says in which dtype, or -1 */
+} CopyKernel;
+
+/* Whether the elements have the strides that row-major memory has; dims of length 1 may have others. */
+static int is_row_major(PyArrayObject *array)
+{
+    npy_intp step = PyArray_ITEMSIZE(array);
+    for (int d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != step)
+            return 0;
+        step *= PyArray_DIM(array, d);
+    }
+    return is_plain(array);
+}
+
+/* Whether every float becomes a number of the other dtype without a warning of NumPy's. */
+#define EACH_WITHIN(TYPE, CONDITION)                              \
+    for (npy_intp k = 0; k < size; k++) {                         \
+        double number = (double)((const TYPE *)PyArray_DATA(array))[k]; \
+        if (!(CONDITION))                                         \
+            return 0;                                             \
+    }
+static int converts_quietly(PyArrayObject *array, int to)
+{
+    npy_intp size = PyArray_SIZE(array);
+    int from = PyArray_TYPE(array), whole = to == NPY_INT32 || to == NPY_INT64;
+    if (PyArray_CanCastSafely(from, to))
+        return !PyTypeNum_ISUSERDEF(from) && !PyTypeNum_ISUSERDEF(to) && to != NPY_HALF;
+    if ((PyTypeNum_ISINTEGER(from) || from == NPY_BOOL) && (PyTypeNum_ISINTEGER(to) || to == NPY_FLOAT || to == NPY_DOUBLE || to == NPY_BOOL))
+        return size <= SMALL_SIZE / 2;
+    if (size > SMALL_SIZE / 2)
+        return 0;
+    if (from == NPY_DOUBLE && to == NPY_FLOAT) {
+        EACH_WITHIN(double, !isfinite(number) || fabs(number) <= FLT_MAX)
+        return 1;
+    }
+    if (from == NPY_DOUBLE && whole) {
+        EACH_WITHIN(double, fabs(number) < 2147483648.0)
+        return 1;
+    }
+    if (from == NPY_FLOAT && whole) {
+        EACH_WITHIN(float, fabs(number) < 2147483648.0)
+        return 1;
+    }
+    return (from == NPY_FLOAT || from == NPY_DOUBLE) && to == NPY_BOOL;
+}
+
 static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
+    CopyKernel *self = (CopyKernel *)face;
     PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
     PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
-    if (device == NULL || !PyArray_CheckExact(array) || !is_plain((PyArrayObject *)array))
+    if (device == NULL || !PyArray_CheckExact(array) || !is_row_major((PyArrayObject *)array)) /* a copy keeps the strides */
         return DECLINED;
-    npy_intp step = PyArray_ITEMSIZE((PyArrayObject *)array);
-    for (int d = PyArray_NDIM((PyArrayObject *)array) - 1; d >= 0; d--) { /* a copy keeps the strides of dims of length 1, too */
-        if (PyArray_STRIDE((PyArrayObject *)array, d) != step)
-            return DECLINED;
-        step *= PyArray_DIM((PyArrayObject *)array, d);
-    }
     for (Py_ssize_t i = 1; i < n; i++)
-        if (args[i] != Py_None)
+        if (args[i] != Py_None && args[i] != Py_False && i != self->dtype)
             return DECLINED;
     Py_INCREF(array); /* both stay, whatever the call of Python does */
     Py_INCREF(device);
-    PyObject *keys = keys_of_views(device), *made = keys == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
+    PyArrayObject *from = (PyArrayObject *)array;
+    PyObject *keys = keys_of_views(device), *made = NULL;
+    PyObject *native = keys == NULL || self->dtype < 0 || args[self->dtype] == Py_None ? NULL : native_of(device, args[self->dtype]);
+    if (keys != NULL && (self->dtype < 0 || args[self->dtype] == Py_None || native == (PyObject *)PyArray_DESCR(from)))
+        made = PyArray_NewCopy(from, NPY_CORDER);
+    else if (native != NULL && converts_quietly(from, ((PyArray_Descr *)native)->type_num))
+        made = PyArray_CastToType(from, (PyArray_Descr *)Py_NewRef(native), 0);
     *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(native);
     Py_XDECREF(keys);
     Py_DECREF(device);
     Py_DECREF(array);
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-static int copy_traverse(PyObject *self, visitproc visit, void *arg)
+static int face_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((Face *)self)->function);
     return 0;
 }
 
-static int copy_clear(PyObject *self)
+static int face_clear(PyObject *self)
 {
     Py_CLEAR(((Face *)self)->function);
     return 0;
 }
 
-static PyObject *make_copy_kernel(PyObject *module, PyObject *function)
+/* (function, the argument that is the dtype, or -1) */
+static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
 {
-    Face *made = PyObject_GC_New(Face, &CopyKernelType);
+    PyObject *function;
+    int dtype;
+    if (!PyArg_ParseTuple(args, "Oi", &function, &dtype))
+        return NULL;
+    CopyKernel *made = PyObject_GC_New(CopyKernel, &CopyKernelType);
     if (made == NULL)
         return NULL;
-    face_init(made, function, kernel_vectorcall);
-    made->run = copy_run;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = copy_run;
+    made->dtype = dtype < MOST ? dtype : -1;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- FewKernel */
+
+typedef struct {
+    Face face;
+    PyObject *below;
+    npy_intp limit;
+} FewKernel;
+
+static Outcome few_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    FewKernel *self = (FewKernel *)face;
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) > self->limit)
+        return DECLINED;
+    return ((Face *)self->below)->run((Face *)self->below, ks, args, n, result);
+}
+
+static int few_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((FewKernel *)self)->below);
+    return face_traverse(self, visit, arg);
+}
+
+static int few_clear(PyObject *self)
+{
+    Py_CLEAR(((FewKernel *)self)->below);
+    return face_clear(self);
+}
+
+/* (function, the kernel of few elements, the most elements) */
+static PyObject *make_few_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *below;
+    Py_ssize_t limit;
+    if (!PyArg_ParseTuple(args, "OOn", &function, &below, &limit))
+        return NULL;
+    if (!is_kernel(below)) {
+        PyErr_SetString(PyExc_TypeError, "a compiled kernel");
+        return NULL;
+    }
+    FewKernel *made = PyObject_GC_New(FewKernel, &FewKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = few_run;
+    made->below = Py_NewRef(below);
+    made->limit = limit;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- SelectKernel */
+
+typedef struct {
+    Face face;
+    PyObject *cache, *above, *default_device;
+    int at; /* the argument that is the device */
+} SelectKernel;
+
+static Outcome select_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    SelectKernel *self = (SelectKernel *)face;
+    PyObject *passed[MOST];
+    if (n > MOST || self->at >= n)
+        return DECLINED;
+    memcpy(passed, args, n * sizeof *passed);
+    PyObject *wanted = args[self->at], *device = wanted == Py_None ? PyObject_CallNoArgs(self->default_device) : Py_NewRef(wanted);
+    PyObject *backend = device == NULL || (PyObject *)Py_TYPE(device) != DEVICE ? NULL : PyObject_GetAttr(device, S_BACKEND);
+    PyObject *place = backend == NULL       ? NULL
+                      : wanted == Py_None ? PyObject_CallMethodNoArgs(backend, S_CURRENT_DEVICE)
+                                          : PyObject_CallMethodOneArg(backend, S_RESOLVE_DEVICE, device);
+    PyObject *dense = place == NULL ? NULL : PyObject_GetAttr(backend, S_DENSE);
+    PyObject *rest = dense == NULL ? NULL : PyNumber_And(ks, self->above), *below = rest == NULL ? NULL : PyNumber_Or(rest, dense);
+    Outcome outcome = DECLINED;
+    if (below != NULL) {
+        passed[self->at] = place;
+        outcome = run_cached(self->cache, below, passed, n, result);
+    } else
+        outcome = decline_after_error();
+    Py_XDECREF(device);
+    Py_XDECREF(backend);
+    Py_XDECREF(place);
+    Py_XDECREF(dense);
+    Py_XDECREF(rest);
+    Py_XDECREF(below);
+    return outcome;
+}
+
+static int select_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((SelectKernel *)self)->cache);
+    Py_VISIT(((SelectKernel *)self)->default_device);
+    return face_traverse(self, visit, arg);
+}
+
+static int select_clear(PyObject *self)
+{
+    Py_CLEAR(((SelectKernel *)self)->cache);
+    Py_CLEAR(((SelectKernel *)self)->above);
+    Py_CLEAR(((SelectKernel *)self)->default_device);
+    return face_clear(self);
+}
+
+/* (function, cache, the keys that are left, default_device, the argument that is the device) */
+static PyObject *make_select_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *cache, *above, *default_device;
+    int at;
+    if (!PyArg_ParseTuple(args, "OO!OOi", &function, &PyDict_Type, &cache, &above, &default_device, &at))
+        return NULL;
+    SelectKernel *made = PyObject_GC_New(SelectKernel, &SelectKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = select_run;
+    made->cache = Py_NewRef(cache);
+    made->above = Py_NewRef(above);
+    made->default_device = Py_NewRef(default_device);
+    made->at = at;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- FactoryKernel */
+
+typedef struct {
+    Face face;
+    int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
+    int fills;                            /* 0: memory as it is */
+    PyObject *number;                     /* what it fills with, or NULL: the argument `value` */
+    PyObject *default_dtype;              /* a function */
+} FactoryKernel;
+
+/* Write a number into all elements of a plain array; 0 where only Python knows how. */
+static int fill_array(PyArrayObject *array, PyObject *value)
+{
+    char number[sizeof(double)];
+    int type = PyArray_TYPE(array), overflow = 0;
+    npy_intp size = PyArray_SIZE(array), itemsize = PyArray_ITEMSIZE(array);
+    if (PyLong_CheckExact(value) && PyObject_Not(value) == 1) {
+        memset(PyArray_DATA(array), 0, PyArray_NBYTES(array));
+        return 1;
+    }
+    if (type == NPY_BOOL && PyBool_Check(value))
+        number[0] = value == Py_True;
+    else if (type == NPY_INT64 && PyLong_CheckExact(value)) {
+        npy_int64 whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow)
+            return 0;
+        memcpy(number, &whole, sizeof whole);
+    } else if (number_as(value, type, number) == NULL)
+        return 0;
+    for (npy_intp k = 0; k < size; k++)
+        memcpy(PyArray_BYTES(array) + k * itemsize, number, itemsize);
+    return 1;
+}
+
+static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    FactoryKernel *self = (FactoryKernel *)face;
+    PyObject *array = NULL, *device = self->device >= 0 && self->device < n ? args[self->device] : Py_None;
+    npy_intp dims[DIMS];
+    int count = 0;
+    if (self->like >= n || self->size >= n || self->value >= n || self->dtype >= n)
+        return DECLINED;
+    for (int i = 0; i < n; i++)
+        if (i != self->like && i != self->size && i != self->value && i != self->dtype && i != self->device && args[i] != Py_None)
+            return DECLINED;
+    if (self->like >= 0) {
+        array = Py_IS_TYPE(args[self->like], Tensor) ? SLOT(args[self->like], AT_ARRAY) : NULL;
+        if (array == NULL || !PyArray_CheckExact(array) || device != Py_None)
+            return DECLINED;
+        device = SLOT(args[self->like], AT_DEVICE);
+    }
+    if (self->size >= 0)
+        count = numbers_of(args[self->size], dims, DIMS);
+    else if (array != NULL) {
+        if (!is_row_major((PyArrayObject *)array))
+            return DECLINED;
+        count = PyArray_NDIM((PyArrayObject *)array);
+        memcpy(dims, PyArray_DIMS((PyArrayObject *)array), count * sizeof *dims);
+    }
+    for (int d = 0; d < count; d++)
+        if (dims[d] < 0)
+            count = -1;
+    if (count < 0 || device == NULL || (PyObject *)Py_TYPE(device) != DEVICE)
+        return decline_after_error();
+    PyObject *value = self->number != NULL ? self->number : self->value >= 0 ? args[self->value] : NULL;
+    PyObject *dtype = self->dtype < 0 ? Py_None : args[self->dtype], *modes = NULL, *native = NULL, *made = NULL;
+    if (PyContextVar_Get(FAKE_MODE, NULL, &modes) < 0 || modes == NULL || PyObject_Not(modes) != 1) {
+        Py_XDECREF(modes);
+        return decline_after_error();
+    }
+    Py_DECREF(modes);
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device), *backend = keys == NULL ? NULL : PyObject_GetAttr(device, S_BACKEND);
+    PyObject *new_array = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NEW_ARRAY);
+    if (new_array != NULL && new_array == EMPTY) {
+        if (dtype != Py_None)
+            native = native_of(device, dtype);
+        else if (array != NULL)
+            native = Py_NewRef(PyArray_DESCR((PyArrayObject *)array));
+        else if (self->value < 0 || PyFloat_CheckExact(value)) {
+            PyObject *standard = PyObject_CallNoArgs(self->default_dtype);
+            native = standard == NULL ? NULL : native_of(device, standard);
+            Py_XDECREF(standard);
+        } else if (PyLong_CheckExact(value))
+            native = (PyObject *)PyArray_DescrFromType(NPY_INT64);
+    }
+    if (native != NULL)
+        made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), count, dims, NULL, NULL, 0, NULL);
+    if (made != NULL && self->fills && (PyArray_SIZE((PyArrayObject *)made) > SMALL_SIZE || !fill_array((PyArrayObject *)made, value)))
+        Py_CLEAR(made);
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(native);
+    Py_XDECREF(new_array);
+    Py_XDECREF(backend);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+static int factory_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((FactoryKernel *)self)->default_dtype);
+    return face_traverse(self, visit, arg);
+}
+
+static int factory_clear(PyObject *self)
+{
+    Py_CLEAR(((FactoryKernel *)self)->number);
+    Py_CLEAR(((FactoryKernel *)self)->default_dtype);
+    return face_clear(self);
+}
+
+/* (function, get_default_dtype, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
+ * device; -1 where there is no such argument) */
+static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *default_dtype, *number;
+    int fills, like, size, value, dtype, device;
+    if (!PyArg_ParseTuple(args, "OOpOiiiii", &function, &default_dtype, &fills, &number, &like, &size, &value, &dtype, &device))
+        return NULL;
+    FactoryKernel *made = PyObject_GC_New(FactoryKernel, &FactoryKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = factory_run;
+    made->default_dtype = Py_NewRef(default_dtype);
+    made->number = number == Py_None ? NULL : Py_NewRef(number);
+    made->fills = fills;
+    made->like = like;
+    made->size = size;
+    made->value = value;
+    made->dtype = dtype;
+    made->device = device;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- FillKernel */
+
+typedef struct {
+    Face face;
+    PyObject *number; /* what it writes, or NULL: the second argument */
+} FillKernel;
+
+static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *value = ((FillKernel *)face)->number;
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    if (value == NULL && n == 2)
+        value = args[1];
+    if (array == NULL || value == NULL || !PyArray_CheckExact(array))
+        return DECLINED;
+    PyArrayObject *target = (PyArrayObject *)array;
+    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !fill_array(target, value))
+        return decline_after_error();
+    *result = Py_NewRef(args[0]);
+    return DONE;
+}
+
+static int fill_clear(PyObject *self)
+{
+    Py_CLEAR(((FillKernel *)self)->number);
+    return face_clear(self);
+}
+
+/* (function, the number that it writes, or None) */
+static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *number;
+    if (!PyArg_ParseTuple(args, "OO", &function, &number))
+        return NULL;
+    FillKernel *made = PyObject_GC_New(FillKernel, &FillKernelType);
+    if (made == NULL)
+        return NULL;
+    face_init(&made->face, function, kernel_vectorcall);
+    made->face.run = fill_run;
+    made->number = number == Py_None ? NULL : Py_NewRef(number);
     PyObject_GC_Track(made);
     return (PyObject *)made;
 }
@@ -2527,7 +3036,7 @@ static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items,
     for (Py_ssize_t i = 0; i < n && outcome == DONE; i++) {
         PyObject *made = NULL, *item = items[i];
         if (PyLong_CheckExact(item))
-            outcome = call_operator(self->select, (PyObject *[]){viewed, dim, item}, 3, &made);
+            outcome = call_operator(self->select, (PyObject *[]){viewed, dim, item}, 3, NULL, &made);
         else {
             PySliceObject *cut = PySlice_Check(item) ? (PySliceObject *)item : NULL;
             if (cut == NULL || !is_bound(cut->start) || !is_bound(cut->stop) || !is_bound(cut->step)) {
@@ -2539,7 +3048,7 @@ static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items,
                     one = PyLong_FromLong(1);
                 PyObject *step = cut->step == Py_None ? one : cut->step;
                 outcome = step == NULL ? DECLINED
-                          : call_operator(self->slice, (PyObject *[]){viewed, dim, cut->start, cut->stop, step}, 5, &made);
+                          : call_operator(self->slice, (PyObject *[]){viewed, dim, cut->start, cut->stop, step}, 5, NULL, &made);
             }
             Py_SETREF(dim, PyLong_FromLong(++at));
             if (dim == NULL)
@@ -2569,7 +3078,7 @@ static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t
         int dims = PyArray_NDIM((PyArrayObject *)array);
         Outcome outcome = DECLINED;
         if (PyLong_CheckExact(index))
-            outcome = call_operator(getter->select, (PyObject *[]){args[0], ZERO, index}, 3, &result);
+            outcome = call_operator(getter->select, (PyObject *[]){args[0], ZERO, index}, 3, NULL, &result);
         else if (PyTuple_CheckExact(index) && PyTuple_GET_SIZE(index) <= dims)
             outcome = get_views(getter, args[0], ((PyTupleObject *)index)->ob_item, PyTuple_GET_SIZE(index), &result);
         else if (PySlice_Check(index) && dims > 0)
@@ -2580,7 +3089,7 @@ static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t
             int taken = PyArray_TYPE(places) == NPY_BOOL ? PyArray_NDIM(places) : 1;
             if (PyArray_NDIM(places) > 0 && taken <= dims && PyArray_TYPE(places) != NPY_UBYTE && (list = PyList_New(1)) != NULL) {
                 PyList_SET_ITEM(list, 0, Py_NewRef(index));
-                outcome = call_operator(getter->index, (PyObject *[]){args[0], list}, 2, &result);
+                outcome = call_operator(getter->index, (PyObject *[]){args[0], list}, 2, NULL, &result);
                 Py_DECREF(list);
             }
         }
@@ -2646,7 +3155,11 @@ FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_t
 FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse, view_clear);
 FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
 FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
-FACE(CopyKernelType, "CopyKernel", Face, kernel_vectorcall, copy_traverse, copy_clear);
+FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse, face_clear);
+FACE(FewKernelType, "FewKernel", FewKernel, kernel_vectorcall, few_traverse, few_clear);
+FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
+FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
+FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, face_traverse, fill_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -2683,7 +3196,8 @@ static PyObject *configure(PyObject *module, PyObject *names)
         || take(names, "DISPATCH", &DISPATCH) < 0 || take(names, "FRESH", &FRESH) < 0 || take(names, "GRAD", &GRAD) < 0
         || take(names, "DType", &DTYPE) < 0 || take(names, "Device", &DEVICE) < 0 || take(names, "CLOCK", &CLOCK) < 0
         || take(names, "Storage", (PyObject **)&Storage) < 0
-        || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0)
+        || take(names, "View", (PyObject **)&View) < 0 || take(names, "Size", (PyObject **)&SIZE) < 0
+        || take(names, "FAKE_MODE", &FAKE_MODE) < 0 || take(names, "EMPTY", &EMPTY) < 0)
         return NULL;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
         if ((*slots[i].at = slot_of(*slots[i].type, slots[i].name)) < 0)
@@ -2696,6 +3210,8 @@ static PyObject *is_compiled(PyObject *module, PyObject *value)
     return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || Py_IS_TYPE(value, &GetterType) || is_kernel(value));
 }
 
+static PyObject *is_kernel_(PyObject *module, PyObject *value) { return PyBool_FromLong(is_kernel(value)); }
+
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
 
 static PyMethodDef functions[] = {
@@ -2707,9 +3223,14 @@ static PyMethodDef functions[] = {
     {"view_kernel", make_view_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that records a view."},
     {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
     {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
-    {"copy_kernel", make_copy_kernel, METH_O, "A composite kernel that copies its first argument."},
+    {"copy_kernel", make_copy_kernel, METH_VARARGS, "A composite kernel that copies its first argument."},
+    {"few_kernel", make_few_kernel, METH_VARARGS, "A kernel that leaves few elements to another one."},
+    {"select_kernel", make_select_kernel, METH_VARARGS, "A factory at BackendSelect."},
+    {"factory_kernel", make_factory_kernel, METH_VARARGS, "A factory that fills with one number, or with none."},
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
+    {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
+    {"is_kernel", is_kernel_, METH_O, "is_kernel(value)\n--\n\nWhether a callable was made here, and is a kernel."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -2723,7 +3244,8 @@ PyMODINIT_FUNC PyInit__calls(void)
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
-        || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&FewKernelType) < 0 || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
+        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");
@@ -2734,10 +3256,16 @@ PyMODINIT_FUNC PyInit__calls(void)
     S_REMEMBERED = PyUnicode_InternFromString("remembered");
     S_SHARED_STORAGE = PyUnicode_InternFromString("shared_storage");
     S_CALL = PyUnicode_InternFromString("call");
+    S_NATIVE = PyUnicode_InternFromString("native");
+    S_NEW_ARRAY = PyUnicode_InternFromString("new_array");
+    S_DENSE = PyUnicode_InternFromString("dense");
+    S_CURRENT_DEVICE = PyUnicode_InternFromString("current_device");
+    S_RESOLVE_DEVICE = PyUnicode_InternFromString("resolve_device");
     ZERO = PyLong_FromLong(0);
     NO_TEXT = PyUnicode_FromString("");
     if (S_DISPATCH == NULL || S_EPOCH == NULL || S_VER == NULL || S_BACKEND == NULL || S_VIEW_ARRAY == NULL || S_KEYS == NULL
-        || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || ZERO == NULL || NO_TEXT == NULL)
+        || S_REMEMBERED == NULL || S_SHARED_STORAGE == NULL || S_CALL == NULL || S_NATIVE == NULL || S_NEW_ARRAY == NULL
+        || S_DENSE == NULL || S_CURRENT_DEVICE == NULL || S_RESOLVE_DEVICE == NULL || ZERO == NULL || NO_TEXT == NULL)
         return NULL;
     return PyModule_Create(&definition);
 }

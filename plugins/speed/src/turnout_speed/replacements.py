@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import linecache
 import re
+import sys
 from functools import partial
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from turnout.devices import Device
-from turnout.dtypes import DType
+from turnout.devices import Device, default_device
+from turnout.dtypes import DType, get_default_dtype
 from turnout.keys import TRACKED
 from turnout.operators.arguments import MISSING
 from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
-from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, Ending
-from turnout_aten.kernels.plans import AS_GIVEN, array_lines, key_source
+from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
+from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
 from turnout_aten.tensor import indexing
+from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
 from turnout_aten.tensor.storage import Storage, View
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 # The types of arguments that are passed on as they are when they have the right class.
 KINDS = {
     "Tensor": "Tensor", "Scalar": "Scalar", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
-    "ScalarType": "ScalarType", "Device": "Device",
+    "ScalarType": "ScalarType", "Device": "Device", "MemoryFormat": "str",
 }  # fmt: skip
 _INTS = re.compile(r"(?:int|SymInt)\[(\d*)\]\??")
 MOST = 12  # arguments
@@ -54,7 +56,8 @@ def configure() -> None:
     _rules.configure(Tensor, STUB_BUILTINS, DISPATCH)
     _calls.configure({
         "Tensor": Tensor, "STUB_BUILTINS": STUB_BUILTINS, "DISPATCH": DISPATCH, "FRESH": FRESH, "GRAD": GRAD, "CLOCK": CLOCK,
-        "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size,
+        "DType": DType, "Device": Device, "Storage": Storage, "View": View, "Size": Size, "FAKE_MODE": FAKE_MODE,
+        "EMPTY": numpy.empty,
     })  # fmt: skip
 
 
@@ -71,7 +74,7 @@ def stub(made: Any, op: Operator) -> Any:
     if rows is None:
         return made
     tail = _tail(made, [python_name(a.name) for a in arguments])
-    return _calls.call(made, ((op.cache, positional, rows),), MISSING, tail, None, 0)
+    return _calls.call(made, ((op.cache, positional, rows, -1, False),), MISSING, tail, None, 0)
 
 
 def function(made: Any, *_: Any) -> Any:
@@ -87,13 +90,17 @@ def method(made: Any, *_: Any) -> Any:
 _LOOKUP = re.compile(r"    kernel = (K_\w+|CACHE)\[ks\]")
 _LAST = re.compile(r"    return kernel\(ks, (.*)\)")
 _NUMBER = re.compile(r"        return op_(\w+)\((\w+), (\w+)\)")
+_SIZES = re.compile(
+    r"return (?P<operator>\w+)\((?P<self>self, )?(?P<sizes>\w+) if len\(\3\) > 1 or \3\[0\].__class__ is int else spread\(\3\)\)"
+)
+_ONLY_SIZES = re.compile(r"only_ints\(map\(type, (?P<sizes>\w+)\)\):\n +return (?P<operator>\w+)\((?P<self>self, )?\1\)")
 _OVERLOADS = re.compile(r"return (P_\w+)\((?:\w+, )*\*args, \*\*kwargs\)")
 
 
 def _call_of_text(made: Any) -> Any:
     """The compiled form of a generated text: its look-up, and the arguments of `return kernel(ks, ...)` in its last line."""
     code = getattr(made, "__code__", None)
-    if code is None or hasattr(made, "__wrapped__") or code.co_kwonlyargcount:
+    if code is None or hasattr(made, "__wrapped__"):
         return made
     text = "".join(linecache.getlines(code.co_filename))
     target, tail = _target_of_text(made, text)
@@ -104,11 +111,32 @@ def _call_of_text(made: Any) -> Any:
         if passed == list(names) and "in NUMBERS:" in text and other is not None:
             count = len(other.schema.arguments)
             more = _rows(other.schema.arguments, ["0", "1", *["-"] * (count - 2)], by_name=False)
-            targets += [] if more is None else [(other.cache, 2, more)]
+            targets += [] if more is None else [(other.cache, 2, more, -1, False)]
+    targets += _targets_of_sizes(made, text)
     packets = set(_OVERLOADS.findall(text))
     chosen = made.__globals__[packets.pop()].chosen if len(packets) == 1 else None
     most = len(names) + 1 if "(args,)" in text else MOST  # several arguments may be one list
     return made if not targets and chosen is None else _calls.call(made, tuple(targets[:2]), MISSING, tail, chosen, most)
+
+
+def _targets_of_sizes(made: Any, text: str) -> list[Any]:
+    """The operator of a text that takes sizes one by one, `reshape(self, *shape)` or `view(self, *args)`, as above."""
+    found = _SIZES.search(text) or _ONLY_SIZES.search(text)
+    if found is None:
+        return []
+    written, name, alone = found["operator"], found["sizes"], found.re is _ONLY_SIZES
+    factory = _LOOKUP.search(text) if written.startswith("_") else None
+    identifier = factory[1].removeprefix("K_") if factory else written.removeprefix("op_")
+    op = _find(identifier)
+    if op is None:
+        return []
+    at = 1 if found["self"] else 0
+    arguments = op.schema.arguments
+    sources = ["0", "1"][: at + 1] + ["-"] * (len(arguments) - at - 1)
+    rows = _rows(arguments, sources, by_name=True)
+    is_sizes = len(arguments) > at and _INTS.fullmatch(arguments[at].type.canonical) is not None
+    ready = rows is not None and is_sizes and (alone or python_name(arguments[at].name) == name)
+    return [(op.cache, at + 1, rows, at, alone)] if ready else []
 
 
 def _target_of_text(made: Any, text: str) -> tuple[Any, Any]:
@@ -120,15 +148,17 @@ def _target_of_text(made: Any, text: str) -> tuple[Any, Any]:
     cache = made.__globals__.get(lookup[0])
     op = _operator_of(made, lookup[0], cache)
     names = code.co_varnames[: code.co_argcount]
+    keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     given = last[0].split(", ")
     if op is None or len(given) != len(op.schema.arguments):
         return None, None
     sources = [str(names.index(value)) if value in names else "-" for value in given]
     rows = _rows(op.schema.arguments, sources, by_name=False)
-    constants = [(value, a) for value, s, a in zip(given, sources, op.schema.arguments, strict=True) if s == "-"]
+    constants = [(v, a) for v, a in zip(given, op.schema.arguments, strict=True) if v not in names and v not in keywords]
     if rows is None or any(not a.has_default or default_source(a) != value for value, a in constants):
         return None, None
-    return (cache, len(names), rows), _tail(made, [value for value in given if value in names])
+    named = tuple([(*row[:5], value if value in keywords else None) for row, value in zip(rows, given, strict=True)])
+    return (cache, len(names), named, -1, False), _tail(made, [value for value in given if value in names or value in keywords])
 
 
 def _tail(made: Any, names: Sequence[str]) -> Any:
@@ -290,13 +320,13 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         "    except (AttributeError, TypeError):",
         "        return None",
     ]
-    own = {"KNOWN": variables["KNOWN"], "__name__": __name__}
+    own = {"KNOWN": variables["KNOWN"], "__name__": __name__, **SOURCE_NAMES}
     exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
     return _calls.plan_kernel(
         made, own["find"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
-        tuple(passed), count,
+        tuple(passed), count, row.moves,
     )  # fmt: skip
 
 
@@ -324,6 +354,8 @@ def _framed(made: Any, fn: Any) -> Any:
     """A function of the array library in a frame of the wrapper's module, to which warnings filters look."""
     if fn is None or hasattr(fn, "__code__"):
         return fn
+    if isinstance(fn, BuiltinFunctionType) and not (fn.__module__ or "").startswith("numpy"):
+        return fn  # another extension module's
     variables = {"__name__": made.__globals__["__name__"], "fn": fn}
     exec(compile("def framed(*arrays): return fn(*arrays)", made.__code__.co_filename, "exec"), variables)
     return variables["framed"]
@@ -376,15 +408,18 @@ def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> 
     return _rules.tangent_kernel(made, parts, op.cache, op.resolve, len(arguments), at, True, names)
 
 
-_WHEN = {None: -2, ROW_MAJOR: -3, LENGTHS: -4}
+_WHEN = {
+    None: -2, ROW_MAJOR: -3, LENGTHS: -4, OTHER_DTYPE: -5, SAME_DTYPE: -6, False: -7, "contiguous_format": -8,
+}  # fmt: skip
 
 
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     """A composite kernel that says what it ends in, or that it copies."""
-    if getattr(kernel.fn.__wrapped__, "copies", False):
-        return _calls.copy_kernel(made)
-    endings = getattr(kernel.fn.__wrapped__, "endings", ())
     names = [python_name(a.name) for a in op.schema.arguments]
+    into = getattr(kernel.fn.__wrapped__, "copies", None)
+    if into is not None:
+        return _calls.copy_kernel(made, names.index(into) if into else -1)
+    endings = getattr(kernel.fn.__wrapped__, "endings", ())
     rows: list[Any] = []
     known = len(names) <= MOST and all(_add_ending(rows, ending, names, nested=False) for ending in endings)
     return _calls.composite_kernel(made, len(names), tuple(rows)) if endings and known else made
@@ -392,7 +427,7 @@ def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
 
 def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested: bool) -> bool:
     """Add the row of an ending after those of its operands; False if it calls an operator that is not there."""
-    op = find_operator(ending.operator)
+    op = find_operator(ending.operator) if ending.operator else None
     operands: list[Any] = []
     for operand in ending.operands:
         if isinstance(operand, Ending):
@@ -402,8 +437,34 @@ def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested
         else:
             operands.append(names.index(operand) if isinstance(operand, str) else (operand,))
     when = tuple([_WHEN.get(ending.when[name], ending.when[name]) if name in ending.when else -1 for name in names])
-    rows.append((nested, when, op, tuple(operands), -1 if ending.item is None else ending.item))
-    return op is not None
+    keywords = () if op is None else tuple([sys.intern(python_name(a.name)) for a in op.schema.arguments if a.kwarg_only])
+    rows.append((nested, when, op, tuple(operands), keywords[: ending.keywords], -1 if ending.item is None else ending.item))
+    return op is not None or not ending.operator
+
+
+def few_kernel(made: Any, op: Operator, backend: Any, fn: Any, *, below: Any = None, limit: int = 0, quiet: bool = False) -> Any:
+    """The wrapper of an array kernel that leaves few elements to the kernel below it."""
+    lead = bool(op.schema.arguments) and op.schema.arguments[0].type.canonical == "Tensor"
+    return _calls.few_kernel(made, below, limit) if limit and lead and _calls.is_kernel(below) else made
+
+
+def select_kernel(made: Any, op: Operator, at: int) -> Any:
+    """A factory at BackendSelect."""
+    above = ~op.registry.keys.bit("BackendSelect")
+    return _calls.select_kernel(made, op.cache, above, default_device, at) if len(op.schema.arguments) <= MOST else made
+
+
+def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
+    """A factory that fills with one number."""
+    fills = getattr(kernel.fn.__wrapped__, "fills", MISSING)
+    if fills is MISSING or len(op.schema.arguments) > MOST:
+        return made
+    if op.schema.kind == "inplace":
+        return _calls.fill_kernel(made, fills if isinstance(fills, int) else None)
+    names = [a.name for a in op.schema.arguments]
+    at = [names.index(name) if name in names else -1 for name in ("self", "size", fills, "dtype", "device")]
+    number = fills if isinstance(fills, int) else None
+    return _calls.factory_kernel(made, get_default_dtype, fills is not None, number, *at)
 
 
 def late_method(made: Any, function: Any, name: str) -> Any:
@@ -414,6 +475,9 @@ def late_method(made: Any, function: Any, name: str) -> Any:
 
 
 REPLACEMENTS = {
+    "turnout.registry.core_kernels:selecting":               select_kernel,
+    "turnout_aten.kernels.factories:bind_factory":           factory_kernel,
+    "turnout_aten.kernels.wrapping:plain":                   few_kernel,
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,

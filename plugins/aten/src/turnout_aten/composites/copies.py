@@ -8,7 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import copies
+from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, ends_in
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.wrapping import check_expanded
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.devices import TensorDevice
 
 
-@copies
+@copies()
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in new memory, with the same layout if that is dense."""
     dtype = self.dtype
@@ -48,6 +48,7 @@ def _row_major_copy(self: Tensor, dtype: DType, memory_format: Any) -> Tensor | 
     return None if array is None else wrap(array, device)
 
 
+@ends_in("", "self", self=ROW_MAJOR, memory_format="contiguous_format")
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
     """self if it already has the memory format (row-major by default), else a copy that has it."""
     if _laid_out(self, memory_format):
@@ -96,6 +97,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return self
 
 
+@copies(into="dtype")
 def to_copy(
     self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
     pin_memory: bool | None = None, non_blocking: bool = False, memory_format: Any = None,
@@ -125,6 +127,8 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
     return made
 
 
+@ends_in("", "self", dtype=SAME_DTYPE, copy=False, memory_format=None)
+@ends_in("aten::_to_copy", "self", "dtype", keywords=1, dtype=OTHER_DTYPE, memory_format=None)
 def to_dtype(self: Tensor, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
     """In another dtype."""
     return _to(self, dtype, None, copy, memory_format)

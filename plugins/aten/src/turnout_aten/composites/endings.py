@@ -14,36 +14,50 @@ if TYPE_CHECKING:
 Function = TypeVar("Function")
 ROW_MAJOR: Any = object()  # the tensor is in row-major order
 LENGTHS: Any = object()  # the list has no negative numbers
+OTHER_DTYPE: Any = object()  # the dtype is not that of the first argument
+SAME_DTYPE: Any = object()  # it is
 
 
 class Ending(NamedTuple):
     """A call of an operator.
 
-    operator   its qualified name
+    operator   its qualified name; "": the first operand is the result
     operands   names of the kernel's arguments, numbers and flags, or other endings
     item       which result is meant, of an operator with several
-    when       argument -> what it must be: a number of dims, None, ROW_MAJOR or LENGTHS
+    when       argument -> what it must be: a number of dims, None, False, "contiguous_format", ROW_MAJOR, LENGTHS,
+               OTHER_DTYPE or SAME_DTYPE
+    keywords   how many of the last operands are the first keyword-only arguments
     """
 
     operator: str
     operands: tuple[Any, ...]
     item: int | None = None
     when: Mapping[str, Any] = {}
+    keywords: int = 0
 
 
-def copies(fn: Function) -> Function:
-    """Says of a composite kernel that it copies its first argument, if that is row-major and all others are None."""
-    marked: Any = fn
-    marked.copies = True
-    return fn
+def copies(into: str = "") -> Callable[[Function], Function]:
+    """Says of a composite kernel that it copies its first argument, if that is row-major and all others are None or False.
+
+    The argument `into` is the dtype of the copy. The kernel calls no operator.
+    """
+
+    def mark(fn: Function) -> Function:
+        marked: Any = fn
+        marked.copies = into
+        return fn
+
+    return mark
 
 
-def ends_in(operator: str, *operands: Any, item: int | None = None, **when: Any) -> Callable[[Function], Function]:
+def ends_in(
+    operator: str, *operands: Any, item: int | None = None, keywords: int = 0, **when: Any
+) -> Callable[[Function], Function]:
     """Says of a composite kernel what it ends in. May be given several times; the first that applies is taken."""
 
     def mark(fn: Function) -> Function:
         marked: Any = fn
-        marked.endings = (Ending(operator, operands, item, when), *getattr(fn, "endings", ()))
+        marked.endings = (Ending(operator, operands, item, when, keywords), *getattr(fn, "endings", ()))
         return fn
 
     return mark

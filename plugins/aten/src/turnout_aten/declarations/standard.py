@@ -70,9 +70,10 @@ def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
 
 def _bind_plain(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    from turnout_aten.kernels.factories import bind_factory
     from turnout_aten.tensor.backend_keys import keeping
 
-    return keeping(op, key, kernel.fn.__wrapped__)
+    return keeping(op, key, bind_factory(op, kernel, key))
 
 
 def _bind_composite(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:

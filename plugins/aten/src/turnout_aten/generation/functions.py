@@ -180,10 +180,19 @@ def _spread(packet: Packet, base: Declared, signature: str | None, prologue: lis
         "",
         "",
         f"def {name}(*{size}, **kwargs):",
+        *written_alone(base, size, f"_{name}({size})"),
         f"    if {size} and not kwargs:",
         f"        return _{name}({given_sizes(size)})",
         f"    return _{name}(spread({size}), **kwargs) if {size} else _{name}(**kwargs)",
     ]
+
+
+def written_alone(function: Declared, sizes: str, otherwise: str) -> list[str]:
+    """Lines for a call with sizes written one by one, and nothing else: without the frames of the stub and of its check of the
+    list. `otherwise` is the call where there is no kernel."""
+    lines = inlined(function, "", function.schema, miss=[f"return {otherwise}"], drop_keywords=True)
+    start = next(i for i, line in enumerate(lines) if line.startswith("    state = "))
+    return [f"    if {sizes} and not kwargs and only_ints(map(type, {sizes})):", *indented(lines[start:])]
 
 
 def sizes_alone(packet: Packet) -> Declared | None:

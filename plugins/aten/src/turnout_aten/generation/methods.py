@@ -17,6 +17,7 @@ from turnout_aten.generation.functions import (
     sizes_alone,
     with_named_results,
     with_requires_grad,
+    written_alone,
 )
 from turnout_aten.generation.packets import int_list_spreads, lead, packet_name, result_fields, stub_name, takes_requires_grad
 from turnout_aten.generation.source import call, indented, inlined
@@ -127,9 +128,11 @@ def _spread_method(name: str, function: Declared) -> list[str]:
     """x.reshape(2, 3) and x.reshape((2, 3))."""
     size = python_name(next(a for a in function.schema.positional if a is not function.schema.self_argument).name)
     stub = stub_name(function)
+    quick = written_alone(function, size, f"{stub}(self, {size})") if len(function.schema.positional) == 2 else []
     return [
         "",
         f"def {name}(self, *{size}, **kwargs):",
+        *quick,
         f"    if {size} and not kwargs:",
         f"        return {stub}(self, {given_sizes(size)})",
         f"    return {stub}(self, spread({size}), **kwargs) if {size} else {stub}(self, **kwargs)",

@@ -6,11 +6,12 @@ of a factory before the call; `new_*` and `*_like` take omitted options from a t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType, bool_, get_default_dtype
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.plugins import replaceable
 from turnout.registry import find_operator
 from turnout_aten.dtypes import check_held
 from turnout_aten.errors.failures import retell
@@ -21,9 +22,14 @@ from turnout_aten.tensor.devices import FAKE_MODE, place
 from turnout_aten.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from turnout.operators import Operator
+    from turnout.operators.kernels import Kernel
 
     Sizes = Sequence[int]
+
+Function = TypeVar("Function")
 
 
 def check_layout(layout: Any) -> None:
@@ -95,9 +101,31 @@ def _filled(made: Tensor, value: Any, name: str, argument: str = "value") -> Ten
     return made
 
 
+def fills(value: Any) -> Callable[[Function], Function]:
+    """Says of a factory what it fills with: a number, the name of an argument, or None for memory as it is.
+
+    A compiled call path does so for row-major memory, where layout, memory format and pin_memory are omitted.
+    """
+
+    def mark(fn: Function) -> Function:
+        marked: Any = fn
+        marked.fills = value
+        return fn
+
+    return mark
+
+
+@replaceable
+def bind_factory(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    """The binder of kernels that follow the internal convention: the kernel itself."""
+    made: Callable[..., Any] = kernel.fn.__wrapped__
+    return made
+
+
 # ---- uninitialised
 
 
+@fills(None)
 def empty(
     ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
@@ -130,6 +158,7 @@ def empty_strided(
     return _make(size, dtype, layout, device, stride)
 
 
+@fills(None)
 def empty_like(
     ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
@@ -138,6 +167,7 @@ def empty_like(
     return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
 
 
+@fills(None)
 def new_empty(
     ks: int, self: Tensor, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
@@ -156,16 +186,19 @@ def new_empty_strided(
 # ---- filled with one value
 
 
+@fills(0)
 def zeros(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Zeros."""
     return _make(size, dtype, layout, device, zeros=True)
 
 
+@fills(1)
 def ones(ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """Ones."""
     return _filled(_make(size, dtype, layout, device), 1, "ones")
 
 
+@fills("fill_value")
 def full(
     ks: int, size: Sizes, fill_value: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:
@@ -173,36 +206,43 @@ def full(
     return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value, "full", "fill_value")
 
 
+@fills("s")
 def scalar_tensor(ks: int, s: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """A 0-dim tensor of one value, in the default dtype unless `dtype` is given."""
     return _filled(_make((), dtype, layout, device), s, "scalar_tensor", "s")
 
 
+@fills(0)
 def zeros_like(ks: int, self: Tensor, *options: Any) -> Tensor:
     """Zeros like self."""
     return _filled(empty_like(ks, self, *options), 0, "zeros_like")
 
 
+@fills(1)
 def ones_like(ks: int, self: Tensor, *options: Any) -> Tensor:
     """Ones like self."""
     return _filled(empty_like(ks, self, *options), 1, "ones_like")
 
 
+@fills("fill_value")
 def full_like(ks: int, self: Tensor, fill_value: Any, *options: Any) -> Tensor:
     """A tensor like self, filled with one value. The dtype is that of self, whatever the value's type."""
     return _filled(empty_like(ks, self, *options), fill_value, "full_like", "fill_value")
 
 
+@fills(0)
 def new_zeros(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
     """Zeros of another shape, like self in dtype and device."""
     return _filled(new_empty(ks, self, size, *options), 0, "new_zeros")
 
 
+@fills(1)
 def new_ones(ks: int, self: Tensor, size: Sizes, *options: Any) -> Tensor:
     """Ones of another shape, like self in dtype and device."""
     return _filled(new_empty(ks, self, size, *options), 1, "new_ones")
 
 
+@fills("fill_value")
 def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any) -> Tensor:
     """A tensor of another shape, filled with one value."""
     return _filled(new_empty(ks, self, size, *options), fill_value, "new_full", "fill_value")
@@ -211,6 +251,7 @@ def new_full(ks: int, self: Tensor, size: Sizes, fill_value: Any, *options: Any)
 # ---- in place
 
 
+@fills("value")
 def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
     """Fill self with a number, converted to self's dtype."""
     if self.storage is not None and self.array.shape:  # only a view can be expanded
@@ -222,6 +263,7 @@ def fill_scalar_(ks: int, self: Tensor, value: Any) -> Tensor:
         raise
 
 
+@fills(0)
 def zero_(ks: int, self: Tensor) -> Tensor:
     """0 everywhere."""
     return fill_scalar_(ks, self, 0)

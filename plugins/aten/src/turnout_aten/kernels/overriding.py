@@ -74,8 +74,12 @@ class _Over:
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
-    """What is below, as it would be called if it were there alone: an implicit composite counts its writes and records views."""
-    return bind(entry.kernel, op, key, below=None if entry.key == IMPLICIT else ~op.registry.keys.guards)
+    """What is below, as it would be called if it were there alone: an implicit composite counts its writes and records views.
+
+    A kernel that copies calls no operators, and needs no guard.
+    """
+    free = entry.key == IMPLICIT or hasattr(getattr(entry.kernel.fn, "__wrapped__", None), "copies")
+    return bind(entry.kernel, op, key, below=None if free else ~op.registry.keys.guards)
 
 
 def entry_below(op: Operator, kernel: Kernel, key: str) -> Entry | None:
@@ -98,16 +102,18 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
         return second(*args) if made is NotImplemented else made
 
     kernel.__name__ = kernel.__qualname__ = getattr(first, "__name__", "kernel")
+    served = kernel if above.over is None else above.over(kernel)
     few = below.fn if above.limit and op.schema.arguments[0].type.canonical == "Tensor" else None
     # Where every argument is required, the row below is its own `simple`.
     simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
     limits = [row.limit for row in (above, below) if row.limit]
     of_halves = [row.limit_of_halves for row in (above, below) if row.limit]
     return Row(
-        kernel, below.allocates, pointwise=above.pointwise and below.pointwise,
+        served, below.allocates, pointwise=above.pointwise and below.pointwise,
         simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
         quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit_of_halves,
+        moves=below.moves if above.limit else "",
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
         limit_of_halves=min(of_halves, default=0),
     )  # fmt: skip

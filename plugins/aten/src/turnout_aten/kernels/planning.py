@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.operators.stubs import compile_function, python_name
 from turnout.plugins import replaceable
 from turnout_aten.kernels.contract import check_returned
-from turnout_aten.kernels.plans import Plans, array_lines, chosen, converted, key_source
+from turnout_aten.kernels.plans import SOURCE_NAMES, Plans, array_lines, chosen, converted, key_source
 from turnout_aten.tensor.levels import CLOCK
 from turnout_aten.tensor.tensor import Tensor, wrapping_lines
 
@@ -89,7 +89,7 @@ def planned(s: Structured, backend: TensorBackend, row: Row, general: Call, comp
         "general": general, "compute": compute, "KNOWN": plans.known, "answer": plans.answer, "SHAPE": s.answer,
         "NEW": backend.new_array, "EMPTY": backend.empty, "BACKEND": backend, "KEYS": backend.keys, "CLOCK": CLOCK,
         "Tensor": Tensor, "CHECK": check, "chosen": chosen, "converted": converted,
-        "partial": partial,
+        "partial": partial, **SOURCE_NAMES,
     }  # fmt: skip
     return compile_function("\n".join(lines) + "\n", "planned", f"<{backend.name} plans of {name}>", namespace)
 
@@ -115,7 +115,13 @@ def kept_answers(s: Structured, backend: TensorBackend) -> Call:
         "        return _result",
         f"    return SHAPE({given}) if _key is None else learn(_key, SHAPE, {given})",
     ]
-    namespace = {"__name__": backend.wrapper_module, "KNOWN": plans.results, "SHAPE": s.answer, "learn": plans.answer}
+    namespace = {
+        "__name__": backend.wrapper_module,
+        "KNOWN": plans.results,
+        "SHAPE": s.answer,
+        "learn": plans.answer,
+        **SOURCE_NAMES,
+    }
     return compile_function("\n".join(lines) + "\n", "answer", f"<{backend.name} answers of {s.op.qualified_name}>", namespace)
 
 

@@ -10,6 +10,7 @@ default dtype.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout_aten.shapes import promotion
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # How many answers an operator keeps. All are dropped when there are more: a program that gets there has no call twice.
 LIMIT = 256
+# What the sources below read of each tensor of a list, and of its array.
+SOURCE_NAMES: dict[str, Any] = {"ARRAY_OF": attrgetter("array"), "FACTS_OF": attrgetter("shape", "strides", "dtype")}
 AS_GIVEN: Any = object()  # in `Plan.values`: the argument itself
 _FIXED = frozenset({int, bool, str, type(None)})
 
@@ -31,12 +34,9 @@ def array_lines(argument: Argument, name: str) -> str:
     """The statement that takes the arrays out of a tensor argument: `x_a = x.array`."""
     kind = argument.type.canonical
     if argument.type.is_tensor_list:
-        each = "None if v is None else v.array" if "?[" in kind else "v.array"
-        return (
-            f"{name}_a = [{each} for v in {name}]"
-            if not kind.endswith("?")
-            else (f"{name}_a = None if {name} is None else [{each} for v in {name}]")
-        )
+        # `map` needs no frame, unlike a comprehension before Python 3.12.
+        each = f"[None if v is None else v.array for v in {name}]" if "?[" in kind else f"list(map(ARRAY_OF, {name}))"
+        return f"{name}_a = {each}" if not kind.endswith("?") else f"{name}_a = None if {name} is None else {each}"
     if kind.endswith("?"):
         return f"{name}_a = None if {name} is None else {name}.array"
     return f"{name}_a = {name}.array"
@@ -52,7 +52,7 @@ def key_source(arguments: Sequence[Argument], names: Sequence[str]) -> str:
             each = f"({facts.format('v')})"
             if "?[" in kind:
                 each = f"None if v is None else {each}"
-            source = f"tuple([{each} for v in {name}_a])"
+            source = f"tuple([{each} for v in {name}_a])" if "?[" in kind else f"tuple(map(FACTS_OF, {name}_a))"
             parts.append(f"None if {name}_a is None else {source}" if kind.endswith("?") else source)
         elif argument.type.is_tensor:
             source = facts.format(f"{name}_a")

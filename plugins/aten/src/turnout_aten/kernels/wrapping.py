@@ -65,11 +65,15 @@ class Row:
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
                of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
     limit_of_steps  they serve up to this many elements (0: any)
+    moves      what a kernel does that only moves elements: "join", a list of arrays along a dim, or "pick", rows by a list of one
+               index. A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
+    over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their
+               arguments themselves need no frame that asks whether they serve a call
     """
 
     __slots__ = (
-        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "pointwise",
-        "quiet", "ranks", "refuses", "simple", "steps",
+        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
+        "over", "pointwise", "quiet", "ranks", "refuses", "simple", "steps",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +81,7 @@ class Row:
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
         steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
+        over: Callable[[Call], Call] | None = None, moves: str = "",
     ) -> None:  # fmt: skip
         self.limit = limit
         self.limit_of_halves = limit_of_halves or limit
@@ -93,6 +98,8 @@ class Row:
         self.limit_of_few = limit_of_few
         self.steps = steps
         self.limit_of_steps = limit_of_steps
+        self.over = over
+        self.moves = moves
 
     def function_for(self, *arrays: str) -> str:
         """The function that serves arrays of these names, as source: `kernel`, or `few` where they are small."""
@@ -589,6 +596,7 @@ def resize_output(
 # ---- other array kernels
 
 
+@replaceable
 def plain(
     op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0, quiet: bool = False
 ) -> Call:

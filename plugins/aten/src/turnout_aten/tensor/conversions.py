@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def _as(tensor: Any, dtype: DType, memory_format: Any) -> Tensor:
-    made: Tensor = aten.to__dtype(tensor, dtype, False, False, memory_format)
+    plain = memory_format == "preserve_format"  # which is what an omitted one means
+    made: Tensor = aten.to__dtype(tensor, dtype) if plain else aten.to__dtype(tensor, dtype, False, False, memory_format)
     return made
 
 

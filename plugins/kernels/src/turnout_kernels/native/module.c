@@ -1,4 +1,5 @@
-/* The extension module: one function, `run`, which calls a kernel by its number with buffers and numbers.
+/* The extension module: `run` calls a kernel by its number with buffers and numbers, and `row` makes functions that look at
+   the arguments of a row themselves.
 
    The loops are in `kernels.h`, which is compiled once for each instruction set; which one runs is decided when the module is
    loaded. Callers have checked shapes, dtypes and layouts: see turnout_kernels/native.py. Only the stable ABI is used. */
@@ -188,6 +189,156 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     Py_RETURN_NONE;
 }
 
+/* ---- rows that look at their arguments here: for few elements, looking in Python takes five times as long as the kernel */
+
+static PyObject *copy; /* the name */
+
+static void release(job *work, Py_buffer *views)
+{
+    for (int k = 0; k < work->count; k++)
+        PyBuffer_Release(&views[k]);
+    work->count = 0;
+}
+
+/* Contiguous arrays of one dtype, float32 or float64, the first `outs` of which are written. The number of their dtype; -1
+   without an error if one is another, and nothing is held. */
+static int take_floats(PyObject *const *objects, int outs, int count, job *work, Py_buffer *views)
+{
+    int kind = -1;
+    work->count = 0;
+    for (int k = 0; k < count; k++) {
+        Py_buffer *view = &views[k];
+        int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (k < outs ? PyBUF_WRITABLE : 0), own = -1;
+        if (take_array(objects[k], view, &work->a[k], flags) == 0) {
+            work->count++;
+            if (view->format != NULL && !view->format[1])
+                own = view->format[0] == 'f' ? 0 : view->format[0] == 'd' ? 1 : -1;
+            if ((size_t)view->buf % (own == 1 ? sizeof(double) : sizeof(float)))
+                own = -1;
+        }
+        if (own < 0 || (kind >= 0 && kind != own)) {
+            PyErr_Clear();
+            release(work, views);
+            return -1;
+        }
+        kind = own;
+    }
+    return kind;
+}
+
+static void run_few(const char *name, job *work, Py_buffer *views)
+{
+    long number = 0;
+    while (strcmp(NAMES[number], name))
+        number++;
+    work->parts = 1;
+    run_parts(chosen[number], work, 1);
+    release(work, views);
+}
+
+/* What such a function keeps: (whether the logarithm, the most elements, the function for any other call). */
+static long long kept_number(PyObject *kept, int at) { return PyLong_AsLongLong(PyTuple_GetItem(kept, at)); }
+
+static PyObject *call_other(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *passed = PyTuple_New(nargs), *made = NULL;
+    for (Py_ssize_t k = 0; passed != NULL && k < nargs; k++)
+        PyTuple_SetItem(passed, k, Py_NewRef(args[k]));
+    if (passed != NULL)
+        made = PyObject_Call(PyTuple_GetItem(kept, 2), passed, NULL);
+    Py_XDECREF(passed);
+    return made;
+}
+
+/* (self, dim, half_to_float, out or None). Without `out`, a copy of the input becomes the result: each row is read before it is
+   written. */
+static PyObject *softmax(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
+{
+    if ((nargs != 3 && nargs != 4) || args[2] != Py_False || !PyLong_Check(args[1]))
+        return call_other(kept, args, nargs);
+    int given = nargs == 4 && args[3] != Py_None;
+    PyObject *made = given ? Py_NewRef(args[3]) : PyObject_CallMethodObjArgs(args[0], copy, NULL);
+    job work;
+    Py_buffer views[2];
+    PyObject *const objects[2] = {made, args[0]};
+    long dim = PyLong_AsLong(args[1]);
+    int kind = made == NULL || PyErr_Occurred() ? -1 : take_floats(objects, 1, 1 + given, &work, views);
+    if (kind >= 0) {
+        const array *own = &work.a[given];
+        if (own->ndim > 0 && own->size > 0 && own->size <= kept_number(kept, 1) && own->size == work.a[0].size
+            && (dim == -1 || dim == own->ndim - 1)) {
+            work.a[1] = *own;
+            work.i[0] = kind;
+            work.i[1] = own->shape[own->ndim - 1];
+            work.i[2] = kept_number(kept, 0);
+            run_few("softmax", &work, views);
+            return made;
+        }
+        release(&work, views);
+    }
+    PyErr_Clear();
+    Py_XDECREF(made);
+    return call_other(kept, args, nargs);
+}
+
+/* (input, normalized_shape, weight or None, bias or None, eps, out, mean, rstd) */
+static PyObject *layer_norm(PyObject *kept, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 8 || !PyTuple_Check(args[1]) || !PyFloat_Check(args[4]) || (args[2] == Py_None && args[3] != Py_None))
+        return call_other(kept, args, nargs);
+    job work;
+    Py_buffer views[6];
+    PyObject *const objects[6] = {
+        args[5], args[6], args[7], args[0], args[2] == Py_None ? args[0] : args[2], args[3] == Py_None ? args[0] : args[3],
+    };
+    int kind = take_floats(objects, 3, 6, &work, views);
+    if (kind >= 0) {
+        long long length = 1;
+        for (Py_ssize_t d = 0; d < PyTuple_Size(args[1]); d++)
+            length *= PyLong_AsLongLong(PyTuple_GetItem(args[1], d));
+        long long size = work.a[0].size;
+        if (!PyErr_Occurred() && size > 0 && size <= kept_number(kept, 1) && work.a[3].size == size && length > 0
+            && work.a[1].size * length == size && work.a[2].size * length == size && (args[2] == Py_None || work.a[4].size == length)
+            && (args[3] == Py_None || work.a[5].size == length)) {
+            work.i[0] = kind;
+            work.i[1] = length;
+            work.i[2] = args[2] != Py_None;
+            work.i[3] = args[3] != Py_None;
+            work.i[4] = 0;
+            work.f[0] = PyFloat_AsDouble(args[4]);
+            run_few("layer_norm", &work, views);
+            Py_RETURN_NONE;
+        }
+        release(&work, views);
+    }
+    PyErr_Clear();
+    return call_other(kept, args, nargs);
+}
+
+static PyMethodDef softmax_method = {"softmax", (PyCFunction)(void (*)(void))softmax, METH_FASTCALL, NULL};
+static PyMethodDef layer_norm_method = {"native_layer_norm", (PyCFunction)(void (*)(void))layer_norm, METH_FASTCALL, NULL};
+
+/* (which row, whether the logarithm, the most elements, the function for any other call) */
+static PyObject *row(PyObject *self, PyObject *args)
+{
+    (void)self;
+    const char *name;
+    int logarithm;
+    long long most;
+    PyObject *other;
+    if (!PyArg_ParseTuple(args, "spLO", &name, &logarithm, &most, &other))
+        return NULL;
+    PyMethodDef *method = !strcmp(name, "softmax") ? &softmax_method : !strcmp(name, "layer_norm") ? &layer_norm_method : NULL;
+    if (method == NULL)
+        return PyErr_Format(PyExc_ValueError, "there is no row %s", name);
+    PyObject *kept = Py_BuildValue("(iLO)", logarithm, most, other);
+    PyObject *from = PyUnicode_FromString("turnout_kernels._native");
+    PyObject *made = kept == NULL || from == NULL ? NULL : PyCFunction_NewEx(method, kept, from);
+    Py_XDECREF(kept);
+    Py_XDECREF(from);
+    return made;
+}
+
 static PyObject *instructions(PyObject *self, PyObject *name)
 {
     (void)self;
@@ -203,6 +354,7 @@ static PyObject *instructions(PyObject *self, PyObject *name)
 
 static PyMethodDef methods[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "Call a kernel; see the head of the module."},
+    {"row", row, METH_VARARGS, "A row that looks at few contiguous floats itself, and leaves any other call to a function."},
     {"instructions", instructions, METH_O, "Choose instructions: '' (the best), 'generic', 'avx2' or 'avx512'. Returns the name."},
     {NULL, NULL, 0, NULL},
 };
@@ -217,6 +369,9 @@ PyMODINIT_FUNC PyInit__native(void)
     for (long k = 0; k < KERNEL_COUNT; k++)
         PyTuple_SetItem(names, k, PyUnicode_FromString(NAMES[k]));
     choose("");
+    copy = PyUnicode_InternFromString("copy");
+    if (copy == NULL)
+        return NULL;
     if (PyModule_AddObjectRef(module, "KERNELS", names) < 0)
         return NULL;
     Py_DECREF(names);
