@@ -117,12 +117,20 @@ static PyObject *face_doc(PyObject *self, void *closure) { return PyObject_GetAt
 static PyGetSetDef face_properties[] = {{"__doc__", face_doc, NULL, NULL, NULL}, {NULL}};
 static PyMethodDef face_methods[] = {{"__reduce_ex__", face_reduce, METH_O, NULL}, {NULL}};
 
-static void face_init(Face *self, PyObject *function, vectorcallfunc vectorcall)
+typedef Outcome (*Run)(Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
+
+/* A new object of one of the types, with nothing but its face; the collector does not know it yet. */
+static Face *new_face(PyTypeObject *type, PyObject *function, vectorcallfunc vectorcall, Run run)
 {
-    self->vectorcall = vectorcall;
-    self->function = Py_NewRef(function);
-    self->weakrefs = NULL;
-    self->run = NULL;
+    Face *made = PyObject_GC_New(Face, type);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, type->tp_basicsize - sizeof(Face));
+    made->vectorcall = vectorcall;
+    made->function = Py_NewRef(function);
+    made->weakrefs = NULL;
+    made->run = run;
+    return made;
 }
 
 /* A kernel as others call it: (ks, *args). */
@@ -526,10 +534,9 @@ static PyObject *make_call(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "at most two targets");
         return NULL;
     }
-    Call *made = PyObject_GC_New(Call, &CallType);
+    Call *made = (Call *)new_face(&CallType, function, call_vectorcall, NULL);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, call_vectorcall);
     made->count = 0;
     made->tail = tail == Py_None ? NULL : Py_NewRef(tail);
     made->chosen = chosen == Py_None ? NULL : Py_NewRef(chosen);
@@ -1171,12 +1178,9 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "too many arguments");
         return NULL;
     }
-    ArrayKernel *made = PyObject_GC_New(ArrayKernel, &ArrayKernelType);
+    ArrayKernel *made = (ArrayKernel *)new_face(&ArrayKernelType, function, kernel_vectorcall, array_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(ArrayKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = array_run;
     made->limit = limit;
     made->bools = bools;
     made->unsure = unsure;
@@ -1640,12 +1644,9 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
-    PlanKernel *made = PyObject_GC_New(PlanKernel, &PlanKernelType);
+    PlanKernel *made = (PlanKernel *)new_face(&PlanKernelType, function, kernel_vectorcall, plan_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(PlanKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = plan_run;
     made->find = Py_NewRef(find);
     made->kernel = Py_NewRef(kernel);
     made->few = few == Py_None ? NULL : Py_NewRef(few);
@@ -1917,12 +1918,9 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
-    RecordKernel *made = PyObject_GC_New(RecordKernel, &RecordKernelType);
+    RecordKernel *made = (RecordKernel *)new_face(&RecordKernelType, function, kernel_vectorcall, record_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(RecordKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = record_run;
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
     made->tracked_bit = Py_NewRef(tracked);
@@ -2220,12 +2218,9 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     int is_as_strided;
     if (!PyArg_ParseTuple(args, "OOO!OOp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided))
         return NULL;
-    ViewKernel *made = PyObject_GC_New(ViewKernel, &ViewKernelType);
+    ViewKernel *made = (ViewKernel *)new_face(&ViewKernelType, function, kernel_vectorcall, view_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(ViewKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = view_run;
     made->op = Py_NewRef(op);
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
@@ -2298,11 +2293,9 @@ static PyObject *make_write_kernel(PyObject *module, PyObject *args)
     PyObject *function, *cache, *below;
     if (!PyArg_ParseTuple(args, "OO!O", &function, &PyDict_Type, &cache, &below))
         return NULL;
-    WriteKernel *made = PyObject_GC_New(WriteKernel, &WriteKernelType);
+    WriteKernel *made = (WriteKernel *)new_face(&WriteKernelType, function, kernel_vectorcall, write_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = write_run;
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
     PyObject_GC_Track(made);
@@ -2478,12 +2471,9 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
-    CompositeKernel *made = PyObject_GC_New(CompositeKernel, &CompositeKernelType);
+    CompositeKernel *made = (CompositeKernel *)new_face(&CompositeKernelType, function, kernel_vectorcall, composite_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(CompositeKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = composite_run;
     made->arguments = arguments;
     PyObject_GC_Track(made);
     for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
@@ -2620,11 +2610,9 @@ static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
     int dtype;
     if (!PyArg_ParseTuple(args, "Oi", &function, &dtype))
         return NULL;
-    CopyKernel *made = PyObject_GC_New(CopyKernel, &CopyKernelType);
+    CopyKernel *made = (CopyKernel *)new_face(&CopyKernelType, function, kernel_vectorcall, copy_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = copy_run;
     made->dtype = dtype < MOST ? dtype : -1;
     PyObject_GC_Track(made);
     return (PyObject *)made;
@@ -2670,11 +2658,9 @@ static PyObject *make_few_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_TypeError, "a compiled kernel");
         return NULL;
     }
-    FewKernel *made = PyObject_GC_New(FewKernel, &FewKernelType);
+    FewKernel *made = (FewKernel *)new_face(&FewKernelType, function, kernel_vectorcall, few_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = few_run;
     made->below = Py_NewRef(below);
     made->limit = limit;
     PyObject_GC_Track(made);
@@ -2740,11 +2726,9 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
     int at;
     if (!PyArg_ParseTuple(args, "OO!OOi", &function, &PyDict_Type, &cache, &above, &default_device, &at))
         return NULL;
-    SelectKernel *made = PyObject_GC_New(SelectKernel, &SelectKernelType);
+    SelectKernel *made = (SelectKernel *)new_face(&SelectKernelType, function, kernel_vectorcall, select_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = select_run;
     made->cache = Py_NewRef(cache);
     made->above = Py_NewRef(above);
     made->default_device = Py_NewRef(default_device);
@@ -2873,11 +2857,9 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     int fills, like, size, value, dtype, device;
     if (!PyArg_ParseTuple(args, "OOpOiiiii", &function, &default_dtype, &fills, &number, &like, &size, &value, &dtype, &device))
         return NULL;
-    FactoryKernel *made = PyObject_GC_New(FactoryKernel, &FactoryKernelType);
+    FactoryKernel *made = (FactoryKernel *)new_face(&FactoryKernelType, function, kernel_vectorcall, factory_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = factory_run;
     made->default_dtype = Py_NewRef(default_dtype);
     made->number = number == Py_None ? NULL : Py_NewRef(number);
     made->fills = fills;
@@ -2924,11 +2906,9 @@ static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
     PyObject *function, *number;
     if (!PyArg_ParseTuple(args, "OO", &function, &number))
         return NULL;
-    FillKernel *made = PyObject_GC_New(FillKernel, &FillKernelType);
+    FillKernel *made = (FillKernel *)new_face(&FillKernelType, function, kernel_vectorcall, fill_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = fill_run;
     made->number = number == Py_None ? NULL : Py_NewRef(number);
     PyObject_GC_Track(made);
     return (PyObject *)made;
@@ -3041,10 +3021,9 @@ static PyObject *make_getter(PyObject *module, PyObject *args)
     PyObject *function, *select, *slice, *index;
     if (!PyArg_ParseTuple(args, "OOOO", &function, &select, &slice, &index))
         return NULL;
-    Getter *made = PyObject_GC_New(Getter, &GetterType);
+    Getter *made = (Getter *)new_face(&GetterType, function, getter_vectorcall, NULL);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, getter_vectorcall);
     made->select = Py_NewRef(select);
     made->slice = Py_NewRef(slice);
     made->index = Py_NewRef(index);
