@@ -473,6 +473,30 @@ static int call_clear(PyObject *self)
     return 0;
 }
 
+/* What a kernel holds lies behind its face, object after object. */
+#define HOLDS(STRUCT, LAST) ((int)((offsetof(STRUCT, LAST) + sizeof(PyObject *) - sizeof(Face)) / sizeof(PyObject *)))
+#define HELD(self) ((PyObject **)((char *)(self) + sizeof(Face)))
+
+static int visit_held(PyObject *self, int count, visitproc visit, void *arg)
+{
+    Py_VISIT(((Face *)self)->function);
+    for (int i = 0; i < count; i++)
+        Py_VISIT(HELD(self)[i]);
+    return 0;
+}
+
+static int clear_held(PyObject *self, int count)
+{
+    Py_CLEAR(((Face *)self)->function);
+    for (int i = 0; i < count; i++)
+        Py_CLEAR(HELD(self)[i]);
+    return 0;
+}
+
+#define HOLDING(NAME, COUNT)                                                                                              \
+    static int NAME##_traverse(PyObject *self, visitproc visit, void *arg) { return visit_held(self, COUNT, visit, arg); } \
+    static int NAME##_clear(PyObject *self) { return clear_held(self, COUNT); }
+
 static void face_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
@@ -996,20 +1020,20 @@ wrong:
 
 typedef struct {
     Face face;
+    PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
+    PyObject *half;           /* NULL: float16 needs no look */
+    PyObject *simple, *kernel, *as_array, *keys;
     int arguments;            /* without the key set */
     int tensors;              /* of them are tensors that must be given */
     int tensor[MOST];
     int number[MOST];         /* whether the argument is a number in place of a tensor */
     int absent[MOST];         /* whether it must be None */
-    PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
     int rank[MOST];           /* of the tensors, or -1 */
     int bools, unsure, inplace;
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
     npy_intp limit;
     char refuses[16];
-    PyObject *half;           /* NULL: float16 needs no look */
-    PyObject *simple, *kernel, *as_array, *keys;
 } ArrayKernel;
 
 /* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
@@ -1133,34 +1157,6 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     }
     *result = wrap(made, self->keys, SLOT(tensor, AT_DEVICE));
     return *result == NULL ? decline_after_error() : DONE;
-}
-
-static int array_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    ArrayKernel *kernel = (ArrayKernel *)self;
-    Py_VISIT(kernel->face.function);
-    for (int i = 0; i < MOST; i++)
-        Py_VISIT(kernel->standard[i]);
-    Py_VISIT(kernel->half);
-    Py_VISIT(kernel->simple);
-    Py_VISIT(kernel->kernel);
-    Py_VISIT(kernel->as_array);
-    Py_VISIT(kernel->keys);
-    return 0;
-}
-
-static int array_clear(PyObject *self)
-{
-    ArrayKernel *kernel = (ArrayKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    for (int i = 0; i < MOST; i++)
-        Py_CLEAR(kernel->standard[i]);
-    Py_CLEAR(kernel->half);
-    Py_CLEAR(kernel->simple);
-    Py_CLEAR(kernel->kernel);
-    Py_CLEAR(kernel->as_array);
-    Py_CLEAR(kernel->keys);
-    return 0;
 }
 
 /* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, bools, unsure, refuses, MISSING, inplace,
@@ -1600,29 +1596,6 @@ end:
     return outcome;
 }
 
-static int plan_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    PlanKernel *kernel = (PlanKernel *)self;
-    Py_VISIT(kernel->face.function);
-    Py_VISIT(kernel->find);
-    Py_VISIT(kernel->kernel);
-    Py_VISIT(kernel->few);
-    return visit_memo(&kernel->memo, visit, arg);
-}
-
-static int plan_clear(PyObject *self)
-{
-    PlanKernel *kernel = (PlanKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    Py_CLEAR(kernel->find);
-    Py_CLEAR(kernel->kernel);
-    Py_CLEAR(kernel->few);
-    Py_CLEAR(kernel->keys);
-    Py_CLEAR(kernel->as_given);
-    clear_memo(&kernel->memo);
-    return 0;
-}
-
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 static const char *const MOVES[] = {"", "join", "pick", NULL};
 
@@ -1855,34 +1828,6 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return decline_after_error();
 }
 
-static int record_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    RecordKernel *kernel = (RecordKernel *)self;
-    Py_VISIT(kernel->face.function);
-    Py_VISIT(kernel->cache);
-    Py_VISIT(kernel->next_seq);
-    Py_VISIT(kernel->metas);
-    Py_VISIT(kernel->unlike);
-    Py_VISIT(kernel->kept);
-    Py_VISIT(kernel->node);
-    return 0;
-}
-
-static int record_clear(PyObject *self)
-{
-    RecordKernel *kernel = (RecordKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    Py_CLEAR(kernel->cache);
-    Py_CLEAR(kernel->below);
-    Py_CLEAR(kernel->tracked_bit);
-    Py_CLEAR(kernel->next_seq);
-    Py_CLEAR(kernel->metas);
-    Py_CLEAR(kernel->unlike);
-    Py_CLEAR(kernel->kept);
-    Py_CLEAR(kernel->node);
-    return 0;
-}
-
 /* Where a slot of a class lies in its instances; -1 with an error if the name is not a slot that holds any object. */
 static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
 {
@@ -1976,8 +1921,8 @@ failed:
 typedef struct {
     Face face;
     PyObject *op, *cache, *below, *attach;
-    int is_as_strided;
     PyObject *kernel, *remembered; /* the kernel that was found last, and its geometries; NULL if it is not one by geometry */
+    int is_as_strided;
     Memo memo;                     /* of them */
 } ViewKernel;
 
@@ -2185,32 +2130,6 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return made == NULL ? decline_after_error() : DONE;
 }
 
-static int view_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    ViewKernel *kernel = (ViewKernel *)self;
-    Py_VISIT(kernel->face.function);
-    Py_VISIT(kernel->op);
-    Py_VISIT(kernel->cache);
-    Py_VISIT(kernel->attach);
-    Py_VISIT(kernel->kernel);
-    Py_VISIT(kernel->remembered);
-    return visit_memo(&kernel->memo, visit, arg);
-}
-
-static int view_clear(PyObject *self)
-{
-    ViewKernel *kernel = (ViewKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    Py_CLEAR(kernel->op);
-    Py_CLEAR(kernel->cache);
-    Py_CLEAR(kernel->below);
-    Py_CLEAR(kernel->attach);
-    Py_CLEAR(kernel->kernel);
-    Py_CLEAR(kernel->remembered);
-    clear_memo(&kernel->memo);
-    return 0;
-}
-
 /* (function, op, cache, below, attach, whether it may leave the memory of what is viewed) */
 static PyObject *make_view_kernel(PyObject *module, PyObject *args)
 {
@@ -2270,21 +2189,6 @@ static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return FAILED; /* it is written: not once more */
     }
     return outcome;
-}
-
-static int write_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((WriteKernel *)self)->face.function);
-    Py_VISIT(((WriteKernel *)self)->cache);
-    return 0;
-}
-
-static int write_clear(PyObject *self)
-{
-    Py_CLEAR(((WriteKernel *)self)->face.function);
-    Py_CLEAR(((WriteKernel *)self)->cache);
-    Py_CLEAR(((WriteKernel *)self)->below);
-    return 0;
 }
 
 /* (function, cache, below) */
@@ -2591,18 +2495,6 @@ static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-static int face_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((Face *)self)->function);
-    return 0;
-}
-
-static int face_clear(PyObject *self)
-{
-    Py_CLEAR(((Face *)self)->function);
-    return 0;
-}
-
 /* (function, the argument that is the dtype, or -1) */
 static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
 {
@@ -2633,18 +2525,6 @@ static Outcome few_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize
     if (array == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) > self->limit)
         return DECLINED;
     return ((Face *)self->below)->run((Face *)self->below, ks, args, n, result);
-}
-
-static int few_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((FewKernel *)self)->below);
-    return face_traverse(self, visit, arg);
-}
-
-static int few_clear(PyObject *self)
-{
-    Py_CLEAR(((FewKernel *)self)->below);
-    return face_clear(self);
 }
 
 /* (function, the kernel of few elements, the most elements) */
@@ -2704,21 +2584,6 @@ static Outcome select_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return outcome;
 }
 
-static int select_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((SelectKernel *)self)->cache);
-    Py_VISIT(((SelectKernel *)self)->default_device);
-    return face_traverse(self, visit, arg);
-}
-
-static int select_clear(PyObject *self)
-{
-    Py_CLEAR(((SelectKernel *)self)->cache);
-    Py_CLEAR(((SelectKernel *)self)->above);
-    Py_CLEAR(((SelectKernel *)self)->default_device);
-    return face_clear(self);
-}
-
 /* (function, cache, the keys that are left, default_device, the argument that is the device) */
 static PyObject *make_select_kernel(PyObject *module, PyObject *args)
 {
@@ -2741,10 +2606,10 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
 
 typedef struct {
     Face face;
-    int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
-    int fills;                            /* 0: memory as it is */
     PyObject *number;                     /* what it fills with, or NULL: the argument `value` */
     PyObject *default_dtype;              /* a function */
+    int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
+    int fills;                            /* 0: memory as it is */
 } FactoryKernel;
 
 /* Write a number into all elements of a plain array; 0 where only Python knows how. */
@@ -2836,19 +2701,6 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-static int factory_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((FactoryKernel *)self)->default_dtype);
-    return face_traverse(self, visit, arg);
-}
-
-static int factory_clear(PyObject *self)
-{
-    Py_CLEAR(((FactoryKernel *)self)->number);
-    Py_CLEAR(((FactoryKernel *)self)->default_dtype);
-    return face_clear(self);
-}
-
 /* (function, get_default_dtype, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
  * device; -1 where there is no such argument) */
 static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
@@ -2892,12 +2744,6 @@ static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         return decline_after_error();
     *result = Py_NewRef(args[0]);
     return DONE;
-}
-
-static int fill_clear(PyObject *self)
-{
-    Py_CLEAR(((FillKernel *)self)->number);
-    return face_clear(self);
 }
 
 /* (function, the number that it writes, or None) */
@@ -2997,24 +2843,6 @@ static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t
     return PyObject_Vectorcall(getter->face.function, args, nargsf, kwnames);
 }
 
-static int getter_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((Getter *)self)->face.function);
-    Py_VISIT(((Getter *)self)->select);
-    Py_VISIT(((Getter *)self)->slice);
-    Py_VISIT(((Getter *)self)->index);
-    return 0;
-}
-
-static int getter_clear(PyObject *self)
-{
-    Py_CLEAR(((Getter *)self)->face.function);
-    Py_CLEAR(((Getter *)self)->select);
-    Py_CLEAR(((Getter *)self)->slice);
-    Py_CLEAR(((Getter *)self)->index);
-    return 0;
-}
-
 /* (function, select.int, slice.Tensor, index.Tensor) */
 static PyObject *make_getter(PyObject *module, PyObject *args)
 {
@@ -3044,6 +2872,40 @@ static PyObject *make_getter(PyObject *module, PyObject *args)
         .tp_weaklistoffset = offsetof(Face, weakrefs),                                                              \
     }
 
+static int plan_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    int stopped = visit_held(self, HOLDS(PlanKernel, as_given), visit, arg);
+    return stopped ? stopped : visit_memo(&((PlanKernel *)self)->memo, visit, arg);
+}
+
+static int plan_clear(PyObject *self)
+{
+    clear_memo(&((PlanKernel *)self)->memo);
+    return clear_held(self, HOLDS(PlanKernel, as_given));
+}
+
+static int view_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    int stopped = visit_held(self, HOLDS(ViewKernel, remembered), visit, arg);
+    return stopped ? stopped : visit_memo(&((ViewKernel *)self)->memo, visit, arg);
+}
+
+static int view_clear(PyObject *self)
+{
+    clear_memo(&((ViewKernel *)self)->memo);
+    return clear_held(self, HOLDS(ViewKernel, remembered));
+}
+
+HOLDING(face, 0)
+HOLDING(array, HOLDS(ArrayKernel, keys))
+HOLDING(record, HOLDS(RecordKernel, node))
+HOLDING(write, HOLDS(WriteKernel, below))
+HOLDING(few, HOLDS(FewKernel, below))
+HOLDING(select, HOLDS(SelectKernel, default_device))
+HOLDING(factory, HOLDS(FactoryKernel, default_dtype))
+HOLDING(fill, HOLDS(FillKernel, number))
+HOLDING(getter, HOLDS(Getter, index))
+
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
 FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_traverse, record_clear);
@@ -3054,7 +2916,7 @@ FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse,
 FACE(FewKernelType, "FewKernel", FewKernel, kernel_vectorcall, few_traverse, few_clear);
 FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
-FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, face_traverse, fill_clear);
+FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse, fill_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
