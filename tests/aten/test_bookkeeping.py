@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import handles
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import turnout
 from turnout.registry import Registrations
 from turnout.state import DISPATCH, below_adinplaceorview, exclude
+from turnout_aten.views import recording
 
 
 @pytest.fixture(autouse=True)
@@ -216,6 +218,49 @@ def test_thousands_of_views_that_are_gone_leave_no_list_of_them_behind(operators
     for _ in range(1000):
         operators.part(x, 0, 2)
     assert len(x.storage.views) < 100
+
+
+def test_views_that_live_and_views_that_are_gone_leave_a_list_of_those_that_live(operators):
+    x = numbers()
+    kept = []
+    for i in range(300):
+        operators.part(x, 0, 2)
+        kept.append(operators.part(x, 0, 2))
+        if i % 3 == 0:
+            del kept[0]
+    assert {id(v) for v in x.live_views()} == {id(v) for v in kept}
+    assert len(x.storage.views) < 2 * len(kept)
+
+
+def test_a_live_view_is_rarely_looked_at_again_while_others_are_made(operators, monkeypatch):
+    looked = []
+
+    class Counted(weakref.ref):
+        def __call__(self):
+            looked.append(self)
+            return super().__call__()
+
+    monkeypatch.setattr(recording, "ref", Counted)
+    x = numbers()
+    kept = [operators.part(x, 0, 2) for _ in range(5000)]
+    assert len(x.storage.views) == len(kept)
+    assert 4000 < len(looked) < 4 * len(kept)
+
+
+def test_threads_that_view_one_base_lose_no_view(operators):
+    x = numbers()
+
+    def several(_):
+        kept = []
+        for i in range(400):
+            view = operators.part(x, 0, 2)
+            if i % 2:
+                kept.append(view)
+        return kept
+
+    with ThreadPoolExecutor(8) as pool:
+        kept = [view for views in pool.map(several, range(8)) for view in views]
+    assert {id(v) for v in x.live_views()} == {id(v) for v in kept}
 
 
 # ---- whatever is active

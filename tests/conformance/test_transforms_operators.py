@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tangent_samples import random_like
 
 import turnout
 from turnout import autograd, func
@@ -60,15 +61,6 @@ def calls_of(case: OperatorCase) -> list[tuple[Any, Any]]:
 
 def runs_of(case: OperatorCase) -> list[Run]:
     return [Run(case.op, *call) for call in calls_of(case)]
-
-
-def random_like(tensors: list[turnout.Tensor], seed: int) -> list[turnout.Tensor]:
-    draw = np.random.default_rng(seed)
-    made = []
-    for t in tensors:
-        values = draw.uniform(-1, 1, t.shape) + (1j * draw.uniform(-1, 1, t.shape) if t.is_complex() else 0)
-        made.append(turnout.from_numpy(np.asarray(values, t.dtype.name)))
-    return made
 
 
 def pairing(left: list[turnout.Tensor], right: list[turnout.Tensor]) -> turnout.Tensor:

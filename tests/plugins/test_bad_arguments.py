@@ -9,7 +9,7 @@ import pytest
 
 import turnout
 from random_programs import bad_arguments
-from turnout.errors import ArgumentError, DimError, OutOfMemoryError, RangeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, DimError, DTypeError, OutOfMemoryError, RangeError, ShapeError, TurnoutError
 from turnout_conformance.cases import CASES
 
 aten = turnout.ops.aten
@@ -70,9 +70,16 @@ TEXTS: list[tuple[Callable[[], object], type[TurnoutError], str]] = [
     (lambda: x[turnout.tensor([0, 7])], DimError, "index: index 7 is out of bounds for a dimension of size 2"),
     (lambda: aten.index_put(x, [None, turnout.tensor([-4])], turnout.zeros(2, 1)), DimError, "index_put: index -4 is out of bounds for a dimension of size 3"),
     (lambda: aten._unsafe_masked_index(x[0], x[0] > 0, [x[0].long()] * 2, 0), DimError, "unsafe_masked_index: too many indices: 2 for a tensor of 1 dimensions"),
-    (lambda: aten.nonzero_static(x, size=2, fill_value=HUGE), RangeError, f"nonzero_static: fill_value {HUGE} does not fit in int64 (-2**63 to 2**63 - 1)"),
-    (lambda: aten.vander(x[0], 2**63), OutOfMemoryError, "aten::vander: cpu has no room for the result"),
-    (lambda: aten.im2col(x[None, None], [1, 1], [1, 1], [0, 0], [2**63, 1]), RangeError, "aten::im2col: a number among the arguments, or a size that they lead to, exceeds 64 bits"),
+    (lambda: aten.nonzero_static(x, size=2, fill_value=HUGE), RangeError, f"aten::nonzero_static: argument 'fill_value' must be an int in -2**63 to 2**63 - 1, got int {HUGE}"),
+    (lambda: aten.vander(x[0], 2**62), OutOfMemoryError, "aten::vander: cpu has no room for the result"),
+    (lambda: aten.im2col(x[None, None], [1, 1], [1, 1], [0, 0], [2**62, 1]), RangeError, "aten::im2col: a number among the arguments, or a size that they lead to, exceeds 64 bits"),
+    (lambda: x.std(1, correction=1j), DTypeError, "var/std: correction must be a real number, got 1j"),
+    (lambda: aten.upsample_linear1d_backward(x[:1, None].to(turnout.complex64), [3], [1, 1, 2], False), DTypeError, "upsample_linear1d_backward: not defined for complex64 tensors"),
+    (lambda: aten._softmax_backward_data(x, x, -1, turnout.complex64), DTypeError, "softmax_backward_data: not defined for complex64 tensors"),
+    (lambda: turnout.tensordot(x, turnout.tensor(1.0), dims=([0], [0])), DimError, "tensordot: other has no dimensions, got dims [0]"),
+    (lambda: turnout.tensordot(turnout.tensor(1.0), x, dims=1), ArgumentError, "tensordot: dims must be a number of dimensions that both shapes [] and [2, 3] have, got 1"),
+    (lambda: turnout.linalg.vander(turnout.tensor(2.0)), ShapeError, "linalg.vander: N must be greater than 1, got 1"),
+    (lambda: aten._fft_r2c(x, [1], 3, True), ArgumentError, "fft: normalization must be 0 (none), 1 (by the root of n) or 2 (by n), got 3"),
     (lambda: turnout.fft.fftshift(turnout.tensor(1.0), [0]), DimError, "fft: dim 0 cannot be shifted, because the tensor has no dimensions"),
     (lambda: aten.mvlgamma(x, 10**15), ArgumentError, "mvlgamma: p must be at most 1000000, got 1000000000000000"),
     (lambda: turnout.special.chebyshev_polynomial_t(x, 1e30), ArgumentError, "special_chebyshev_polynomial_t: 'n' must be at most 1000000, got 1e+30"),

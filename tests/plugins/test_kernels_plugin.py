@@ -345,3 +345,13 @@ def test_row_major_arrays_that_broadcast_give_the_same_bits_with_and_without_an_
     assert found.is_contiguous()
     assert turnout.equal(found, aten.tanh_backward__grad_input(grad, output, grad_input=into))
     turnout.testing.assert_close(found, grad * (1 - output * output))
+
+
+def test_an_input_is_repeated_over_the_output_or_refused():
+    row, column, out = np.arange(3.0, dtype="f"), np.arange(2.0, dtype="f")[:, None], np.empty((4, 2, 3), "f")
+    kinds = (native.F32, native.POINTWISE["add"], *(native.F32,) * 3)
+    native.run("map", (out,), (row, column), kinds, (1.0, 0.0, 0.0))
+    assert np.array_equal(out, np.broadcast_to(row + column, out.shape))
+    for wrong in (np.ones(2, "f"), np.ones((1, 4, 2, 3), "f"), np.ones((2, 2, 3), "f")):
+        with pytest.raises(ValueError, match=r"^an input does not broadcast to the output$"):
+            native.run("map", (out,), (wrong, column), kinds, (1.0, 0.0, 0.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,10 @@ import pytest
 from turnout.func import grad, hessian, jacfwd, vmap
 
 import turnout
+from turnout.registry import find_operator
 from turnout_aten import operators as aten
 from turnout_aten.composites import view_gradients
+from turnout_aten.kernels.wrapping import Row, plain_row
 
 pytest.importorskip("turnout_kernels._native", reason="the extension module is not built: there is no C compiler")
 
@@ -37,6 +41,62 @@ def test_a_product_of_any_ranks_is_that_of_matmul(first: tuple[int, ...], second
     if a.ndim > 1:  # in another memory order
         turned = a.transpose(-1, -2).contiguous().transpose(-1, -2)
         assert turnout.allclose(aten.linalg_matmul(turned, b), expected)
+
+
+def batches(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Matrices in some memory order, some of them the same one, some of them backwards."""
+    order = random.permutation(len(shape))
+    whole = [shape[d] for d in order]
+    made = random.standard_normal(whole).astype(dtype).transpose(np.argsort(order))
+    if random.random() < 0.3:
+        made = made[(..., slice(None, None, -1), slice(None))]
+    if random.random() < 0.3 and len(shape) > 2:
+        made = np.broadcast_to(made[:1], shape)
+    return turnout.from_numpy(made) if 0 not in made.strides and min(made.strides) > 0 else turnout.from_numpy(made.copy())
+
+
+def test_batches_in_any_memory_order_have_a_row_major_product_that_is_the_same_for_a_debugger(
+    seeds: Callable[[int], range],
+) -> None:
+    for seed in seeds(200):
+        draw = np.random.default_rng(seed)
+        lead = [int(n) for n in draw.integers(1, 4, int(draw.integers(0, 4)))]
+        n, k, m = (int(n) for n in draw.integers(1, 6, 3))
+        own = [[n if draw.random() < 0.7 else 1 for n in lead][int(draw.integers(0, len(lead) + 1)) :] for _ in range(2)]
+        dtype = draw.choice(["f4", "f8"])
+        a, b = batches(draw, (*own[0], n, k), dtype), batches(draw, (*own[1], k, m), dtype)
+        found = aten.linalg_matmul(a, b)
+        assert found.is_contiguous(), (seed, a.shape, a.stride(), b.shape, b.stride())
+        sys.setprofile(lambda *_: None)
+        try:
+            expected = aten.linalg_matmul(a, b)
+        finally:
+            sys.setprofile(None)
+        assert turnout.equal(found, expected), (seed, a.shape, a.stride(), b.shape, b.stride())
+        assert found.stride() == expected.stride()
+        assert np.allclose(found.numpy(), np.matmul(a.numpy(), b.numpy()), atol=1e-4)
+
+
+def test_integers_and_what_does_not_fit_go_to_the_kernel_below_once() -> None:
+    calls: list[tuple[Any, ...]] = []
+    row = Row(lambda *given: calls.append(given) or NotImplemented)
+    op = find_operator("aten::select_backward")
+    kernel = plain_row(op, turnout.ones(1).device.backend, row, lambda ks, *args: args)
+    given = turnout.ones(2), (2, 2), 0, 1
+    assert kernel(given[0].keys, *given) == given
+    assert len(calls) == 1
+    ints = turnout.ones(5, 2, 3, dtype=turnout.int64)
+    assert turnout.equal(aten.linalg_matmul(ints, ints.mT), turnout.full((5, 2, 2), 3))
+
+
+def test_what_a_row_without_a_shape_function_raises_is_told_as_without_a_compiled_call_path() -> None:
+    def broken(*given: Any) -> Any:
+        raise ZeroDivisionError("a kernel")
+
+    kernel = plain_row(find_operator("aten::select_backward"), turnout.ones(1).device.backend, Row(broken), None)
+    x = turnout.ones(2)
+    with pytest.raises(turnout.errors.ArgumentError, match=r"^aten::select_backward: a kernel\n"):
+        kernel(x.keys, x, (2, 2), 0, 1)
 
 
 @pytest.mark.parametrize(

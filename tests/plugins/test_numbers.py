@@ -69,6 +69,33 @@ def test_an_int_of_more_than_64_bits_is_an_error_everywhere(call: Any, number: i
     assert "must be a float or an int in -2**63 to 2**64 - 1, got int " in str(caught.value)
 
 
+NOT_INT64 = [
+    ("x.sum(N)", "aten::sum.dim_IntList: argument 'dim'"),
+    ("x.sum([0, N])", "aten::sum.dim_IntList: argument 'dim'"),
+    ("x.softmax(N)", "aten::softmax.int: argument 'dim'"),
+    ("x.tensor_split(N)", "aten::tensor_split.sections: argument 'sections'"),
+    ("x.roll(N, 0)", "aten::roll: argument 'shifts'"),
+    ("x.view(N, 1)", "aten::view: argument 'size'"),
+    ("turnout.zeros(N)", "aten::zeros: argument 'size'"),
+    ("x[::abs(N)]", "aten::slice.Tensor: argument 'step'"),
+]
+
+
+@pytest.mark.parametrize(("call", "where"), NOT_INT64)
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1], ids=["above", "below"])
+def test_an_int_that_int64_does_not_hold_is_refused_where_an_operator_takes_an_int(call: str, where: str, number: int) -> None:
+    with pytest.raises(OverflowError) as caught:
+        eval(call, {"x": turnout.ones(2, 3), "turnout": turnout, "N": number})
+    assert isinstance(caught.value, RangeError)
+    got = abs(number) if "abs" in call else number
+    assert str(caught.value).split("\n")[0] == f"{where} must be an int in -2**63 to 2**63 - 1, got int {got}"
+
+
+def test_as_many_decimals_as_no_float_has_leave_no_number() -> None:
+    for decimals in (400, -400):
+        assert turnout.tensor([1.5, 0.0]).round(decimals=decimals).isnan().all()
+
+
 REFUSED = [
     ("turnout.full((1,), 300, dtype=turnout.uint8)", "full: argument 'fill_value' is 300", "uint8 (0 to 255)"),
     ("turnout.full((1,), 1e300)", "full: argument 'fill_value' is 1e+300",
@@ -125,8 +152,8 @@ def test_integers_are_drawn_from_any_range_and_evenly(device: str, need_device: 
     turnout.manual_seed(0)
     for low, high, dtype in (
         (-(2**62), 2**62, turnout.int64), (-(2**63), 0, turnout.int64), (-5, 2**63 - 1, turnout.int64),
-        (-(2**63), 2**63, turnout.int64), (0, 3 * 2**61, turnout.int64), (0, 2**64, turnout.uint64),
-        (2**63, 2**63 + 9, turnout.uint64), (0, 2**24 + 2, turnout.float32), (-(2**63), 2**63 - 1, turnout.float64),
+        (-(2**63), 2**63 - 1, turnout.int64), (0, 3 * 2**61, turnout.int64), (0, 2**63 - 1, turnout.uint64),
+        (0, 2**24 + 2, turnout.float32), (-(2**63), 2**63 - 1, turnout.float64),
     ):  # fmt: skip
         drawn = turnout.randint(low, high, (2000,), dtype=dtype, device=device).tolist()
         assert all(low <= n < high for n in drawn)

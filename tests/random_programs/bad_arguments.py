@@ -23,8 +23,6 @@ from turnout.schema import Argument
 from turnout_conformance.cases import CASES, T, build
 
 HUGE = 10**15
-# They give as many tensors as a number says, and a huge one is not an error.
-AS_MANY = ("tensor_split",)
 DTYPES = ("bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
 NAMED = ("turnout.bool", "turnout.int8", "turnout.float16", "turnout.complex64")
 
@@ -174,8 +172,8 @@ def fault(one: Program) -> str:
             args, kwargs = built(one)
     except Exception:  # noqa: BLE001 - these numbers make no tensor of this dtype: there is no call to judge
         return ""
-    if one.op.startswith(AS_MANY):
-        return ""
+    if one.op == "tensor_split.sections" and HUGE in [v for v in (*args, *kwargs.values()) if type(v) is int]:
+        return ""  # as many views as that are not an error, and would never end
     before = [repr(t.tolist()) for t in tensors([args, kwargs])]
     op = find_operator(f"aten::{one.op}")
     turnout.manual_seed(0)

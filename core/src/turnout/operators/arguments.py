@@ -79,16 +79,21 @@ def as_scalar(op_name: str, argument: str, value: Any) -> Any:
         return value
     if not hasattr(value, "__index__"):
         _refuse(op_name, argument, "a number", value)
-    if not -(1 << 63) <= (value := int(value)) < 1 << 64:
-        raise RangeError(texts.wrong_type(op_name, argument, "a float or an int in -2**63 to 2**64 - 1", value))
-    return value
+    return _within(op_name, argument, int(value), 1 << 64, "a float or an int in -2**63 to 2**64 - 1")
+
+
+def _within(op_name: str, argument: str, value: int, end: int = 1 << 63, expected: str = "an int in -2**63 to 2**63 - 1") -> int:
+    """The int, if it is in -2**63 to `end` - 1; raises RangeError otherwise."""
+    if -(1 << 63) <= value < end:
+        return value
+    raise RangeError(texts.wrong_type(op_name, argument, expected, value))
 
 
 def as_int(op_name: str, argument: str, value: Any) -> int:
-    """int: anything with `__index__`, or a 0-dim integer tensor."""
+    """int: anything with `__index__`, or a 0-dim integer tensor. Raises RangeError beyond 64 bits."""
     value = _item(value)
     try:
-        return int(value.__index__())
+        return _within(op_name, argument, int(value.__index__()))
     except (AttributeError, TypeError):
         _refuse(op_name, argument, "int", value)
 
@@ -127,15 +132,16 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: boo
     """int[] or int[N]: a sequence of ints. For int[N], a bare number is repeated N times. `symbols`: as `as_symint`, each."""
     if value.__class__ is tuple or value.__class__ is list or isinstance(value, tuple):
         for v in value:
-            if v.__class__ is not int:
+            if v.__class__ is not int or not -9223372036854775808 <= v <= 9223372036854775807:
                 break
         else:
             return tuple(value)
     elif size and (value.__class__ is int or hasattr(value, "__index__")):
-        return (value if value.__class__ is int or (symbols and is_symbol(value)) else as_int(op_name, argument, value),) * size
+        good = (value.__class__ is int and -9223372036854775808 <= value <= 9223372036854775807) or (symbols and is_symbol(value))
+        return (value if good else as_int(op_name, argument, value),) * size
     if isinstance(value, (list, tuple, range)):
         try:
-            return tuple(v if symbols and is_symbol(v) else int(_item(v).__index__()) for v in value)
+            return tuple(v if symbols and is_symbol(v) else _within(op_name, argument, int(_item(v).__index__())) for v in value)
         except (AttributeError, TypeError):
             pass
     _refuse(op_name, argument, f"int[{size or ''}]", value)

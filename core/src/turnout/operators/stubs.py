@@ -104,11 +104,12 @@ def _key_set(schema: FunctionSchema) -> list[str]:
     return [f"        ks = {first}.keys" if plain else "        ks = 0", *joined, *loops, with_state]
 
 
+_NO_INT64 = "({0}.__class__ is not int or not -9223372036854775808 <= {0} <= 9223372036854775807)"
 # type -> (the condition under which the value must be normalised, the normaliser). Comparing an int of 30 bits costs 20 ns.
 _TESTS = {
     "Scalar": ("{0}.__class__ is not float and ({0}.__class__ is not int or abs({0}) >> 30)", "as_scalar"),
-    "int": ("{0}.__class__ is not int", "as_int"),
-    "SymInt": ("{0}.__class__ is not int", "as_symint"),
+    "int": (_NO_INT64, "as_int"),
+    "SymInt": (_NO_INT64, "as_symint"),
     "float": ("{0}.__class__ is not float", "as_float"),
     "bool": ("{0}.__class__ is not bool", "as_bool"),
     "str": ("{0}.__class__ is not str", "as_str"),

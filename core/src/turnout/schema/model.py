@@ -45,9 +45,8 @@ class FunctionSchema:
     def canonical(self) -> str:
         """The schema printed from its parts, with one space after a comma."""
         arguments = [str(a) for a in self.arguments]
-        positional = len(self.positional)
-        if positional < len(arguments):
-            arguments.insert(positional, "*")
+        if len(self.positional) < len(arguments):
+            arguments.insert(len(self.positional), "*")
         returns = ", ".join(map(str, self.returns))
         if len(self.returns) != 1:
             returns = f"({returns})"

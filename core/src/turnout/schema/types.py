@@ -139,11 +139,5 @@ def type_named(name: str) -> BaseType | None:
     return None
 
 
-@cache
-def optional_of(elem: Type) -> OptionalType:
-    return OptionalType(elem)
-
-
-@cache
-def list_of(elem: Type, size: int | None) -> ListType:
-    return ListType(elem, size)
+optional_of = cache(OptionalType)
+list_of = cache(ListType)

@@ -14,9 +14,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType, bfloat16, float32, float64
-from turnout.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, TurnoutError
+from turnout.dtypes import DType, bfloat16, float32, float64
+from turnout.errors import ArgumentError, OutOfMemoryError, ShapeError, TurnoutError
 from turnout_arrays.dlpack import BFLOAT, Exporter, dlpack_type
+from turnout_arrays.native_dtypes import NativeDtypes
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.tensor_backend import TensorBackend
 from turnout_aten.errors.failures import no_room
@@ -30,7 +31,7 @@ DIMS = 64  # NumPy's limit
 _NO_SUCH_SIZE = ("Maximum allowed dimension exceeded", "array is too big")
 
 
-class ArrayBackend(TensorBackend):
+class ArrayBackend(NativeDtypes, TensorBackend):
     """A backend whose arrays are `xp.ndarray`.
 
         class Other(ArrayBackend):
@@ -58,23 +59,12 @@ class ArrayBackend(TensorBackend):
             self.row_major = attrgetter("flags.c_contiguous")
         if not self.indexed and own.strided is ArrayBackend.strided:
             self.view_array = xp.ndarray
-        scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
-        if bfloat16 is not None:
-            scalar_types["bfloat16"] = xp.dtype(bfloat16)
-        self.native = {DTYPES[name]: dtype for name, dtype in scalar_types.items()}
-        self._dtypes = {dtype: DTYPES[name] for name, dtype in scalar_types.items()}
-        numbers = [dtype for dtype in scalar_types.values() if dtype.kind in "biufc"]
+        self._name_dtypes(xp, bfloat16)
+        numbers = [dtype for dtype in self._dtypes if dtype.kind in "biufc"]
         self._converted = self.in_kernel_context(lambda array, native: array.astype(native))
         self._widening = frozenset((a, b) for a in numbers for b in numbers if xp.can_cast(a, b, "safe"))
 
     # ---- dtypes
-
-    def native_dtype(self, dtype: DType) -> Any:
-        """The array module's dtype. Raises DTypeError if the module does not have it."""
-        found = self.native.get(dtype)
-        if found is None:
-            raise DTypeError(f"backend {self.name} has no arrays of dtype {dtype.name}")
-        return found
 
     def dtype_of(self, array: Any) -> DType:
         return self._dtypes[array.dtype]
@@ -153,6 +143,9 @@ class ArrayBackend(TensorBackend):
             return self.strided_anywhere(root, shape, strides, offset)
         memory = root if flags.c_contiguous else root.T
         steps = tuple([s * dtype.itemsize for s in strides])
+        if max(map(abs, steps), default=0) >= 1 << 63:
+            said = f"stride {list(strides)} of elements of {dtype.itemsize} bytes"
+            raise ShapeError(f"a tensor on {self.device_type} has strides of less than 2**63 bytes, got {said}")
         if dtype.kind != "V":
             return self.xp.ndarray(shape, dtype, memory, offset * dtype.itemsize, steps)
         # Kind V (bfloat16): view the memory through integers of the same size.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from turnout_arrays.numbers import binary, number_as, store, widen
@@ -74,7 +75,7 @@ def float_parts(xp: Any) -> Table:
 
     def round_decimals(self: Any, decimals: int, out: Any) -> Any:
         x = widen(xp, self)
-        scale = 10.0 ** abs(decimals)
+        scale = 10.0 ** abs(decimals) if abs(decimals) <= sys.float_info.max_10_exp else math.inf
         return store(xp, out, xp.rint(x * scale) / scale if decimals >= 0 else xp.rint(x / scale) * scale)
 
     def infinite(limit: float) -> Any:

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
-from turnout.dtypes import DTYPES, DType
-from turnout.errors import DTypeError
+from turnout.dtypes import DType
+from turnout_arrays.native_dtypes import NativeDtypes
 from turnout_arrays.random import random_bits
 from turnout_aten.backend.functional_backend import FunctionalBackend
 from turnout_aten.backend.functional_rows import Wanted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 
 
-class FunctionalArrayBackend(FunctionalBackend):
+class FunctionalArrayBackend(NativeDtypes, FunctionalBackend):
     """A backend whose values are `xp.ndarray`.
 
     xp        the array module
@@ -37,20 +37,9 @@ class FunctionalArrayBackend(FunctionalBackend):
     def __init__(self, xp: Any, bfloat16: Any = None) -> None:
         super().__init__()
         self.xp = xp
-        scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
-        if bfloat16 is not None:
-            scalar_types["bfloat16"] = xp.dtype(bfloat16)
-        self.native = {DTYPES[name]: dtype for name, dtype in scalar_types.items()}
-        self._dtypes = {dtype: DTYPES[name] for name, dtype in scalar_types.items()}
+        self._name_dtypes(xp, bfloat16)
 
     # ---- dtypes
-
-    def native_dtype(self, dtype: DType) -> Any:
-        """The array module's dtype. Raises DTypeError if the module does not have it."""
-        found = self.native.get(dtype)
-        if found is None:
-            raise DTypeError(f"backend {self.name} has no arrays of dtype {dtype.name}")
-        return found
 
     def check_dtype(self, dtype: DType) -> None:
         self.native_dtype(dtype)

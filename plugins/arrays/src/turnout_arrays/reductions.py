@@ -58,7 +58,7 @@ _STEPS = 64
 def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum over an axis, several, or all (None). The relative error of float32 sums is near 1e-7 whatever their length."""
     dtype = x.dtype
-    if x.size <= _STEPS or dtype.char not in "fF":
+    if x.size <= _STEPS or dtype.char not in "fF" or _count(x, axis) <= _STEPS:
         return xp.add.reduce(x, axis, None, None, keepdims)
     dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     dims = sorted({d % x.ndim for d in dims})

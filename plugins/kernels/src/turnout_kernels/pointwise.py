@@ -20,6 +20,8 @@ LARGE = 1 << 16
 MEDIUM = 1 << 10
 # Kernels of several steps are compiled for any number of elements above this.
 SMALL = 32
+# What only two-byte floats need: no number of others.
+_ALL = 1 << 62
 
 _MAP = KERNELS["map"]
 # What C does in vectors for float32 only: float64 goes to NumPy.
@@ -79,10 +81,13 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     if double and operator in _SINGLE:
         return NotImplemented
     if out is None:
-        first = next(a for a in arrays if a.__class__ is np.ndarray)
-        whole = (a for a in arrays if a.__class__ is np.ndarray)
-        if not all(a.shape == first.shape and a.dtype is first.dtype and a.strides == first.strides for a in whole):
-            return NotImplemented
+        first: Any = None
+        for value in arrays:  # no generator: its frames would take longer than the rest of a small call
+            if value.__class__ is np.ndarray:
+                if first is None:
+                    first = value
+                elif value.shape != first.shape or value.dtype is not first.dtype or value.strides != first.strides:
+                    return NotImplemented
         out = np.empty_like(first)
     if (out.dtype.char not in FLOATS and name not in _QUESTIONS) or out.ndim > MAX_DIMS or not out.size:
         return NotImplemented
@@ -92,8 +97,7 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
             arrays[at] = value = np.full((), value, "d" if double else "f")
         dtypes.append(CODES[value.dtype.char])
         if value.dtype.kind == "V":
-            value = value.view(np.uint16)
-        arrays[at] = value if value.shape == out.shape else np.broadcast_to(value, out.shape)
+            arrays[at] = value.view(np.uint16)
     parts = native.parts_of(out.size)
     ints = (F64 if double else F32, operator, *dtypes)
     floats = (*numbers, 0.0, 0.0, 0.0)[:3]
@@ -151,7 +155,10 @@ def _broadcasting(inputs: tuple[Any, ...]) -> Any:
 
 def halves(*arrays: Any) -> bool:
     """Whether an array has two-byte floats."""
-    return any(a.__class__ is np.ndarray and a.dtype.itemsize == 2 for a in arrays)
+    for array in arrays:  # noqa: SIM110 - no generator, as above
+        if array.__class__ is np.ndarray and array.dtype.itemsize == 2:
+            return True
+    return False
 
 
 # ---- one argument
@@ -169,7 +176,8 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
 
     limit = MEDIUM if ufunc else SMALL if name == "relu" else 0
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=limit, quiet=True)
+    of_others = (LARGE if single else _ALL) if ufunc else limit
+    return Row(kernel, pointwise=True, limit=of_others, limit_of_halves=limit, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -228,7 +236,7 @@ def many(name: str, *, ufunc: bool = False) -> Row:
 
     limit = MEDIUM if ufunc else SMALL
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=limit)
+    return Row(kernel, pointwise=True, limit=LARGE if ufunc else limit, limit_of_halves=limit)
 
 
 def compared(name: str) -> Row:
@@ -260,7 +268,7 @@ def scaled(name: str, sign: float) -> Row:
         return computed("add", (self, other), out, (sign * alpha,))
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, pointwise=True, limit=MEDIUM)
+    return Row(kernel, pointwise=True, limit=LARGE, limit_of_halves=MEDIUM)
 
 
 def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any = None) -> Any:

@@ -26,7 +26,8 @@ def linalg_matmul(self: Any, other: Any) -> Any:
     for length, other_length in zip(self.shape[-3::-1], other.shape[-3::-1], strict=False):
         if length != other_length and 1 not in (length, other_length):
             return NotImplemented
-    return np.matmul(self, other)
+    made = np.matmul(self, other)
+    return made if made.flags.c_contiguous else np.ascontiguousarray(made)  # NumPy lays batches out as those of self are
 
 
 def _place(ndim: int, dim: int, index: Any) -> tuple[Any, ...] | None:
@@ -57,7 +58,7 @@ def _scattered(grad: Any, shape: Sequence[int], place: tuple[Any, ...]) -> Any:
 
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
-    "linalg_matmul": linalg_matmul,
+    "linalg_matmul": Row(linalg_matmul, steps=((np.matmul, "self", "other"),)),
     "slice_backward": Row(slice_backward, quiet=True),
     "select_backward": Row(select_backward, quiet=True),
 }

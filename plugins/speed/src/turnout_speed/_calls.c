@@ -12,7 +12,6 @@
  * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
  * CompositeKernel  a composite kernel that ends in one call of another operator
  * CopyKernel    a kernel that copies a row-major tensor, in another dtype if it is asked to
- * FewKernel     a kernel that leaves few elements to another one
  * SelectKernel  a factory at BackendSelect: the device, and the call below
  * FactoryKernel a factory: new memory, zeroed or filled with one number
  * FillKernel    a kernel that fills its first argument with one number
@@ -79,7 +78,7 @@ typedef struct Face {
 } Face;
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, CopyKernelType, FewKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
+    CompositeKernelType, CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
     GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
@@ -151,7 +150,7 @@ static inline int is_kernel(PyObject *value)
 {
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
            || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
-           || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &FewKernelType) || Py_IS_TYPE(value, &SelectKernelType)
+           || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &SelectKernelType)
            || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType);
 }
 
@@ -197,6 +196,15 @@ typedef struct {
     int most;               /* the arguments of a call that is looked for there */
 } Call;
 
+/* Whether a value is an int of 64 bits. */
+static inline int is_int(PyObject *value)
+{
+    int overflow = 1;
+    if (PyLong_CheckExact(value))
+        PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
+}
+
 /* Whether a value is what the schema asks for, so that the Python function would pass it on as it is. */
 static inline int fits(int kind, int optional, PyObject *value)
 {
@@ -215,7 +223,7 @@ static inline int fits(int kind, int optional, PyObject *value)
         }
         return 0;
     case IS_INT:
-        return PyLong_CheckExact(value);
+        return is_int(value);
     case IS_FLOAT:
         return PyFloat_CheckExact(value);
     case IS_BOOL:
@@ -239,11 +247,11 @@ static PyObject *as_ints(PyObject *value, int size)
         Py_ssize_t n = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
         PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
         for (Py_ssize_t i = 0; i < n; i++)
-            if (!PyLong_CheckExact(items[i]))
+            if (!is_int(items[i]))
                 return NULL;
         return is_list ? PyList_AsTuple(value) : PyTuple_GetSlice(value, 0, n);
     }
-    if (size == 0 || !PyLong_CheckExact(value))
+    if (size == 0 || !is_int(value))
         return NULL;
     PyObject *made = PyTuple_New(size);
     for (int i = 0; made != NULL && i < size; i++)
@@ -315,7 +323,7 @@ static Outcome run_target(const Target *target, PyObject *tail, PyObject *const 
     if (target->rest >= 0 && n > target->rest && PyLong_CheckExact(args[target->rest])) {
         rest = PyTuple_New(n - target->rest);
         for (Py_ssize_t k = target->rest; rest != NULL && k < n; k++)
-            if (PyLong_CheckExact(args[k]))
+            if (is_int(args[k]))
                 PyTuple_SET_ITEM(rest, k - target->rest, Py_NewRef(args[k]));
             else
                 Py_CLEAR(rest);
@@ -610,6 +618,7 @@ typedef struct {
     double constants[CONSTANTS];
     npy_intp limit;            /* elements */
     int dim, keepdim, reduces; /* arguments, or -1; whether a step reduces */
+    int spreads;               /* whether a product repeats batches of length 1, and has any number of them */
 } Program;
 
 /* What a step reads or writes: a place, and how far the next element is in each dim. */
@@ -744,34 +753,72 @@ static int spread_over(PyArrayObject *array, int n, const npy_intp *shape, Opera
     return 1;
 }
 
-/* What a product of matrices needs: the dims of its result. Their number; 0 where the array library does more than one call. */
-static int product_shape(PyArrayObject *a, PyArrayObject *b, npy_intp *shape)
+/* How far the next matrix of a batch is in dim `d` of `n`: 0 where it is the same one. */
+static npy_intp batch_stride(PyArrayObject *array, int d, int n)
 {
-    int n = PyArray_NDIM(a);
-    if (n < 2 || n > 3 || PyArray_NDIM(b) != n || PyArray_DESCR(a) != PyArray_DESCR(b) || PyArray_DIM(a, n - 1) != PyArray_DIM(b, n - 2)
-        || (n == 3 && PyArray_DIM(a, 0) != PyArray_DIM(b, 0)) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b)
+    int own = d - n + PyArray_NDIM(array);
+    return own < 0 || PyArray_DIM(array, own) == 1 ? 0 : PyArray_STRIDE(array, own);
+}
+
+/* What a product of matrices needs: the dims of its result. Their number; 0 where the array library does more than one call. */
+static int product_shape(const Program *program, PyArrayObject *a, PyArrayObject *b, npy_intp *shape)
+{
+    int na = PyArray_NDIM(a), nb = PyArray_NDIM(b), n = na > nb ? na : nb;
+    if (na < 2 || nb < 2 || n > (program->spreads ? PLACES : 3) || PyArray_DESCR(a) != PyArray_DESCR(b)
+        || PyArray_DIM(a, na - 1) != PyArray_DIM(b, nb - 2) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b)
         || !PyArray_ISNOTSWAPPED(a) || !PyArray_ISNOTSWAPPED(b))
         return 0;
-    shape[0] = PyArray_DIM(a, 0);
-    shape[n - 2] = PyArray_DIM(a, n - 2);
-    shape[n - 1] = PyArray_DIM(b, n - 1);
-    npy_intp work = PyArray_DIM(a, n - 1);
+    if (program->spreads ? na > 2 && nb == 2 : na != nb) /* the rows of a batch beside one matrix are one large product */
+        return 0;
+    for (int d = 0; d < n - 2; d++) {
+        npy_intp of_a = d < n - na ? 1 : PyArray_DIM(a, d - n + na), of_b = d < n - nb ? 1 : PyArray_DIM(b, d - n + nb);
+        if (of_a != of_b && !(program->spreads && (of_a == 1 || of_b == 1)))
+            return 0;
+        shape[d] = of_a == 1 ? of_b : of_a;
+    }
+    shape[n - 2] = PyArray_DIM(a, na - 2);
+    shape[n - 1] = PyArray_DIM(b, nb - 1);
+    npy_intp work = PyArray_DIM(a, na - 1);
     for (int d = 0; d < n; d++)
         if (shape[d] < 1 || work < 1 || shape[d] > PRODUCT_SIZE || (work *= shape[d]) > PRODUCT_SIZE)
             return 0;
     return n;
 }
 
+/* The loop takes the last dim of the batches, or none; the dims before it are gone through here. */
 static void run_product(const Loop *loop, PyArrayObject *a, PyArrayObject *b, int n, const npy_intp *shape, const Operand *result)
 {
-    npy_intp lengths[4] = {n == 3 ? shape[0] : 1, shape[n - 2], PyArray_DIM(a, n - 1), shape[n - 1]};
-    npy_intp steps[9] = {
-        n == 3 ? PyArray_STRIDE(a, 0) : 0, n == 3 ? PyArray_STRIDE(b, 0) : 0, n == 3 ? result->strides[0] : 0,
-        PyArray_STRIDE(a, n - 2), PyArray_STRIDE(a, n - 1), PyArray_STRIDE(b, n - 2), PyArray_STRIDE(b, n - 1),
+    int na = PyArray_NDIM(a), nb = PyArray_NDIM(b), last = n - 3;
+    npy_intp lengths[4] = {last >= 0 ? shape[last] : 1, shape[n - 2], PyArray_DIM(a, na - 1), shape[n - 1]};
+    npy_intp at[PLACES] = {0}, steps[9] = {
+        0, 0, 0, PyArray_STRIDE(a, na - 2), PyArray_STRIDE(a, na - 1), PyArray_STRIDE(b, nb - 2), PyArray_STRIDE(b, nb - 1),
         result->strides[n - 2], result->strides[n - 1],
     };
+    npy_intp strides[3][PLACES];
+    for (int d = 0; d <= last; d++) {
+        strides[0][d] = batch_stride(a, d, n);
+        strides[1][d] = batch_stride(b, d, n);
+        strides[2][d] = result->strides[d];
+        for (int k = 0; k < 3; k++)
+            steps[k] = strides[k][d];
+    }
     char *data[3] = {PyArray_BYTES(a), PyArray_BYTES(b), result->data};
-    loop->run(data, lengths, steps, loop->data);
+    for (;;) {
+        char *passed[3] = {data[0], data[1], data[2]};
+        loop->run(passed, lengths, steps, loop->data);
+        int d = last - 1;
+        for (; d >= 0; d--) {
+            for (int k = 0; k < 3; k++)
+                data[k] += strides[k][d];
+            if (++at[d] < shape[d])
+                break;
+            for (int k = 0; k < 3; k++)
+                data[k] -= strides[k][d] * shape[d];
+            at[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
 }
 
 /* The result of a program for these arguments, with arrays in place of tensors: that of the row's kernel, bit by bit. NULL without
@@ -787,7 +834,7 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
                 return NULL;
             else
                 factors[k] = (PyArrayObject *)args[program->steps[0].operand[k]];
-        n = product_shape(factors[0], factors[1], shape);
+        n = product_shape(program, factors[0], factors[1], shape);
         type = PyArray_TYPE(factors[0]);
         if (n == 0 || type >= TYPES)
             return NULL;
@@ -938,12 +985,12 @@ static Loop loop_of(PyUFuncObject *ufunc, int type)
     return found;
 }
 
-/* (steps, limit, dim, keepdim), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
+/* (steps, limit, dim, keepdim, spreads), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
 static int read_program(Program *program, PyObject *row)
 {
     PyObject *steps;
     int constants = 0;
-    if (!PyArg_ParseTuple(row, "O!nii", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim))
+    if (!PyArg_ParseTuple(row, "O!niip", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim, &program->spreads))
         return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(steps);
     if (count > STEPS)
@@ -1023,6 +1070,7 @@ typedef struct {
     PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
     PyObject *half;           /* NULL: float16 needs no look */
     PyObject *simple, *kernel, *as_array, *keys;
+    PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
     int arguments;            /* without the key set */
     int tensors;              /* of them are tensors that must be given */
     int tensor[MOST];
@@ -1032,7 +1080,7 @@ typedef struct {
     int bools, unsure, inplace;
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
-    npy_intp limit;
+    npy_intp limit, limit_of_halves;
     char refuses[16];
 } ArrayKernel;
 
@@ -1070,6 +1118,17 @@ static Outcome write_back(PyArrayObject *first, PyObject *made)
     return DONE;
 }
 
+/* The kernel that this one leaves a call to. It runs once: what it raises goes to the caller. */
+static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *passed[MOST + 2];
+    passed[1] = ks;
+    for (Py_ssize_t i = 0; i < n; i++)
+        passed[2 + i] = args[i];
+    *result = PyObject_Vectorcall(self->below, passed + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    return *result == NULL ? FAILED : DONE;
+}
+
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ArrayKernel *self = (ArrayKernel *)face;
@@ -1096,7 +1155,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         if (k == 0) {
             first = (PyArrayObject *)array;
             descr = PyArray_DESCR(first);
-        } else if (PyArray_DESCR((PyArrayObject *)array) != descr)
+        } else if (PyArray_DESCR((PyArrayObject *)array) != descr && self->finish == NULL)
             return DECLINED;
         if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
             return DECLINED;
@@ -1109,7 +1168,10 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return DECLINED;
     if (self->inplace && (!is_plain(first) || PyArray_SIZE(first) > SMALL_SIZE))
         return DECLINED;
-    int simple = plain && self->simple != NULL && !(self->limit && PyArray_SIZE(first) > self->limit);
+    if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
+        return call_below(self, ks, args, n, result);
+    npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
+    int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
     int serves = self->program.count;
     for (int i = 0; serves && i < n; i++)
         if (i != self->program.dim && i != self->program.keepdim
@@ -1131,6 +1193,19 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         Py_DECREF(first);
         if (made == NULL)
             return decline_after_error();
+        if (self->finish != NULL && made == Py_NotImplemented) {
+            Py_DECREF(made);
+            return self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
+        }
+        if (self->finish != NULL && !PyArray_CheckExact(made)) {
+            PyObject *given_args = PyTuple_New(n);
+            for (Py_ssize_t i = 0; given_args != NULL && i < n; i++)
+                PyTuple_SET_ITEM(given_args, i, Py_NewRef(args[i]));
+            *result = given_args == NULL ? NULL : PyObject_CallFunctionObjArgs(self->finish, made, given_args, NULL);
+            Py_XDECREF(given_args);
+            Py_DECREF(made);
+            return *result == NULL ? FAILED : DONE;
+        }
         if (!PyArray_CheckExact(made)) {
             /* A number of NumPy's, as it gives for 0 dims, needs no Python to become an array. */
             Py_SETREF(made, PyArray_IsScalar(made, Number) || PyArray_IsScalar(made, Bool)
@@ -1159,16 +1234,17 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, bools, unsure, refuses, MISSING, inplace,
- * program), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number" or "value". */
+/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
+ * inplace, program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
+ * or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program;
-    Py_ssize_t limit;
+    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *below = Py_None, *finish = NULL;
+    Py_ssize_t limit, limit_of_halves;
     int bools, unsure, inplace;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnppsOpO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &limit, &bools, &unsure, &refuses, &missing, &inplace, &program))
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &below, &finish))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
@@ -1178,6 +1254,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->limit = limit;
+    made->limit_of_halves = limit_of_halves;
     made->bools = bools;
     made->unsure = unsure;
     strcpy(made->refuses, refuses);
@@ -1187,6 +1264,8 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
+    made->below = below == Py_None ? NULL : Py_NewRef(below);
+    made->finish = Py_XNewRef(finish);
     made->arguments = (int)PyTuple_GET_SIZE(arguments);
     for (int i = 0; i < made->arguments; i++) {
         const char *role;
@@ -2510,43 +2589,6 @@ static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
-/* ---- FewKernel */
-
-typedef struct {
-    Face face;
-    PyObject *below;
-    npy_intp limit;
-} FewKernel;
-
-static Outcome few_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    FewKernel *self = (FewKernel *)face;
-    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
-    if (array == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) > self->limit)
-        return DECLINED;
-    return ((Face *)self->below)->run((Face *)self->below, ks, args, n, result);
-}
-
-/* (function, the kernel of few elements, the most elements) */
-static PyObject *make_few_kernel(PyObject *module, PyObject *args)
-{
-    PyObject *function, *below;
-    Py_ssize_t limit;
-    if (!PyArg_ParseTuple(args, "OOn", &function, &below, &limit))
-        return NULL;
-    if (!is_kernel(below)) {
-        PyErr_SetString(PyExc_TypeError, "a compiled kernel");
-        return NULL;
-    }
-    FewKernel *made = (FewKernel *)new_face(&FewKernelType, function, kernel_vectorcall, few_run);
-    if (made == NULL)
-        return NULL;
-    made->below = Py_NewRef(below);
-    made->limit = limit;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
-}
-
 /* ---- SelectKernel */
 
 typedef struct {
@@ -2897,10 +2939,9 @@ static int view_clear(PyObject *self)
 }
 
 HOLDING(face, 0)
-HOLDING(array, HOLDS(ArrayKernel, keys))
+HOLDING(array, HOLDS(ArrayKernel, finish))
 HOLDING(record, HOLDS(RecordKernel, node))
 HOLDING(write, HOLDS(WriteKernel, below))
-HOLDING(few, HOLDS(FewKernel, below))
 HOLDING(select, HOLDS(SelectKernel, default_device))
 HOLDING(factory, HOLDS(FactoryKernel, default_dtype))
 HOLDING(fill, HOLDS(FillKernel, number))
@@ -2913,7 +2954,6 @@ FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse,
 FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
 FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
 FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse, face_clear);
-FACE(FewKernelType, "FewKernel", FewKernel, kernel_vectorcall, few_traverse, few_clear);
 FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
 FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse, fill_clear);
@@ -2967,8 +3007,6 @@ static PyObject *is_compiled(PyObject *module, PyObject *value)
     return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || Py_IS_TYPE(value, &GetterType) || is_kernel(value));
 }
 
-static PyObject *is_kernel_(PyObject *module, PyObject *value) { return PyBool_FromLong(is_kernel(value)); }
-
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
 
 static PyMethodDef functions[] = {
@@ -2981,13 +3019,11 @@ static PyMethodDef functions[] = {
     {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
     {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
     {"copy_kernel", make_copy_kernel, METH_VARARGS, "A composite kernel that copies its first argument."},
-    {"few_kernel", make_few_kernel, METH_VARARGS, "A kernel that leaves few elements to another one."},
     {"select_kernel", make_select_kernel, METH_VARARGS, "A factory at BackendSelect."},
     {"factory_kernel", make_factory_kernel, METH_VARARGS, "A factory that fills with one number, or with none."},
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
-    {"is_kernel", is_kernel_, METH_O, "is_kernel(value)\n--\n\nWhether a callable was made here, and is a kernel."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -3001,7 +3037,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
-        || PyType_Ready(&FewKernelType) < 0 || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
+        || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
         || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");

@@ -24,7 +24,7 @@
 /* ---- what is known of Turnout: set once by `configure` */
 
 static PyTypeObject *Tensor;
-static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *S_SHAPE, *S_TANGENTS, *ZERO, *NOTHING, *NO_LEVELS;
+static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *S_SHAPE, *S_TANGENTS, *S_KEEPS, *S_IS_DEFERRED, *ZERO, *NOTHING, *NO_LEVELS;
 static Py_ssize_t TAKEN, PUSHED; /* calls that were finished here, for those who want to know */
 static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
 
@@ -62,11 +62,14 @@ static int is_unswitched(RuleKernel *self)
         return 0;
     if (PyContextVar_Get(DISPATCH, NULL, &state) < 0 || state == NULL)
         return -1;
-    if (PyTuple_CheckExact(state) && PyTuple_GET_SIZE(state) == 2) {
-        both = PyNumber_And(PyTuple_GET_ITEM(state, 0), PyTuple_GET_ITEM(state, 1));
+    PyObject *include = PySequence_GetItem(state, 0), *keep = PySequence_GetItem(state, 1); /* a tuple, or the list of a guard */
+    if (include != NULL && keep != NULL) {
+        both = PyNumber_And(include, keep);
         found = both == NULL ? NULL : PyNumber_And(both, self->switches);
         answer = found == NULL ? -1 : !PyObject_IsTrue(found);
     }
+    Py_XDECREF(include);
+    Py_XDECREF(keep);
     Py_XDECREF(found);
     Py_XDECREF(both);
     Py_DECREF(state);
@@ -466,6 +469,7 @@ typedef struct {
     PyTypeObject *tangents, *level, *storage; /* Tangents, ForwardLevel, Storage */
     Py_ssize_t at_seen, at_behind, at_columns, at_recorded, at_count;
     int arguments, tensors, at[MOST];
+    int through;                              /* `compute` is a kernel that is written in operators, which push tangents each */
 } TangentKernel;
 
 static inline int set_variable(PyObject *variable, PyObject *value)
@@ -475,15 +479,27 @@ static inline int set_variable(PyObject *variable, PyObject *value)
     return token == NULL ? -1 : 0;
 }
 
-/* A variable's value if it is a tuple of `size` items, any number if that is -1. NULL with or without an error. */
-static PyObject *tuple_of(PyObject *variable, Py_ssize_t size)
+/* What a variable holds: `value`, to be put back, and its `items`, which a guard may change in a list that it has set. */
+typedef struct {
+    PyObject *value, *items;
+} Held;
+
+/* Whether a variable holds a tuple or a list of `size` items, any number if that is -1. 0 with or without an error. */
+static int hold(Held *held, PyObject *variable, Py_ssize_t size)
 {
-    PyObject *value = NULL;
-    if (PyContextVar_Get(variable, NULL, &value) < 0)
-        return NULL;
-    if (value != NULL && !(PyTuple_CheckExact(value) && (size < 0 || PyTuple_GET_SIZE(value) == size)))
-        Py_CLEAR(value);
-    return value;
+    if (PyContextVar_Get(variable, NULL, &held->value) < 0 || held->value == NULL)
+        return 0;
+    if (PyTuple_CheckExact(held->value))
+        held->items = Py_NewRef(held->value);
+    else if (PyList_CheckExact(held->value))
+        held->items = PyList_AsTuple(held->value);
+    return held->items != NULL && (size < 0 || PyTuple_GET_SIZE(held->items) == size);
+}
+
+static void let_go(Held *held)
+{
+    Py_XDECREF(held->value);
+    Py_XDECREF(held->items);
 }
 
 /* The version of a tensor, borrowed; NULL where only Python knows. */
@@ -529,6 +545,17 @@ static int has_key(TangentKernel *self, PyObject *tensor)
     return has;
 }
 
+/* Whether a level computes its tangents when it meets them: 0 for one that notes what to compute. */
+static int computes(TangentKernel *self, PyObject *level)
+{
+    if (Py_IS_TYPE(level, self->level))
+        return 1;
+    PyObject *deferred = PyObject_TypeCheck(level, self->level) ? PyObject_GetAttr(level, S_IS_DEFERRED) : NULL;
+    int plain = deferred == Py_False;
+    Py_XDECREF(deferred);
+    return plain;
+}
+
 /* The place of the innermost level that an argument has a tangent at, and the list of those tangents; -1 if there is none. */
 static Py_ssize_t innermost_level(TangentKernel *self, PyObject *active, PyObject **carried, PyObject **given)
 {
@@ -543,7 +570,7 @@ static Py_ssize_t innermost_level(TangentKernel *self, PyObject *active, PyObjec
         }
         if (!any)
             continue;
-        if (!Py_IS_TYPE(level, self->level) || SLOT(level, self->at_columns) == NULL || SLOT(level, self->at_recorded) == NULL
+        if (!computes(self, level) || SLOT(level, self->at_columns) == NULL || SLOT(level, self->at_recorded) == NULL
             || (*given = PyList_New(self->tensors)) == NULL)
             return -1;
         for (int k = 0; k < self->tensors; k++)
@@ -584,6 +611,17 @@ static int attach_plainly(TangentKernel *self, PyObject *result, PyObject *level
     return 1;
 }
 
+/* Whether the class of a node says that it saves no output. */
+static int keeps_nothing(PyObject *node)
+{
+    PyObject *keeps = PyObject_GetAttr((PyObject *)Py_TYPE(node), S_KEEPS);
+    int nothing = keeps != NULL && PyTuple_CheckExact(keeps) && PyTuple_GET_SIZE(keeps) == 0;
+    if (keeps == NULL)
+        PyErr_Clear(); /* an output of a node with several */
+    Py_XDECREF(keeps);
+    return nothing;
+}
+
 /* Make it the tangent of a result, and of what the node that made the result saved of it. */
 static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyObject *tangent)
 {
@@ -599,7 +637,7 @@ static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyO
     mask = exact ? Py_XNewRef(SLOT(result, AT_GMASK)) : PyObject_GetAttrString(result, "gmask");
     int tracked = mask != NULL ? PyObject_IsTrue(mask) : PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(mask);
-    if (tracked > 0) {
+    if (tracked > 0 && !(exact && SLOT(result, AT_NODE) != NULL && keeps_nothing(SLOT(result, AT_NODE)))) {
         PyObject *node = exact ? Py_XNewRef(SLOT(result, AT_NODE)) : PyObject_GetAttrString(result, "node");
         PyObject *carried = node == NULL ? NULL : exact ? tangents_in(self, result) : PyObject_CallOneArg(self->tangents_of, result);
         answer = carried == NULL ? NULL : PyObject_CallFunctionObjArgs(self->keep, node, result, carried, NULL);
@@ -615,23 +653,23 @@ static int attach_to(TangentKernel *self, PyObject *result, PyObject *level, PyO
 
 /* The tangent of `result` by the rule, inside the vmap of the level's columns, and recorded at the level's gradient levels only. */
 static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *given, PyObject *result, PyObject *const *args,
-                            PyObject *around, PyObject *recorded)
+                            const Held *around, const Held *recorded)
 {
     PyObject *columns = SLOT(level, self->at_columns), *own, *inside = NULL, *found = NULL, *passed[MOST + 3];
-    own = PyNumber_And(PyTuple_GET_ITEM(recorded, 0), SLOT(level, self->at_recorded));
-    int differs = own == NULL ? -1 : PyObject_RichCompareBool(own, PyTuple_GET_ITEM(recorded, 0), Py_NE), ready = differs >= 0;
+    own = PyNumber_And(PyTuple_GET_ITEM(recorded->items, 0), SLOT(level, self->at_recorded));
+    int differs = own == NULL ? -1 : PyObject_RichCompareBool(own, PyTuple_GET_ITEM(recorded->items, 0), Py_NE), ready = differs >= 0;
     if (ready && differs) {
-        PyObject *allowed = PyNumber_And(PyTuple_GET_ITEM(recorded, 1), SLOT(level, self->at_recorded));
+        PyObject *allowed = PyNumber_And(PyTuple_GET_ITEM(recorded->items, 1), SLOT(level, self->at_recorded));
         PyObject *pair = allowed == NULL ? NULL : PyTuple_Pack(2, own, allowed);
         ready = set_variable(self->gradients, pair) == 0;
         Py_XDECREF(pair);
         Py_XDECREF(allowed);
     }
     if (ready && columns != Py_None) {
-        Py_ssize_t size = PyTuple_GET_SIZE(around);
+        Py_ssize_t size = PyTuple_GET_SIZE(around->items);
         inside = PyTuple_New(size + 1);
         for (Py_ssize_t i = 0; inside != NULL && i <= size; i++)
-            PyTuple_SET_ITEM(inside, i, Py_NewRef(i < size ? PyTuple_GET_ITEM(around, i) : columns));
+            PyTuple_SET_ITEM(inside, i, Py_NewRef(i < size ? PyTuple_GET_ITEM(around->items, i) : columns));
         ready = set_variable(self->vmaps, inside) == 0;
     }
     if (ready) {
@@ -643,7 +681,8 @@ static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *give
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    int failed = (differs > 0 && set_variable(self->gradients, recorded) < 0) | (inside != NULL && set_variable(self->vmaps, around) < 0);
+    int failed = (differs > 0 && set_variable(self->gradients, recorded->value) < 0)
+                 | (inside != NULL && set_variable(self->vmaps, around->value) < 0);
     if (failed) {
         Py_CLEAR(found);
         Py_XDECREF(type);
@@ -657,16 +696,16 @@ static PyObject *tangent_of(TangentKernel *self, PyObject *level, PyObject *give
 }
 
 /* The value by what is below, and its tangent, at the levels outside of the one at `depth`. */
-static PyObject *push_at(TangentKernel *self, PyObject *ks, PyObject *const *args, PyObject *active, Py_ssize_t depth, PyObject *given,
-                         PyObject *before, PyObject *around, PyObject *recorded)
+static PyObject *push_at(TangentKernel *self, PyObject *ks, PyObject *const *args, const Held *active, Py_ssize_t depth, PyObject *given,
+                         const Held *before, const Held *around, const Held *recorded)
 {
-    PyObject *level = PyTuple_GET_ITEM(active, depth), *result = NULL, *found = NULL, *kernel, *passed[MOST + 2];
-    PyObject *outside = PyTuple_GetSlice(active, 0, depth), *pair = NULL, *kept;
+    PyObject *level = PyTuple_GET_ITEM(active->items, depth), *result = NULL, *found = NULL, *kernel, *passed[MOST + 2];
+    PyObject *outside = PyTuple_GetSlice(active->items, 0, depth), *pair = NULL, *kept;
     int ready = set_variable(self->active, outside) == 0;
     Py_INCREF(ks);
     if (ready && depth == 0) {
-        kept = PyNumber_And(PyTuple_GET_ITEM(before, 1), self->below);
-        pair = kept == NULL ? NULL : PyTuple_Pack(2, PyTuple_GET_ITEM(before, 0), kept);
+        kept = PyNumber_And(PyTuple_GET_ITEM(before->items, 1), self->below);
+        pair = kept == NULL ? NULL : PyTuple_Pack(2, PyTuple_GET_ITEM(before->items, 0), kept);
         Py_XDECREF(kept);
         PyObject *lower = pair == NULL ? NULL : PyNumber_And(ks, self->below);
         ready = lower != NULL && set_variable(DISPATCH, pair) == 0;
@@ -687,7 +726,7 @@ static PyObject *push_at(TangentKernel *self, PyObject *ks, PyObject *const *arg
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    int failed = (pair != NULL && set_variable(DISPATCH, before) < 0) | (set_variable(self->active, active) < 0);
+    int failed = (pair != NULL && set_variable(DISPATCH, before->value) < 0) | (set_variable(self->active, active->value) < 0);
     if (failed) {
         Py_CLEAR(found);
         Py_XDECREF(type);
@@ -704,10 +743,21 @@ static PyObject *push_at(TangentKernel *self, PyObject *ks, PyObject *const *arg
     return result;
 }
 
+/* The kernel that is written in operators, called as it is. */
+static PyObject *push_through(TangentKernel *self, PyObject *ks, PyObject *const *args)
+{
+    PyObject *passed[MOST + 2];
+    passed[1] = ks;
+    for (int i = 0; i < self->arguments; i++)
+        passed[2 + i] = args[i];
+    return PyObject_Vectorcall(self->compute, passed + 1, (self->arguments + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+}
+
 /* NULL without an error: declined, and nothing has happened. */
 static PyObject *push(TangentKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *carried[MOST] = {NULL}, *active = NULL, *given = NULL, *result = NULL;
+    PyObject *carried[MOST] = {NULL}, *given = NULL, *result = NULL;
+    Held active = {NULL, NULL}, before = {NULL, NULL}, around = {NULL, NULL}, recorded = {NULL, NULL};
     int plain = n == self->arguments, carries = 0;
     for (int k = 0; k < self->tensors && plain; k++) {
         PyObject *tensor = args[self->at[k]];
@@ -717,22 +767,24 @@ static PyObject *push(TangentKernel *self, PyObject *ks, PyObject *const *args, 
         plain = has == 0 || (has > 0 && (carried[k] = tangents_in(self, tensor)) != NULL);
         carries |= has > 0;
     }
-    PyObject *before = NULL, *around = NULL, *recorded = NULL;
-    if (plain && carries && (active = tuple_of(self->active, -1)) != NULL && (before = tuple_of(DISPATCH, 2)) != NULL
-        && (around = tuple_of(self->vmaps, -1)) != NULL && (recorded = tuple_of(self->gradients, 2)) != NULL) {
-        Py_ssize_t depth = innermost_level(self, active, carried, &given);
+    if (self->through && plain && carries) {
+        if (hold(&active, self->active, -1) && innermost_level(self, active.items, carried, &given) >= 0)
+            result = push_through(self, ks, args);
+    } else if (plain && carries && hold(&active, self->active, -1) && hold(&before, DISPATCH, 2) && hold(&around, self->vmaps, -1)
+               && hold(&recorded, self->gradients, 2)) {
+        Py_ssize_t depth = innermost_level(self, active.items, carried, &given);
         if (depth >= 0)
-            result = push_at(self, ks, args, active, depth, given, before, around, recorded);
+            result = push_at(self, ks, args, &active, depth, given, &before, &around, &recorded);
         if (depth >= 0 && result == NULL && !PyErr_Occurred())
             PyErr_SetString(PyExc_SystemError, "a tangent failed without an error");
     }
     for (int k = 0; k < self->tensors; k++)
         Py_XDECREF(carried[k]);
-    Py_XDECREF(active);
     Py_XDECREF(given);
-    Py_XDECREF(before);
-    Py_XDECREF(around);
-    Py_XDECREF(recorded);
+    let_go(&active);
+    let_go(&before);
+    let_go(&around);
+    let_go(&recorded);
     return result;
 }
 
@@ -791,13 +843,13 @@ static PyTypeObject TangentKernelType = {
     .tp_traverse = tangent_traverse, .tp_clear = tangent_clear, .tp_getattro = tangent_getattro, .tp_repr = tangent_repr,
 };
 
-/* (function, rule, cache, resolve, number of arguments, positions of tensors, names of turnout_autograd) */
+/* (function, rule, cache, resolve, number of arguments, positions of tensors, whether the rule is a kernel, names of turnout_autograd) */
 static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
 {
     PyObject *function, *compute, *cache, *resolve, *at, *names;
-    int arguments;
-    if (!PyArg_ParseTuple(given, "OOO!OiO!O!", &function, &compute, &PyDict_Type, &cache, &resolve, &arguments, &PyTuple_Type, &at,
-                          &PyDict_Type, &names))
+    int arguments, through;
+    if (!PyArg_ParseTuple(given, "OOO!OiO!pO!", &function, &compute, &PyDict_Type, &cache, &resolve, &arguments, &PyTuple_Type, &at,
+                          &through, &PyDict_Type, &names))
         return NULL;
     static const char *const needed[] = {"ACTIVE", "LEVELS", "GRAD", "FORWARD", "BELOW", "tangents_of", "attach", "keep_tangents",
                                          "Tangents", "Level", "Storage"};
@@ -829,6 +881,7 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
     made->level = (PyTypeObject *)Py_NewRef(found[9]);
     made->storage = (PyTypeObject *)Py_NewRef(found[10]);
     made->arguments = arguments;
+    made->through = through;
     PyObject_GC_Track(made);
     if ((made->at_seen = slot_of(made->tangents, "seen")) < 0 || (made->at_behind = slot_of(made->tangents, "behind")) < 0
         || (made->at_columns = slot_of(made->level, "columns")) < 0 || (made->at_recorded = slot_of(made->level, "recorded")) < 0
@@ -881,10 +934,12 @@ PyMODINIT_FUNC PyInit__rules(void)
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_SHAPE = PyUnicode_InternFromString("shape");
     S_TANGENTS = PyUnicode_InternFromString("tangents");
+    S_KEEPS = PyUnicode_InternFromString("keeps");
+    S_IS_DEFERRED = PyUnicode_InternFromString("is_deferred");
     ZERO = PyLong_FromLong(0);
     NOTHING = PyTuple_New(0);
     NO_LEVELS = PyFrozenSet_New(NULL);
-    if (S_DISPATCH == NULL || S_SHAPE == NULL || S_TANGENTS == NULL || ZERO == NULL || NOTHING == NULL || NO_LEVELS == NULL
+    if (S_DISPATCH == NULL || S_SHAPE == NULL || S_TANGENTS == NULL || S_KEEPS == NULL || S_IS_DEFERRED == NULL || ZERO == NULL || NOTHING == NULL || NO_LEVELS == NULL
         || PyType_Ready(&RuleKernelType) < 0 || PyType_Ready(&TangentKernelType) < 0)
         return NULL;
     return PyModule_Create(&definition);

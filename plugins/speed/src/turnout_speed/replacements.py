@@ -8,6 +8,7 @@ from __future__ import annotations
 import linecache
 import re
 import sys
+from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
 from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
-from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME
+from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
 from turnout_aten.tensor import indexing
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
@@ -239,8 +240,8 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     half = variables["HALF"] if numbers and not row.halves else None
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
-        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.bools, unsure, row.refuses,
-        MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
+        made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
+        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
     )  # fmt: skip
 
 
@@ -266,7 +267,7 @@ def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
             return None
         made.append((ufunc, *operands))
     at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim")]
-    return tuple(made), limit or 1 << 30, *at
+    return tuple(made), limit or 1 << 30, *at, not row.ranks
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
@@ -275,6 +276,24 @@ def _operand(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, str):
         return names.index(value) if value in names else None
     return value if isinstance(value, float) else _OF_STEP + value
+
+
+def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = None) -> Any:
+    """The wrapper of a row without a shape function: of tensors that must be given, with one tensor as the result."""
+    arguments, returns = op.schema.arguments, op.schema.returns
+    others = any(a.type.is_tensor_list or a.is_write for a in arguments) or "nondeterministic_seeded" in op.tags
+    if others or len(returns) != 1 or not returns[0].type.is_tensor or backend.array_type is not numpy.ndarray:
+        return made
+    if not arguments or arguments[0].type.canonical != "Tensor" or len(arguments) > MOST:
+        return made
+    roles = {"Tensor": "tensor", "Tensor?": "absent"}
+    rows = tuple((roles.get(a.type.canonical, "value"), MISSING, -1) for a in arguments)
+    quietly = row.fn if row.quiet and below is not None else backend.in_kernel_context(row.fn)
+    program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
+    return _calls.array_kernel(
+        made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
+        below, partial(wrap_result, backend),
+    )  # fmt: skip
 
 
 def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
@@ -377,7 +396,16 @@ def tangent_kernel(made: Any, op: Operator, rule: Any, reads: Any, names: dict[s
     if others or len(arguments) > MOST or len(returns) != 1 or not returns[0].type.is_tensor:
         return made
     at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, names)
+    return _rules.tangent_kernel(made, rule, op.cache, op.resolve, len(arguments), at, False, names)
+
+
+def parts_kernel(made: Any, op: Operator, parts: Any, names: dict[str, Any]) -> Any:
+    """The kernel at Forward of an operator without lists of tensors whose kernel is written in operators."""
+    arguments = op.schema.arguments
+    if any(a.type.is_tensor_list for a in arguments) or len(arguments) > MOST:
+        return made
+    at = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    return _rules.tangent_kernel(made, parts, op.cache, op.resolve, len(arguments), at, True, names)
 
 
 _WHEN = {
@@ -414,12 +442,6 @@ def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested
     return op is not None or not ending.operator
 
 
-def few_kernel(made: Any, op: Operator, backend: Any, fn: Any, *, below: Any = None, limit: int = 0, quiet: bool = False) -> Any:
-    """The wrapper of an array kernel that leaves few elements to the kernel below it."""
-    lead = bool(op.schema.arguments) and op.schema.arguments[0].type.canonical == "Tensor"
-    return _calls.few_kernel(made, below, limit) if limit and lead and _calls.is_kernel(below) else made
-
-
 def select_kernel(made: Any, op: Operator, at: int) -> Any:
     """A factory at BackendSelect."""
     above = ~op.registry.keys.bit("BackendSelect")
@@ -449,11 +471,11 @@ def late_method(made: Any, function: Any, name: str) -> Any:
 REPLACEMENTS = {
     "turnout.registry.core_kernels:selecting":               select_kernel,
     "turnout_aten.kernels.factories:bind_factory":           factory_kernel,
-    "turnout_aten.kernels.wrapping:plain":                   few_kernel,
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,
     "turnout_aten.kernels.wrapping:fast_functional":          array_kernel,
+    "turnout_aten.kernels.wrapping:plain_row":               plain_kernel,
     "turnout_aten.kernels.planning:planned":                  plan_kernel,
     "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
@@ -462,5 +484,6 @@ REPLACEMENTS = {
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,
     "turnout_autograd.forward.kernels:tangent_kernel":        tangent_kernel,
+    "turnout_autograd.forward.kernels:parts_kernel":          parts_kernel,
     "turnout_batched.kernels:rule_kernel":                    rule_kernel,
 }  # fmt: skip

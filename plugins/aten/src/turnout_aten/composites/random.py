@@ -214,7 +214,7 @@ def _integers(
         made = aten.remainder__Scalar(_bits(shape, device, generator), span)
     else:
         made = _scaled(_words(_reserved(shape, device, generator), device), span)
-    made = aten.add__Scalar(made, low - (1 << 64) if low >= 1 << 63 else low)  # int64 wraps around, and uint64 unwraps it
+    made = aten.add__Scalar(made, low)
     return made if dtype is int64 else aten._to_copy(made, dtype=dtype)
 
 

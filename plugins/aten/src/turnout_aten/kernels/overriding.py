@@ -70,11 +70,7 @@ class _Over:
             made = combined(row, under.row, op)
             return StructuredBinder(made, self.binder.kind, self.binder.group, self.binder.precomputed)(op, kernel, key)
         call = _missing(op, key) if entry is None else _bound(op, entry, key)
-        return (
-            call
-            if isinstance(self.binder, StructuredBinder)
-            else wrappers.plain(op, backend, row.fn, below=call, limit=row.limit, quiet=row.quiet)
-        )
+        return call if isinstance(self.binder, StructuredBinder) else wrappers.plain_row(op, backend, row, call)
 
 
 def _bound(op: Operator, entry: Entry, key: str) -> Call:
@@ -111,13 +107,15 @@ def combined(above: Row, below: Row, op: Operator) -> Row:
     # Where every argument is required, the row below is its own `simple`.
     simple = below.simple or (None if any(a.has_default for a in op.schema.arguments) else few)
     limits = [row.limit for row in (above, below) if row.limit]
+    of_halves = [row.limit_of_halves for row in (above, below) if row.limit]
     return Row(
         served, below.allocates, pointwise=above.pointwise and below.pointwise,
         simple=simple if above.limit else None, limit=min(limits, default=0), bools=below.bools,
         refuses=below.refuses, ranks=below.ranks, halves=below.halves,
-        quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit,
+        quiet=above.quiet and below.quiet, few=few, limit_of_few=above.limit_of_halves,
         moves=below.moves if above.limit else "",
         steps=below.steps if above.limit else (), limit_of_steps=min(above.limit, below.limit_of_steps or above.limit),
+        limit_of_halves=min(of_halves, default=0),
     )  # fmt: skip
 
 

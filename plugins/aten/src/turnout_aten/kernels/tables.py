@@ -118,7 +118,7 @@ class PlainBinder:
         self.row = row
 
     def __call__(self, op: Operator, kernel: Kernel, key: str) -> Call:
-        return wrappers.plain(op, backend_at(op, key), self.row.fn)
+        return wrappers.plain_row(op, backend_at(op, key), self.row)
 
 
 def backend_at(op: Operator, key: str) -> TensorBackend:

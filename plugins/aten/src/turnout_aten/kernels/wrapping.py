@@ -53,6 +53,7 @@ class Row:
     simple     the kernel as a function of the required arguments only. The fast path calls it when the other arguments have
                their defaults: it saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
     limit      `simple` serves arrays of up to this many elements (0: any); for larger ones `fn` may use several threads
+    limit_of_halves  the same for two-byte elements (0: as `limit`)
     bools      False: a bool in place of a number takes the general path, because the shape function may refuse it
     refuses    dtypes (as NumPy kinds) that take the general path, because the shape function refuses them but the kernel does not
     ranks      the ndim of each tensor, None for any; a call with other ranks takes the general path
@@ -71,7 +72,8 @@ class Row:
     """
 
     __slots__ = (
-        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_steps", "moves", "over", "pointwise",
+        "allocates", "bools", "few", "fn", "halves", "limit", "limit_of_few", "limit_of_halves", "limit_of_steps", "moves",
+        "over", "pointwise",
         "quiet", "ranks", "refuses", "simple", "steps",
     )  # fmt: skip
 
@@ -79,10 +81,11 @@ class Row:
         self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
         bools: bool = True, refuses: str = "", ranks: tuple[int | None, ...] = (), halves: bool = True,
         quiet: bool = False, few: Call | None = None, limit_of_few: int = 0,
-        steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, over: Callable[[Call], Call] | None = None,
-        moves: str = "",
+        steps: tuple[tuple[Any, ...], ...] = (), limit_of_steps: int = 0, limit_of_halves: int = 0,
+        over: Callable[[Call], Call] | None = None, moves: str = "",
     ) -> None:  # fmt: skip
         self.limit = limit
+        self.limit_of_halves = limit_of_halves or limit
         self.fn = fn
         self.allocates = allocates
         self.pointwise = pointwise
@@ -352,7 +355,9 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
     # `is` saves 15 ns over `==`. An equal value that is another object takes the row's kernel, which gives the same result.
     when = [f"{name} is DEFAULT_{name}" for name in defaulted]
     if row.limit:
-        when.append(f"{given[tensors[0]]}.size <= {row.limit}")
+        array, few = given[tensors[0]], row.limit_of_halves
+        halves = f" and ({array}.size <= {few} or {array}.dtype.itemsize != 2)" if few < row.limit else ""
+        when.append(f"{array}.size <= {row.limit}{halves}")
     simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
     return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple
 
@@ -592,7 +597,6 @@ def resize_output(
 # ---- other array kernels
 
 
-@replaceable
 def plain(
     op: Operator, backend: TensorBackend, fn: Call, *, below: Call | None = None, limit: int = 0, quiet: bool = False
 ) -> Call:
@@ -634,6 +638,12 @@ def plain(
         return wrap_result(backend, made, args)
 
     return wrapped
+
+
+@replaceable
+def plain_row(op: Operator, backend: TensorBackend, row: Row, below: Call | None = None) -> Call:
+    """`plain` of a row: the kernel may be run again after an error, because it has no effect but its result."""
+    return plain(op, backend, row.fn, below=below, limit=row.limit, quiet=row.quiet)
 
 
 def wrap_result(backend: TensorBackend, made: Any, args: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.shapes.specs import Out
 
@@ -16,23 +16,25 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
 
-def _transformed(name: str, self: Tensor, dim: Sequence[int], is_complex: bool) -> tuple[list[int], list[int]]:
+def _transformed(self: Tensor, dim: Sequence[int], normalization: int, is_complex: bool) -> tuple[list[int], list[int]]:
     """The shape as a list, and the dims counted from 0."""
+    if normalization not in (0, 1, 2):
+        raise ArgumentError(f"fft: normalization must be 0 (none), 1 (by the root of n) or 2 (by n), got {normalization}")
     dtype: DType = self.dtype
     wanted = COMPLEX if is_complex else FLOAT
     if dtype.category != wanted or dtype.itemsize == 2:
-        raise DTypeError(f"{name}: expected {'complex' if is_complex else 'float32 or float64'} elements, got {dtype.name}")
+        raise DTypeError(f"fft: expected {'complex' if is_complex else 'float32 or float64'} elements, got {dtype.name}")
     shape = list(self.array.shape)
     dims = [wrap_dim(d, len(shape)) for d in dim]
     for d in dims:
         if shape[d] < 1:
-            raise ShapeError(f"{name}: dim {d} of shape {shape} has no elements to transform")
+            raise ShapeError(f"fft: dim {d} of shape {shape} has no elements to transform")
     return shape, dims
 
 
 def real_to_complex(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Out:
     """With `onesided`, only the first half of the result is made along the last of `dim`."""
-    shape, dims = _transformed("fft", self, dim, False)
+    shape, dims = _transformed(self, dim, normalization, False)
     if onesided:
         shape[dims[-1]] = shape[dims[-1]] // 2 + 1
     return Out(tuple(shape), self.dtype.to_complex())
@@ -40,7 +42,7 @@ def real_to_complex(self: Tensor, dim: Sequence[int], normalization: int, onesid
 
 def complex_to_real(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Out:
     """The inverse of a one-sided transform; the last of `dim` gets `last_dim_size` elements."""
-    shape, dims = _transformed("fft", self, dim, True)
+    shape, dims = _transformed(self, dim, normalization, True)
     if last_dim_size < 1:
         raise ShapeError(f"fft: the result cannot have {last_dim_size} elements along dim {dims[-1]}")
     half = last_dim_size // 2 + 1
@@ -52,7 +54,7 @@ def complex_to_real(self: Tensor, dim: Sequence[int], normalization: int, last_d
 
 def complex_to_complex(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Out:
     """The input's shape."""
-    shape, _ = _transformed("fft", self, dim, True)
+    shape, _ = _transformed(self, dim, normalization, True)
     return Out(tuple(shape), self.dtype)
 
 

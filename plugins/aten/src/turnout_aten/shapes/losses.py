@@ -36,6 +36,8 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
     if output.array.shape != shape:
         raise ShapeError(f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}")
     wrap_dim(dim, len(shape))
+    if input_dtype.category == COMPLEX:
+        raise DTypeError(f"not defined for {input_dtype.name} tensors")
     return Out(shape, input_dtype)
 
 

@@ -154,6 +154,8 @@ def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool
     dtype = self.dtype
     if dtype.category < FLOAT:
         raise DTypeError(f"var/std needs a float or complex tensor, got {dtype.name}")
+    if isinstance(correction, complex):
+        raise DTypeError(f"var/std: correction must be a real number, got {correction}")
     shape = self.array.shape
     return Out(reduced(shape, wrap_dims(dim, len(shape)), keepdim), dtype.to_real())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
-from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import layout, wrap_dim
 from turnout_aten.shapes.specs import Out
 from turnout_aten.tensor.tensor import Tensor
@@ -86,8 +86,6 @@ def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:
     """The requested number of indices, truncated or padded."""
     if size < 0:
         raise ArgumentError(f"nonzero_static: size must not be negative, got {size}")
-    if not -(2**63) <= fill_value < 2**63:
-        raise RangeError(f"nonzero_static: fill_value {fill_value} does not fit in int64 (-2**63 to 2**63 - 1)")
     return Out((size, len(self.array.shape)), int64, exact=True)
 
 

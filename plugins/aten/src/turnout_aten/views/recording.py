@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from turnout.config.lock import new_lock
 from turnout.errors import AliasError
 from turnout.operators.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.operators.stubs import compile_function
@@ -32,7 +33,8 @@ SHARES_STORAGE = "shares_storage"
 INPLACE_VIEW = "inplace_view"
 AS_STRIDED = "aten::as_strided"
 _RESIZES = ("resize_", "resize_as_")
-_PRUNE_AT = 32  # dead entries are removed from a base's list of views when it is this long
+_PRUNE_AT = 32  # dead entries are removed from a base's list of views from this length on
+_PRUNING = new_lock()
 
 
 def bookkeeping(op: Operator) -> Any:
@@ -254,5 +256,21 @@ def attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], in
         no_grad = no_grad or old.no_grad
     made.view_of = View(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
     if len(storage.views) >= _PRUNE_AT:
-        storage.views = [r for r in storage.views if r() is not None]
+        with _PRUNING:
+            _prune(storage.views)
     storage.views.append(ref(made))
+
+
+def _prune(views: list[ref[Tensor]]) -> None:
+    """Remove dead views from the end; at a length that is a power of two all, so that each live one is rarely read again.
+
+    Other threads may append meanwhile.
+    """
+    while views and views[-1]() is None:
+        last = views.pop()
+        if last() is not None:
+            views.append(last)
+            break
+    count = len(views)
+    if count >= _PRUNE_AT and count & (count - 1) == 0:
+        views[:count] = [r for r in views[:count] if r() is not None]

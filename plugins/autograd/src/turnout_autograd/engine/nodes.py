@@ -39,6 +39,7 @@ class Node:
     extra  None, or the hooks
     unary  whether `backward` returns one gradient instead of a tuple of as many as there are edges
     count  how many outputs it has, where that is not one
+    keeps  the slots that hold saved outputs; None for a class that does not say
     """
 
     __slots__ = ("edges", "extra", "seq")
@@ -46,6 +47,7 @@ class Node:
     op_name = ""
     unary = False
     several = False
+    keeps: tuple[str, ...] | None = None
 
     count: int
     edges: tuple[Any, ...]

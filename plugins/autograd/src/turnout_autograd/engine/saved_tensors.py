@@ -109,9 +109,12 @@ def keep_tangents(edge: Any, tensor: Tensor, tangents: Tangents | None) -> None:
     node: Any = edge.node if edge.__class__ is Output else edge
     if "inner" in type(node).__slots__:  # a write into a view
         node = node.inner
-    cls: Any = type(node)
-    # The class of a node whose saved tensors are packed has no slots of its own.
-    for name in (cls.__slots__ or cls.__base__.__slots__) if tangents else ():
+    names = node.keeps
+    if names is None:
+        cls: Any = type(node)
+        # The class of a node whose saved tensors are packed has no slots of its own.
+        names = cls.__slots__ or cls.__base__.__slots__
+    for name in names if tangents else ():
         saved = getattr(node, name, None)
         if isinstance(saved, Saved):
             setattr(node, name, with_tangents(saved, edge, tensor, tangents))

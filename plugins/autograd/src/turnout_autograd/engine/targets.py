@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnout_aten.tensor.tensor import Tensor
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_SEQ = attrgetter("seq")
 # id(leaf) -> [leaf, the sum of its gradients so far]
 Sinks = dict[int, list[Any]]
 
@@ -50,7 +52,7 @@ class Wanted:
                         if edge is not None:
                             stack.append(edge.node if edge.__class__ is Output else edge)
         lead: dict[Node, tuple[Any, ...]] = {}
-        for node in sorted(seen, key=_seq):
+        for node in sorted(seen, key=_SEQ):
             if node in stops:
                 lead[node] = ()
                 continue
@@ -87,7 +89,3 @@ class Wanted:
         if isinstance(edge, Output):
             return self.outputs[edge.node][edge.index]
         return self.outputs[edge][0]
-
-
-def _seq(node: Node) -> int:
-    return node.seq

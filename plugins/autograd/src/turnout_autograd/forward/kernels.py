@@ -163,8 +163,13 @@ def _carried(value: Any) -> Tangents | None:
 
 def _through_parts(op: Operator, key: str) -> Callable[..., Any]:
     """A kernel that is written in operators, run here: each of them is differentiated, and seen by what is below (Tracer)."""
+    return parts_kernel(op, bind(op.registry.winner(op, key, op.kernels[key]), op, "Forward"), NAMES)
+
+
+@replaceable
+def parts_kernel(op: Operator, parts: Callable[..., Any], names: dict[str, Any]) -> Callable[..., Any]:
+    """`parts` where an argument has a tangent, and what is below otherwise. `names` as for `tangent_kernel`."""
     slots = Slots(op)
-    parts = bind(op.registry.winner(op, key, op.kernels[key]), op, "Forward")
 
     def push_through_parts(ks: int, *args: Any) -> Any:
         if slots.take_part(args):

@@ -186,6 +186,8 @@ class Writer:
             f"    __slots__ = ({text})",
             f"    op_name = {self.entry.function.qualified_name!r}",
         ]
+        kept = [name for uses in self.uses.values() for name in uses.outputs if self._is_kept(name)]
+        lines.append(f"    keeps = {tuple(dict.fromkeys(kept))!r}")
         if unary:
             lines.append("    unary = True")
         if self.several:

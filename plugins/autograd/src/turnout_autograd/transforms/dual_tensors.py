@@ -74,6 +74,15 @@ class set_fwd_grad_enabled(Guard):
     """While entered, tangents are passed on, or with a `mode` of False they are not: results have none, and no tensor shows one.
 
     A transform (`turnout.func.jvp`) inside works as ever; tangents from around it do not enter it.
+
+    # differs from torch: a view that was made inside `set_fwd_grad_enabled(False)` has no tangent, as other results have
+    # none; in PyTorch it takes that of its base after the block.
+    # differs from torch: `set_fwd_grad_enabled(True)` inside `inference_mode` passes tangents on. In PyTorch operators drop
+    # them, though it is said to be enabled.
+    # differs from torch: `inference_mode(False)` inside `set_fwd_grad_enabled(False)` switches tangents on in PyTorch. Here it
+    # ends inference mode and nothing else.
+    # differs from torch: `turnout.func.linearize` inside `set_fwd_grad_enabled(False)` gives the derivative, as `jvp` does;
+    # PyTorch gives zeros.
     """
 
     def __init__(self, mode: bool) -> None:
@@ -126,6 +135,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """An alias of `tensor` that carries a tangent. Raises GradientError outside of a dual level, and for what does not fit.
 
+    Inside `set_fwd_grad_enabled(False)` the tangent is not shown, but it is kept; inside `inference_mode` there is none.
+
     # differs from torch: `make_dual` converts the tangent to the dtype of the tensor.
 
     Arguments:
@@ -145,9 +156,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise errors.GradientError(errors.transforms.not_differentiable("make_dual", what, value))
     if tangent.shape != tensor.shape:
         raise errors.GradientError(errors.forward.tangent_shape(tangent, tensor))
-    if tangent_of(peel(tensor)[0], current) is not None:
+    if is_fwd_grad_enabled() and tangent_of(peel(tensor)[0], current) is not None:
         raise errors.GradientError(errors.forward.dual_already())
-    if not is_fwd_grad_enabled():
+    if DISPATCH.get()[0] & INFERENCE:
         return _without_tangent(tensor, peel(tensor)[1])
     tangent = of_dtype("make_dual", "the tangent", tangent, tensor)
     return dual(current, tensor, *lowered(LEVELS.get(), tensor, tangent))

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnout.errors import DimError, ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.kernels.factories import strides_as
 from turnout_aten.shapes.extents import numel, wrap_dim, wrap_dims
 from turnout_aten.tensor.tensor import Tensor
 from turnout_aten.views.geometry import inferred_shape
@@ -180,14 +181,31 @@ def repeat(size: int, dims: Dims, self: Tensor, repeats: Ints) -> tuple[Tensor, 
     return aten.repeat(aten.view(x, (size, *(1,) * lead, *own)), (1, *repeats)), 0
 
 
+# Memory formats in which the channels of an image, dim 1, come last -> the number of dims of an example.
+_CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}
+
+
+def in_format(call: Any, x: Tensor, memory_format: Any) -> tuple[Tensor, int]:
+    """`call(batch, memory_format)` so that each example has the format: row-major with the channels last, and then turned back.
+
+    Raises ArgumentError for examples with another number of dims, as the operator does for one.
+    """
+    ndim = _CHANNELS_LAST.get(memory_format)
+    if ndim is None:
+        return call(x, memory_format), 0
+    strides_as(memory_format, x.array.shape[1:])
+    made = call(aten.permute(x, (0, 1, *range(3, ndim + 1), 2)), "contiguous_format")
+    return aten.permute(made, (0, 1, ndim, *range(2, ndim))), 0
+
+
 def clone(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
     if memory_format is None or memory_format == "preserve_format":
         return aten.clone(self), dims[0]
-    return aten.clone(front(self, dims[0], size), memory_format=memory_format), 0
+    return in_format(lambda x, given: aten.clone(x, memory_format=given), front(self, dims[0], size), memory_format)
 
 
 def contiguous(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
-    return aten.contiguous(front(self, dims[0], size), memory_format=memory_format), 0
+    return in_format(lambda x, given: aten.contiguous(x, memory_format=given), front(self, dims[0], size), memory_format)
 
 
 def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Tensor, int]:
@@ -203,14 +221,15 @@ def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Ten
 
 def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device: Any, pin: Any, non_blocking: bool,
             memory_format: Any) -> tuple[Tensor, int]:  # fmt: skip
-    if memory_format not in (None, "preserve_format"):
-        self, bdim = front(self, dims[0], size), 0
-    else:
-        bdim = dims[0]
-    made = aten._to_copy(
-        self, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=memory_format
-    )
-    return made, bdim
+    def copied(x: Tensor, given: Any) -> Tensor:
+        made: Tensor = aten._to_copy(
+            x, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=given
+        )
+        return made
+
+    if memory_format in (None, "preserve_format"):
+        return copied(self, memory_format), dims[0]
+    return in_format(copied, front(self, dims[0], size), memory_format)
 
 
 # ---- factories after a tensor: batched, so that each example can be written into
@@ -218,8 +237,10 @@ def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device
 
 @family
 def like(call: Any, size: int, dims: Dims, self: Tensor, *options: Any) -> tuple[Tensor, int]:
-    """zeros_like and similar factories, in the memory layout of the value."""
-    return call(self, *options), dims[0]
+    """zeros_like and similar factories, in the memory layout of the value, or in the format that they end with."""
+    if options[-1] in (None, "preserve_format"):
+        return call(self, *options), dims[0]
+    return in_format(lambda x, given: call(x, *options[:-1], given), front(self, dims[0], size), options[-1])
 
 
 @family

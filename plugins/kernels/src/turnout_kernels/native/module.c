@@ -13,6 +13,8 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
+#define MAP 0 /* the first kernel */
+
 /* Every kernel. turnout_kernels/native.py takes their numbers from `KERNELS`. */
 #define EVERY_KERNEL(X)                                                                                                           \
     X(map) X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward) X(group_norm) X(reduce_rows)                       \
@@ -119,6 +121,25 @@ static int take_array(PyObject *object, Py_buffer *view, array *to, int flags)
     return 0;
 }
 
+/* An input of `map` as one over the dims of the output: what has length 1 or is not there is repeated. */
+static int spread(array *input, const array *output)
+{
+    int64_t behind = output->ndim - input->ndim, repeated[MAX_DIMS];
+    for (int64_t d = 0; d < output->ndim && behind >= 0; d++) {
+        int64_t length = d < behind ? 1 : input->shape[d - behind];
+        repeated[d] = length == 1 ? 0 : input->stride[d - behind];
+        if (length != 1 && length != output->shape[d])
+            behind = -1;
+    }
+    if (behind < 0) {
+        PyErr_SetString(PyExc_ValueError, "an input does not broadcast to the output");
+        return -1;
+    }
+    for (int64_t d = 0; d < output->ndim; d++)
+        input->stride[d] = repeated[d];
+    return 0;
+}
+
 /* run(number of the kernel, outputs, inputs, integers, floats, parts, threads) */
 static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -154,6 +175,8 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         else
             work.count++;
     }
+    for (Py_ssize_t k = 1; k < outs + ins && number == MAP && !failed; k++)
+        failed = spread(&work.a[k], &work.a[0]) < 0;
     if (!failed) {
         PyThreadState *state = PyEval_SaveThread();
         run_parts(chosen[number], &work, threads);
