@@ -88,6 +88,63 @@ VIEWS = [
     "turnout.ops.aten.expand({0}, [{1}, {2}])", "turnout.ops.aten.view({0}, ({1}, True))",
 ]  # fmt: skip
 PLACES = ["0", "1", "2", "3", "-1", "-2", "5", "True", "None", "1.5", "1 << 70", "numpy.int64(1)", "-1 << 63"]
+# Factories, conversions, fills, and what moves elements: {1} and {2} are sizes or places, {3} a dtype, {4} anything.
+MADE = [
+    "turnout.zeros({1}, {2})",
+    "turnout.zeros(({1}, {2}))",
+    "turnout.ones({1}, dtype={3})",
+    "turnout.zeros(size=({1},))",
+    "turnout.full(({1}, {2}), {4})",
+    "turnout.full(({1},), {4}, dtype={3})",
+    "turnout.zeros_like({0})",
+    "turnout.ones_like({0}, dtype={3})",
+    "turnout.full_like({0}, {4})",
+    "{0}.new_zeros({1}, {2})",
+    "{0}.new_ones(({1},), dtype={3})",
+    "{0}.new_full(({1},), {4})",
+    "turnout.empty({1}, dtype={3}).shape",
+    "turnout.ops.aten.scalar_tensor({4})",
+    "turnout.zeros({1}, device={4})",
+    "turnout.zeros({1}, out={0})",
+    "turnout.ones(2, requires_grad={4})",
+    "turnout.zeros_like({0}, memory_format='contiguous_format')",
+    "{0}.to({3})",
+    "{0}.to({3}, copy=True)",
+    "{0}.to({4})",
+    "{0}.float()",
+    "{0}.long()",
+    "{0}.bool()",
+    "{0}.double(memory_format='contiguous_format')",
+    "turnout.ops.aten._to_copy({0}, dtype={3})",
+    "turnout.ops.aten.to.dtype({0}, {3}, False, {4})",
+    "{0}.contiguous()",
+    "{0}.contiguous(memory_format={4})",
+    "{0}.clone()",
+    "{0}.clone(memory_format={4})",
+    "{0}.fill_({4})",
+    "{0}.zero_()",
+    "{0}[{1}:].fill_({4})",
+    "turnout.cat([{0}, {0}], {1})",
+    "turnout.cat([{0}, {4}])",
+    "turnout.cat(({0}, {0}.t()), dim={1})",
+    "turnout.cat([])",
+    "turnout.stack([{0}, {0}], {1})",
+    "{0}[turnout.tensor([{1}, {2}])]",
+    "{0}[turnout.tensor([[{1}], [{2}]])]",
+    "{0}[turnout.tensor([True, False])]",
+    "turnout.ops.aten.index.Tensor({0}, [None, turnout.tensor([{1}])])",
+    "{0}.index_select({1}, turnout.tensor([{2}]))",
+    "turnout.softmax({0}, {1})",
+    "turnout.nn.functional.log_softmax({0}, {1}, dtype={3})",
+    "{0}.repeat({1}, {2})",
+    "turnout.nn.functional.layer_norm({0}, {0}.shape[-1:])",
+    "turnout.nn.functional.layer_norm({0}, ({1},), {0}, None, {4})",
+    "{0}.reshape({1}, {2})",
+    "{0}.view({1}, {2})",
+    "{0}.reshape(-1)",
+    "{0}.permute({1}, {2})",
+    "{0}.expand({1}, {2})",
+]
 BLOCKS = [
     "turnout.no_grad()",
     "turnout.inference_mode()",
@@ -129,7 +186,7 @@ def program(seed: int) -> list[str]:
 def _call(r: random.Random, names: list[str]) -> str:
     one = r.choice(names)
     other = r.choice(names) if r.random() < 0.6 else r.choice(NUMBERS if r.random() < 0.7 else BAD)
-    form = r.randrange(13)
+    form = r.randrange(17)
     if form < 3:
         return f"{one} {r.choice(SIGNS)} {other}" if r.random() < 0.8 else f"{other} {r.choice(SIGNS)} {one}"
     if form < 5:
@@ -148,6 +205,10 @@ def _call(r: random.Random, names: list[str]) -> str:
         return (
             f"turnout.{name}({r.choice([f'{one}, out={other}', '', f'{one}, {other}, 3, 4', f'input={one}', f'{one}, dim=0'])})"
         )
+    if form > 12:
+        few, anything = PLACES[:4] if r.random() < 0.7 else PLACES, r.choice(NUMBERS + (BAD if r.random() < 0.2 else NUMBERS))
+        dtype = f"turnout.{r.choice(DTYPES)}" if r.random() < 0.9 else r.choice(BAD)
+        return r.choice(MADE).format(one, r.choice(few), r.choice(few), dtype, anything)
     if form > 9:
         few = PLACES[:4] if r.random() < 0.7 else PLACES
         return r.choice(VIEWS).format(one, r.choice(few), r.choice(few))

@@ -12,7 +12,6 @@
  * WriteKernel   an operator that writes its first argument, at ADInplaceOrView: the call below, and the count of the write
  * CompositeKernel  a composite kernel that ends in one call of another operator
  * CopyKernel    a kernel that copies a row-major tensor, in another dtype if it is asked to
- * FewKernel     a kernel that leaves few elements to another one
  * SelectKernel  a factory at BackendSelect: the device, and the call below
  * FactoryKernel a factory: new memory, zeroed or filled with one number
  * FillKernel    a kernel that fills its first argument with one number
@@ -79,7 +78,7 @@ typedef struct Face {
 } Face;
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
-    CompositeKernelType, CopyKernelType, FewKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
+    CompositeKernelType, CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
     GetterType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
@@ -117,12 +116,20 @@ static PyObject *face_doc(PyObject *self, void *closure) { return PyObject_GetAt
 static PyGetSetDef face_properties[] = {{"__doc__", face_doc, NULL, NULL, NULL}, {NULL}};
 static PyMethodDef face_methods[] = {{"__reduce_ex__", face_reduce, METH_O, NULL}, {NULL}};
 
-static void face_init(Face *self, PyObject *function, vectorcallfunc vectorcall)
+typedef Outcome (*Run)(Face *, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result);
+
+/* A new object of one of the types, with nothing but its face; the collector does not know it yet. */
+static Face *new_face(PyTypeObject *type, PyObject *function, vectorcallfunc vectorcall, Run run)
 {
-    self->vectorcall = vectorcall;
-    self->function = Py_NewRef(function);
-    self->weakrefs = NULL;
-    self->run = NULL;
+    Face *made = PyObject_GC_New(Face, type);
+    if (made == NULL)
+        return NULL;
+    memset((char *)made + sizeof(Face), 0, type->tp_basicsize - sizeof(Face));
+    made->vectorcall = vectorcall;
+    made->function = Py_NewRef(function);
+    made->weakrefs = NULL;
+    made->run = run;
+    return made;
 }
 
 /* A kernel as others call it: (ks, *args). */
@@ -143,7 +150,7 @@ static inline int is_kernel(PyObject *value)
 {
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
            || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
-           || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &FewKernelType) || Py_IS_TYPE(value, &SelectKernelType)
+           || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &SelectKernelType)
            || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType);
 }
 
@@ -316,7 +323,7 @@ static Outcome run_target(const Target *target, PyObject *tail, PyObject *const 
     if (target->rest >= 0 && n > target->rest && PyLong_CheckExact(args[target->rest])) {
         rest = PyTuple_New(n - target->rest);
         for (Py_ssize_t k = target->rest; rest != NULL && k < n; k++)
-            if (PyLong_CheckExact(args[k]))
+            if (is_int(args[k]))
                 PyTuple_SET_ITEM(rest, k - target->rest, Py_NewRef(args[k]));
             else
                 Py_CLEAR(rest);
@@ -474,6 +481,30 @@ static int call_clear(PyObject *self)
     return 0;
 }
 
+/* What a kernel holds lies behind its face, object after object. */
+#define HOLDS(STRUCT, LAST) ((int)((offsetof(STRUCT, LAST) + sizeof(PyObject *) - sizeof(Face)) / sizeof(PyObject *)))
+#define HELD(self) ((PyObject **)((char *)(self) + sizeof(Face)))
+
+static int visit_held(PyObject *self, int count, visitproc visit, void *arg)
+{
+    Py_VISIT(((Face *)self)->function);
+    for (int i = 0; i < count; i++)
+        Py_VISIT(HELD(self)[i]);
+    return 0;
+}
+
+static int clear_held(PyObject *self, int count)
+{
+    Py_CLEAR(((Face *)self)->function);
+    for (int i = 0; i < count; i++)
+        Py_CLEAR(HELD(self)[i]);
+    return 0;
+}
+
+#define HOLDING(NAME, COUNT)                                                                                              \
+    static int NAME##_traverse(PyObject *self, visitproc visit, void *arg) { return visit_held(self, COUNT, visit, arg); } \
+    static int NAME##_clear(PyObject *self) { return clear_held(self, COUNT); }
+
 static void face_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
@@ -535,10 +566,9 @@ static PyObject *make_call(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "at most two targets");
         return NULL;
     }
-    Call *made = PyObject_GC_New(Call, &CallType);
+    Call *made = (Call *)new_face(&CallType, function, call_vectorcall, NULL);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, call_vectorcall);
     made->count = 0;
     made->tail = tail == Py_None ? NULL : Py_NewRef(tail);
     made->chosen = chosen == Py_None ? NULL : Py_NewRef(chosen);
@@ -1037,21 +1067,21 @@ wrong:
 
 typedef struct {
     Face face;
+    PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
+    PyObject *half;           /* NULL: float16 needs no look */
+    PyObject *simple, *kernel, *as_array, *keys;
+    PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
     int arguments;            /* without the key set */
     int tensors;              /* of them are tensors that must be given */
     int tensor[MOST];
     int number[MOST];         /* whether the argument is a number in place of a tensor */
     int absent[MOST];         /* whether it must be None */
-    PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
     int rank[MOST];           /* of the tensors, or -1 */
     int bools, unsure, inplace;
     Program program;          /* where it has one, and the other arguments have their defaults */
     int ignored[MOST];        /* of an argument without default: the program is for False only */
     npy_intp limit, limit_of_halves;
     char refuses[16];
-    PyObject *half;           /* NULL: float16 needs no look */
-    PyObject *simple, *kernel, *as_array, *keys;
-    PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
 } ArrayKernel;
 
 /* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
@@ -1204,38 +1234,6 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-static int array_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    ArrayKernel *kernel = (ArrayKernel *)self;
-    Py_VISIT(kernel->face.function);
-    for (int i = 0; i < MOST; i++)
-        Py_VISIT(kernel->standard[i]);
-    Py_VISIT(kernel->half);
-    Py_VISIT(kernel->simple);
-    Py_VISIT(kernel->kernel);
-    Py_VISIT(kernel->as_array);
-    Py_VISIT(kernel->keys);
-    Py_VISIT(kernel->below);
-    Py_VISIT(kernel->finish);
-    return 0;
-}
-
-static int array_clear(PyObject *self)
-{
-    ArrayKernel *kernel = (ArrayKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    for (int i = 0; i < MOST; i++)
-        Py_CLEAR(kernel->standard[i]);
-    Py_CLEAR(kernel->half);
-    Py_CLEAR(kernel->simple);
-    Py_CLEAR(kernel->kernel);
-    Py_CLEAR(kernel->as_array);
-    Py_CLEAR(kernel->keys);
-    Py_CLEAR(kernel->below);
-    Py_CLEAR(kernel->finish);
-    return 0;
-}
-
 /* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
  * inplace, program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
  * or "value". */
@@ -1252,12 +1250,9 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "too many arguments");
         return NULL;
     }
-    ArrayKernel *made = PyObject_GC_New(ArrayKernel, &ArrayKernelType);
+    ArrayKernel *made = (ArrayKernel *)new_face(&ArrayKernelType, function, kernel_vectorcall, array_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(ArrayKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = array_run;
     made->limit = limit;
     made->limit_of_halves = limit_of_halves;
     made->bools = bools;
@@ -1680,29 +1675,6 @@ end:
     return outcome;
 }
 
-static int plan_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    PlanKernel *kernel = (PlanKernel *)self;
-    Py_VISIT(kernel->face.function);
-    Py_VISIT(kernel->find);
-    Py_VISIT(kernel->kernel);
-    Py_VISIT(kernel->few);
-    return visit_memo(&kernel->memo, visit, arg);
-}
-
-static int plan_clear(PyObject *self)
-{
-    PlanKernel *kernel = (PlanKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    Py_CLEAR(kernel->find);
-    Py_CLEAR(kernel->kernel);
-    Py_CLEAR(kernel->few);
-    Py_CLEAR(kernel->keys);
-    Py_CLEAR(kernel->as_given);
-    clear_memo(&kernel->memo);
-    return 0;
-}
-
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 static const char *const MOVES[] = {"", "join", "pick", NULL};
 
@@ -1724,12 +1696,9 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
-    PlanKernel *made = PyObject_GC_New(PlanKernel, &PlanKernelType);
+    PlanKernel *made = (PlanKernel *)new_face(&PlanKernelType, function, kernel_vectorcall, plan_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(PlanKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = plan_run;
     made->find = Py_NewRef(find);
     made->kernel = Py_NewRef(kernel);
     made->few = few == Py_None ? NULL : Py_NewRef(few);
@@ -1938,34 +1907,6 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return decline_after_error();
 }
 
-static int record_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    RecordKernel *kernel = (RecordKernel *)self;
-    Py_VISIT(kernel->face.function);
-    Py_VISIT(kernel->cache);
-    Py_VISIT(kernel->next_seq);
-    Py_VISIT(kernel->metas);
-    Py_VISIT(kernel->unlike);
-    Py_VISIT(kernel->kept);
-    Py_VISIT(kernel->node);
-    return 0;
-}
-
-static int record_clear(PyObject *self)
-{
-    RecordKernel *kernel = (RecordKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    Py_CLEAR(kernel->cache);
-    Py_CLEAR(kernel->below);
-    Py_CLEAR(kernel->tracked_bit);
-    Py_CLEAR(kernel->next_seq);
-    Py_CLEAR(kernel->metas);
-    Py_CLEAR(kernel->unlike);
-    Py_CLEAR(kernel->kept);
-    Py_CLEAR(kernel->node);
-    return 0;
-}
-
 /* Where a slot of a class lies in its instances; -1 with an error if the name is not a slot that holds any object. */
 static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
 {
@@ -2001,12 +1942,9 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
-    RecordKernel *made = PyObject_GC_New(RecordKernel, &RecordKernelType);
+    RecordKernel *made = (RecordKernel *)new_face(&RecordKernelType, function, kernel_vectorcall, record_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(RecordKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = record_run;
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
     made->tracked_bit = Py_NewRef(tracked);
@@ -2062,8 +2000,8 @@ failed:
 typedef struct {
     Face face;
     PyObject *op, *cache, *below, *attach;
-    int is_as_strided;
     PyObject *kernel, *remembered; /* the kernel that was found last, and its geometries; NULL if it is not one by geometry */
+    int is_as_strided;
     Memo memo;                     /* of them */
 } ViewKernel;
 
@@ -2271,32 +2209,6 @@ static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return made == NULL ? decline_after_error() : DONE;
 }
 
-static int view_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    ViewKernel *kernel = (ViewKernel *)self;
-    Py_VISIT(kernel->face.function);
-    Py_VISIT(kernel->op);
-    Py_VISIT(kernel->cache);
-    Py_VISIT(kernel->attach);
-    Py_VISIT(kernel->kernel);
-    Py_VISIT(kernel->remembered);
-    return visit_memo(&kernel->memo, visit, arg);
-}
-
-static int view_clear(PyObject *self)
-{
-    ViewKernel *kernel = (ViewKernel *)self;
-    Py_CLEAR(kernel->face.function);
-    Py_CLEAR(kernel->op);
-    Py_CLEAR(kernel->cache);
-    Py_CLEAR(kernel->below);
-    Py_CLEAR(kernel->attach);
-    Py_CLEAR(kernel->kernel);
-    Py_CLEAR(kernel->remembered);
-    clear_memo(&kernel->memo);
-    return 0;
-}
-
 /* (function, op, cache, below, attach, whether it may leave the memory of what is viewed) */
 static PyObject *make_view_kernel(PyObject *module, PyObject *args)
 {
@@ -2304,12 +2216,9 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     int is_as_strided;
     if (!PyArg_ParseTuple(args, "OOO!OOp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided))
         return NULL;
-    ViewKernel *made = PyObject_GC_New(ViewKernel, &ViewKernelType);
+    ViewKernel *made = (ViewKernel *)new_face(&ViewKernelType, function, kernel_vectorcall, view_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(ViewKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = view_run;
     made->op = Py_NewRef(op);
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
@@ -2361,32 +2270,15 @@ static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     return outcome;
 }
 
-static int write_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((WriteKernel *)self)->face.function);
-    Py_VISIT(((WriteKernel *)self)->cache);
-    return 0;
-}
-
-static int write_clear(PyObject *self)
-{
-    Py_CLEAR(((WriteKernel *)self)->face.function);
-    Py_CLEAR(((WriteKernel *)self)->cache);
-    Py_CLEAR(((WriteKernel *)self)->below);
-    return 0;
-}
-
 /* (function, cache, below) */
 static PyObject *make_write_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *cache, *below;
     if (!PyArg_ParseTuple(args, "OO!O", &function, &PyDict_Type, &cache, &below))
         return NULL;
-    WriteKernel *made = PyObject_GC_New(WriteKernel, &WriteKernelType);
+    WriteKernel *made = (WriteKernel *)new_face(&WriteKernelType, function, kernel_vectorcall, write_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = write_run;
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
     PyObject_GC_Track(made);
@@ -2562,12 +2454,9 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
         return NULL;
     }
-    CompositeKernel *made = PyObject_GC_New(CompositeKernel, &CompositeKernelType);
+    CompositeKernel *made = (CompositeKernel *)new_face(&CompositeKernelType, function, kernel_vectorcall, composite_run);
     if (made == NULL)
         return NULL;
-    memset((char *)made + sizeof(Face), 0, sizeof(CompositeKernel) - sizeof(Face));
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = composite_run;
     made->arguments = arguments;
     PyObject_GC_Track(made);
     for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
@@ -2685,18 +2574,6 @@ static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-static int face_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((Face *)self)->function);
-    return 0;
-}
-
-static int face_clear(PyObject *self)
-{
-    Py_CLEAR(((Face *)self)->function);
-    return 0;
-}
-
 /* (function, the argument that is the dtype, or -1) */
 static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
 {
@@ -2704,63 +2581,10 @@ static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
     int dtype;
     if (!PyArg_ParseTuple(args, "Oi", &function, &dtype))
         return NULL;
-    CopyKernel *made = PyObject_GC_New(CopyKernel, &CopyKernelType);
+    CopyKernel *made = (CopyKernel *)new_face(&CopyKernelType, function, kernel_vectorcall, copy_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = copy_run;
     made->dtype = dtype < MOST ? dtype : -1;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
-}
-
-/* ---- FewKernel */
-
-typedef struct {
-    Face face;
-    PyObject *below;
-    npy_intp limit;
-} FewKernel;
-
-static Outcome few_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
-{
-    FewKernel *self = (FewKernel *)face;
-    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
-    if (array == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) > self->limit)
-        return DECLINED;
-    return ((Face *)self->below)->run((Face *)self->below, ks, args, n, result);
-}
-
-static int few_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((FewKernel *)self)->below);
-    return face_traverse(self, visit, arg);
-}
-
-static int few_clear(PyObject *self)
-{
-    Py_CLEAR(((FewKernel *)self)->below);
-    return face_clear(self);
-}
-
-/* (function, the kernel of few elements, the most elements) */
-static PyObject *make_few_kernel(PyObject *module, PyObject *args)
-{
-    PyObject *function, *below;
-    Py_ssize_t limit;
-    if (!PyArg_ParseTuple(args, "OOn", &function, &below, &limit))
-        return NULL;
-    if (!is_kernel(below)) {
-        PyErr_SetString(PyExc_TypeError, "a compiled kernel");
-        return NULL;
-    }
-    FewKernel *made = PyObject_GC_New(FewKernel, &FewKernelType);
-    if (made == NULL)
-        return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = few_run;
-    made->below = Py_NewRef(below);
-    made->limit = limit;
     PyObject_GC_Track(made);
     return (PyObject *)made;
 }
@@ -2802,21 +2626,6 @@ static Outcome select_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return outcome;
 }
 
-static int select_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((SelectKernel *)self)->cache);
-    Py_VISIT(((SelectKernel *)self)->default_device);
-    return face_traverse(self, visit, arg);
-}
-
-static int select_clear(PyObject *self)
-{
-    Py_CLEAR(((SelectKernel *)self)->cache);
-    Py_CLEAR(((SelectKernel *)self)->above);
-    Py_CLEAR(((SelectKernel *)self)->default_device);
-    return face_clear(self);
-}
-
 /* (function, cache, the keys that are left, default_device, the argument that is the device) */
 static PyObject *make_select_kernel(PyObject *module, PyObject *args)
 {
@@ -2824,11 +2633,9 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
     int at;
     if (!PyArg_ParseTuple(args, "OO!OOi", &function, &PyDict_Type, &cache, &above, &default_device, &at))
         return NULL;
-    SelectKernel *made = PyObject_GC_New(SelectKernel, &SelectKernelType);
+    SelectKernel *made = (SelectKernel *)new_face(&SelectKernelType, function, kernel_vectorcall, select_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = select_run;
     made->cache = Py_NewRef(cache);
     made->above = Py_NewRef(above);
     made->default_device = Py_NewRef(default_device);
@@ -2841,10 +2648,10 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
 
 typedef struct {
     Face face;
-    int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
-    int fills;                            /* 0: memory as it is */
     PyObject *number;                     /* what it fills with, or NULL: the argument `value` */
     PyObject *default_dtype;              /* a function */
+    int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
+    int fills;                            /* 0: memory as it is */
 } FactoryKernel;
 
 /* Write a number into all elements of a plain array; 0 where only Python knows how. */
@@ -2936,19 +2743,6 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     return *result == NULL ? decline_after_error() : DONE;
 }
 
-static int factory_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((FactoryKernel *)self)->default_dtype);
-    return face_traverse(self, visit, arg);
-}
-
-static int factory_clear(PyObject *self)
-{
-    Py_CLEAR(((FactoryKernel *)self)->number);
-    Py_CLEAR(((FactoryKernel *)self)->default_dtype);
-    return face_clear(self);
-}
-
 /* (function, get_default_dtype, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
  * device; -1 where there is no such argument) */
 static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
@@ -2957,11 +2751,9 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     int fills, like, size, value, dtype, device;
     if (!PyArg_ParseTuple(args, "OOpOiiiii", &function, &default_dtype, &fills, &number, &like, &size, &value, &dtype, &device))
         return NULL;
-    FactoryKernel *made = PyObject_GC_New(FactoryKernel, &FactoryKernelType);
+    FactoryKernel *made = (FactoryKernel *)new_face(&FactoryKernelType, function, kernel_vectorcall, factory_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = factory_run;
     made->default_dtype = Py_NewRef(default_dtype);
     made->number = number == Py_None ? NULL : Py_NewRef(number);
     made->fills = fills;
@@ -2996,23 +2788,15 @@ static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     return DONE;
 }
 
-static int fill_clear(PyObject *self)
-{
-    Py_CLEAR(((FillKernel *)self)->number);
-    return face_clear(self);
-}
-
 /* (function, the number that it writes, or None) */
 static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *number;
     if (!PyArg_ParseTuple(args, "OO", &function, &number))
         return NULL;
-    FillKernel *made = PyObject_GC_New(FillKernel, &FillKernelType);
+    FillKernel *made = (FillKernel *)new_face(&FillKernelType, function, kernel_vectorcall, fill_run);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, kernel_vectorcall);
-    made->face.run = fill_run;
     made->number = number == Py_None ? NULL : Py_NewRef(number);
     PyObject_GC_Track(made);
     return (PyObject *)made;
@@ -3101,34 +2885,15 @@ static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t
     return PyObject_Vectorcall(getter->face.function, args, nargsf, kwnames);
 }
 
-static int getter_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((Getter *)self)->face.function);
-    Py_VISIT(((Getter *)self)->select);
-    Py_VISIT(((Getter *)self)->slice);
-    Py_VISIT(((Getter *)self)->index);
-    return 0;
-}
-
-static int getter_clear(PyObject *self)
-{
-    Py_CLEAR(((Getter *)self)->face.function);
-    Py_CLEAR(((Getter *)self)->select);
-    Py_CLEAR(((Getter *)self)->slice);
-    Py_CLEAR(((Getter *)self)->index);
-    return 0;
-}
-
 /* (function, select.int, slice.Tensor, index.Tensor) */
 static PyObject *make_getter(PyObject *module, PyObject *args)
 {
     PyObject *function, *select, *slice, *index;
     if (!PyArg_ParseTuple(args, "OOOO", &function, &select, &slice, &index))
         return NULL;
-    Getter *made = PyObject_GC_New(Getter, &GetterType);
+    Getter *made = (Getter *)new_face(&GetterType, function, getter_vectorcall, NULL);
     if (made == NULL)
         return NULL;
-    face_init(&made->face, function, getter_vectorcall);
     made->select = Py_NewRef(select);
     made->slice = Py_NewRef(slice);
     made->index = Py_NewRef(index);
@@ -3149,6 +2914,39 @@ static PyObject *make_getter(PyObject *module, PyObject *args)
         .tp_weaklistoffset = offsetof(Face, weakrefs),                                                              \
     }
 
+static int plan_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    int stopped = visit_held(self, HOLDS(PlanKernel, as_given), visit, arg);
+    return stopped ? stopped : visit_memo(&((PlanKernel *)self)->memo, visit, arg);
+}
+
+static int plan_clear(PyObject *self)
+{
+    clear_memo(&((PlanKernel *)self)->memo);
+    return clear_held(self, HOLDS(PlanKernel, as_given));
+}
+
+static int view_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    int stopped = visit_held(self, HOLDS(ViewKernel, remembered), visit, arg);
+    return stopped ? stopped : visit_memo(&((ViewKernel *)self)->memo, visit, arg);
+}
+
+static int view_clear(PyObject *self)
+{
+    clear_memo(&((ViewKernel *)self)->memo);
+    return clear_held(self, HOLDS(ViewKernel, remembered));
+}
+
+HOLDING(face, 0)
+HOLDING(array, HOLDS(ArrayKernel, finish))
+HOLDING(record, HOLDS(RecordKernel, node))
+HOLDING(write, HOLDS(WriteKernel, below))
+HOLDING(select, HOLDS(SelectKernel, default_device))
+HOLDING(factory, HOLDS(FactoryKernel, default_dtype))
+HOLDING(fill, HOLDS(FillKernel, number))
+HOLDING(getter, HOLDS(Getter, index))
+
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
 FACE(RecordKernelType, "RecordKernel", RecordKernel, kernel_vectorcall, record_traverse, record_clear);
@@ -3156,10 +2954,9 @@ FACE(ViewKernelType, "ViewKernel", ViewKernel, kernel_vectorcall, view_traverse,
 FACE(PlanKernelType, "PlanKernel", PlanKernel, kernel_vectorcall, plan_traverse, plan_clear);
 FACE(CompositeKernelType, "CompositeKernel", CompositeKernel, kernel_vectorcall, composite_traverse, composite_clear);
 FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse, face_clear);
-FACE(FewKernelType, "FewKernel", FewKernel, kernel_vectorcall, few_traverse, few_clear);
 FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
-FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, face_traverse, fill_clear);
+FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse, fill_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -3210,8 +3007,6 @@ static PyObject *is_compiled(PyObject *module, PyObject *value)
     return PyBool_FromLong(Py_IS_TYPE(value, &CallType) || Py_IS_TYPE(value, &GetterType) || is_kernel(value));
 }
 
-static PyObject *is_kernel_(PyObject *module, PyObject *value) { return PyBool_FromLong(is_kernel(value)); }
-
 static PyObject *taken(PyObject *module, PyObject *unused) { return PyLong_FromSsize_t(TAKEN); }
 
 static PyMethodDef functions[] = {
@@ -3224,13 +3019,11 @@ static PyMethodDef functions[] = {
     {"plan_kernel", make_plan_kernel, METH_VARARGS, "The wrapper of an array kernel whose shape function's answers are kept."},
     {"composite_kernel", make_composite_kernel, METH_VARARGS, "A composite kernel that ends in one call of an operator."},
     {"copy_kernel", make_copy_kernel, METH_VARARGS, "A composite kernel that copies its first argument."},
-    {"few_kernel", make_few_kernel, METH_VARARGS, "A kernel that leaves few elements to another one."},
     {"select_kernel", make_select_kernel, METH_VARARGS, "A factory at BackendSelect."},
     {"factory_kernel", make_factory_kernel, METH_VARARGS, "A factory that fills with one number, or with none."},
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
-    {"is_kernel", is_kernel_, METH_O, "is_kernel(value)\n--\n\nWhether a callable was made here, and is a kernel."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -3244,7 +3037,7 @@ PyMODINIT_FUNC PyInit__calls(void)
     if (PyType_Ready(&CallType) < 0 || PyType_Ready(&ArrayKernelType) < 0 || PyType_Ready(&RecordKernelType) < 0
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
-        || PyType_Ready(&FewKernelType) < 0 || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
+        || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
         || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");

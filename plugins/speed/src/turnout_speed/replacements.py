@@ -442,12 +442,6 @@ def _add_ending(rows: list[Any], ending: Ending, names: Sequence[str], *, nested
     return op is not None or not ending.operator
 
 
-def few_kernel(made: Any, op: Operator, backend: Any, fn: Any, *, below: Any = None, limit: int = 0, quiet: bool = False) -> Any:
-    """The wrapper of an array kernel that leaves few elements to the kernel below it."""
-    lead = bool(op.schema.arguments) and op.schema.arguments[0].type.canonical == "Tensor"
-    return _calls.few_kernel(made, below, limit) if limit and lead and _calls.is_kernel(below) else made
-
-
 def select_kernel(made: Any, op: Operator, at: int) -> Any:
     """A factory at BackendSelect."""
     above = ~op.registry.keys.bit("BackendSelect")
@@ -477,7 +471,6 @@ def late_method(made: Any, function: Any, name: str) -> Any:
 REPLACEMENTS = {
     "turnout.registry.core_kernels:selecting":               select_kernel,
     "turnout_aten.kernels.factories:bind_factory":           factory_kernel,
-    "turnout_aten.kernels.wrapping:plain":                   few_kernel,
     "turnout.operators.stubs:compile_stub":                   stub,
     "turnout_aten.functions.compilation:make_function":       function,
     "turnout_aten.functions.compilation:make_method":         method,

@@ -192,7 +192,8 @@ def written_alone(function: Declared, sizes: str, otherwise: str) -> list[str]:
     list. `otherwise` is the call where there is no kernel."""
     lines = inlined(function, "", function.schema, miss=[f"return {otherwise}"], drop_keywords=True)
     start = next(i for i, line in enumerate(lines) if line.startswith("    state = "))
-    return [f"    if {sizes} and not kwargs and only_ints(map(type, {sizes})):", *indented(lines[start:])]
+    within = f"min({sizes}) >= -9223372036854775808 and max({sizes}) <= 9223372036854775807"
+    return [f"    if {sizes} and not kwargs and only_ints(map(type, {sizes})) and {within}:", *indented(lines[start:])]
 
 
 def sizes_alone(packet: Packet) -> Declared | None:

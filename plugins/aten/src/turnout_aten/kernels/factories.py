@@ -206,7 +206,6 @@ def full(
     return _filled(_make(size, dtype or number_dtype(fill_value), layout, device), fill_value, "full", "fill_value")
 
 
-@fills("s")
 def scalar_tensor(ks: int, s: Any, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any) -> Tensor:
     """A 0-dim tensor of one value, in the default dtype unless `dtype` is given."""
     return _filled(_make((), dtype, layout, device), s, "scalar_tensor", "s")
