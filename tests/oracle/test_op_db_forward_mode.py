@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from functools import wraps
 
+import numpy as np
 import pytest
 
+from turnout import func
 from turnout.registry import REGISTRY
 
 torch = pytest.importorskip("torch")
 
 from op_db import forward_mode, judging, known  # noqa: E402
+from op_db.transforms import sides, smallest  # noqa: E402
 
 CASES = [
     (info, dtype)
@@ -39,6 +42,36 @@ def test_forward_mode_passes_gradcheck(info, dtype):
         assert ran["forward over reverse"] == ran["reverse over forward"] == info.supports_gradgrad
     else:
         assert wrong != {}, f"passes now: take {judging.label(info)} {dtype} out of exceptions.toml"
+
+
+ALL = 1000  # samples
+
+
+@pytest.mark.parametrize("name", ["to", "double", "cdouble"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_conversions_pass_on_all_samples_with_memory_formats_among_them(name, dtype):
+    ran, wrong = forward_mode.judge(next(i for i in judging.INFOS if i.name == name), dtype, ALL, ALL)
+    assert wrong == {}
+    assert len(set(ran.values())) == 1
+    assert min(ran.values()) >= 5
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("name", "least"), [("masked.log_softmax", 17), ("masked.logaddexp", 11)])
+def test_tangents_beside_masked_elements_are_those_of_torch_with_their_nan(name, least):
+    """A masked element is infinite there, so differences are NaN: gradcheck passes only on the samples without a mask."""
+    info = next(i for i in judging.INFOS if i.name == name)
+    nan = count = 0
+    for sample in smallest(info, torch.float64, ALL):
+        theirs, ours = sides(info, sample)
+        expected = torch.func.jvp(lambda *given: theirs(*given), tuple(theirs.inputs), tuple(theirs.tangents))[1]  # noqa: B023
+        found = func.jvp(lambda *given: ours(*given), tuple(ours.inputs), tuple(ours.tangents))[1]  # noqa: B023
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_allclose(other.numpy(), one.detach().numpy(), rtol=1e-9, atol=1e-12)
+            nan += bool(one.isnan().any())
+        count += 1
+    assert count >= least
+    assert nan > 0
 
 
 def test_few_operators_are_left_out():

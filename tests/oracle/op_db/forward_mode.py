@@ -73,13 +73,16 @@ def steady(side: Side) -> Callable[..., list[turnout.Tensor]]:
     return function
 
 
-def judge(info: Any, dtype: torch.dtype) -> tuple[dict[str, int], dict[str, str]]:
-    """How many samples ran each check, and what was wrong with the first that did not pass."""
+def judge(info: Any, dtype: torch.dtype, first: int = FIRST, others: int = OTHERS) -> tuple[dict[str, int], dict[str, str]]:
+    """How many samples ran each check, and what was wrong with the first that did not pass.
+
+    `first` samples run the first check, and `others` the others.
+    """
     ran = dict.fromkeys(CHECKS, 0)
     wrong: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for number, sample in enumerate(smallest(info, dtype, FIRST)):
+        for number, sample in enumerate(smallest(info, dtype, first)):
             sample.kwargs |= {k: v for k, v in WITHOUT_DROPPING.get(info.name, {}).items() if k in sample.kwargs}
             try:
                 side = sides(info, sample)[1]
@@ -88,7 +91,7 @@ def judge(info: Any, dtype: torch.dtype) -> tuple[dict[str, int], dict[str, str]
             except Exception:  # noqa: BLE001 - a sample that PyTorch itself refuses says nothing here
                 continue
             for name, check in CHECKS.items() if side.places else ():
-                if name in wrong or (name != "tangents" and number >= OTHERS) or ("over" in name and not info.supports_gradgrad):
+                if name in wrong or (name != "tangents" and number >= others) or ("over" in name and not info.supports_gradgrad):
                     continue
                 ran[name] += 1
                 try:
