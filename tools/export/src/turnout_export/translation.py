@@ -18,6 +18,7 @@ from turnout.registry import REGISTRY
 from turnout.schema.types import ListType, OptionalType
 from turnout_aten.files import Damaged, need
 from turnout_aten.functions.call_forms import number_dtype
+from turnout_aten.functions.numbers_as_tensors import overload_for_number
 from turnout_aten.plain_data import NOT_PLAIN, elements, encode, only, row, shown
 from turnout_export import errors, expressions, nesting
 from turnout_export.arguments import Scope, Unsupported, as_data, listed, unlisted
@@ -624,11 +625,7 @@ def _for_number(op: Operator, given: dict[str, Any]) -> Operator:
     found = [
         a.name for a in op.schema.arguments if a.type.canonical == "Tensor" and next(iter(given.get(a.name, ())), "") in numbers
     ]
-    if len(found) != 1:
-        return op
-    wanted = [(a.name, "Scalar" if a.name == found[0] else a.type.canonical) for a in op.schema.arguments]
-    overloads = REGISTRY.packet_handle(op.namespace, op.name)
-    return next((each for each in overloads if [(a.name, a.type.canonical) for a in each.schema.arguments] == wanted), op)
+    return op if len(found) != 1 else overload_for_number(op, found[0]) or op
 
 
 def _default(value: Any) -> Any:

@@ -47,6 +47,12 @@ class StandardOperators:
         """Packet -> overloads."""
         return tables.standard().names()
 
+    def fitted(self, op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ...]]:
+        """The call with numbers in the place of tensors, if the operator takes them there."""
+        from turnout_aten.functions.numbers_as_tensors import fitted  # it needs tensors, which a definition does not
+
+        return fitted(op, args)
+
     def _define(self, overload: tables.Overload) -> None:
         """Define one operator, and register the kernels that the yaml names."""
         library = self._library
