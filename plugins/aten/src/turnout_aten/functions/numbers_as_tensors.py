@@ -1,8 +1,8 @@
 """A number where a schema says Tensor: `turnout.ops.aten.add.Tensor(x, 1e-6)`.
 
-Arithmetic and copies take one, as in PyTorch, and no other operator does. The number gives way in promotion, as in `x + 1e-6`: the
-call becomes that of the overload with a Scalar there. Where no overload has one, such as for a number on the left, the number becomes
-a tensor of 0 dims.
+Arithmetic and copies take one, as in PyTorch, and no other operator does. The number gives way in promotion, as in `x + 1e-6`:
+the call becomes that of the overload with a Scalar there. Where no overload has one, such as for a number on the left, the number
+becomes a tensor of 0 dims.
 """
 
 from __future__ import annotations
