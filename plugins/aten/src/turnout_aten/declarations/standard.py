@@ -5,7 +5,7 @@ Activating the plugin only registers their source. Defining an operator does not
 
 from __future__ import annotations
 
-from turnout.operators.kernels import INTERNAL, LazyFunction
+from turnout.operators.kernels import BOXED, INTERNAL, LazyFunction
 from turnout_aten.declarations import tables
 
 TYPE_CHECKING = False
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _CALL_THE_BACKEND = (
     "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.factories:",
 )  # fmt: skip
+
+# The one kernel of all operators on lists of tensors. Their schemas say what it does.
+_FOR_EACH = "turnout_aten.composites.foreach:each"
 
 
 class GeneratedVariant(LazyFunction):
@@ -64,6 +67,8 @@ class StandardOperators:
                 library.impl(op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant")
             elif path.startswith(_CALL_THE_BACKEND):
                 library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False, binder=_bind_plain)
+            elif path == _FOR_EACH:
+                library.impl(op.qualified_name, key, LazyFunction(path), form=BOXED)
             else:
                 library.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_composite)
 
