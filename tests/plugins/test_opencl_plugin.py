@@ -347,6 +347,40 @@ def test_dtypes_without_kernels_run_on_cpu_row_by_row() -> None:
     assert hosting.calls() == {("aten::mul.out", "opencl", "cpu"): 1}
 
 
+COMPLEX = {
+    "cat": lambda x, at: turnout.cat([x, x[1:]], 0),
+    "flip": lambda x, at: x.flip(0, 1),
+    "where": lambda x, at: turnout.where(x.real > 0, x, x.mT),
+    "tril": lambda x, at: x.tril(-1),
+    "gather": lambda x, at: x.gather(1, at.expand(3, 3)),
+    "index": lambda x, at: x[at, at.flip(0)],
+    "index_select": lambda x, at: x.index_select(1, at),
+    "index_put": lambda x, at: x.index_put((at, at), x[0]),
+    "scatter": lambda x, at: x.scatter(0, at.expand(3, 3), x.mT),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_are_moved_without_the_host(name: str) -> None:
+    x, at = turnout.randn(3, 3, dtype=turnout.complex64), turnout.tensor([2, 0, 1])
+    expected, there = COMPLEX[name](x, at), (x.to("opencl"), at.to("opencl"))
+    hosting.reset_calls()
+    found = COMPLEX[name](*there)
+    assert hosting.calls() == {}
+    assert found.dtype is turnout.complex64
+    assert found.tolist() == expected.tolist()
+
+
+def test_complex_numbers_that_are_added_or_of_another_dtype_are_not_moved_as_they_are() -> None:
+    x, y = turnout.randn(3, dtype=turnout.complex64), turnout.ones(3)
+    at = turnout.tensor([0, 0, 1])
+    assert close(
+        x.to("opencl").index_put((at.to("opencl"),), x.to("opencl"), accumulate=True), x.index_put((at,), x, accumulate=True)
+    )
+    assert close(turnout.cat([x.to("opencl"), y.to("opencl")]), turnout.cat([x, y]))
+    assert close(turnout.where(y.to("opencl") > 0, x.to("opencl"), 2.0), turnout.where(y > 0, x, 2.0))
+
+
 def test_the_host_fallback_can_be_switched_off(halved: Operator) -> None:
     turnout.plugins.deactivate("opencl")
     try:
