@@ -229,6 +229,14 @@ def test_an_index_out_of_range_is_an_error() -> None:
     assert str(caught.value) == "nll_loss: target 3 is out of bounds for 3 classes"
 
 
+def test_an_index_without_elements_may_have_other_dims() -> None:
+    x, none = moved(np.arange(5)), moved(np.zeros((2, 0), np.int64))
+    assert x.gather(0, none).shape == (2, 0)
+    assert x.scatter(0, none, 1).tolist() == [0, 1, 2, 3, 4]
+    assert x.scatter_add(0, none, none).tolist() == [0, 1, 2, 3, 4]
+    assert x.scatter_reduce(0, none, none, "prod").tolist() == [0, 1, 2, 3, 4]
+
+
 def test_division_of_integers_by_zero_is_an_error() -> None:
     x = turnout.arange(3, device="opencl")
     with pytest.raises(ArgumentError) as caught:
