@@ -32,6 +32,19 @@ aten = turnout.ops.aten
             lambda: turnout.sym_constrain_range_for_size(-1, max=3),
             "sym_constrain_range_for_size: expected a number from 0 to 3, got -1",
         ),
+        (
+            lambda: aten._functional_sym_constrain_range(7, 2, 6, turnout.ones(1)),
+            "sym_constrain_range: expected a number from 2 to 6, got 7",
+        ),
+        (
+            lambda: aten._functional_sym_constrain_range_for_size(7, None, 6, turnout.ones(1)),
+            "sym_constrain_range_for_size: expected a number from 0 to 6, got 7",
+        ),
+        (lambda: turnout.vmap(lambda x: aten._assert_async.msg(x, "no rows"))(tensor([1, 0])), "_assert_async: no rows"),
+        (
+            lambda: turnout.vmap(lambda x: aten._assert_async(x))(turnout.ones(2, 3)),
+            "_assert_async: expected a tensor with one element, got shape [3]",
+        ),
     ],
 )
 def test_an_assertion_that_does_not_hold_says_so(call, text):
@@ -97,3 +110,16 @@ def test_the_backward_of_attention_gives_the_gradients_of_autograd():
     found = aten._scaled_dot_product_flash_attention_for_cpu_backward(*plain, 0.0, False, scale=0.3)
     for each, other in zip(found, expected, strict=True):
         turnout.testing.assert_close(each, other)
+    assert aten._functional_sym_constrain_range(5, 2, 8, turnout.ones(2)).tolist() == [1, 1]
+    assert aten._functional_sym_constrain_range_for_size(0, None, None, turnout.ones(2)).tolist() == [1, 1]
+
+
+def test_an_assertion_inside_vmap_holds_for_every_example():
+    def checked(x):
+        aten._assert_async.msg(x > 0, "not positive")
+        aten._assert_tensor_metadata(x, [], [], turnout.float32)
+        token = aten._functional_assert_async.msg(x, "zero", x)
+        return aten._functional_sym_constrain_range(3, 1, 5, token)
+
+    assert turnout.vmap(checked)(tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert turnout.vmap(turnout.vmap(checked))(tensor([[1.0, 2.0]])).tolist() == [[1.0, 2.0]]

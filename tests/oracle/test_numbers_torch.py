@@ -125,3 +125,51 @@ def test_ldexp_has_the_range_and_dtype_of_torchs(dtype: str, number: float, powe
     found, wanted = (t.ldexp(t.tensor([number], dtype=getattr(t, dtype)), t.tensor([power])) for t in (turnout, torch))
     assert found.tolist() == wanted.tolist()
     assert found.dtype.name == str(wanted.dtype).removeprefix("torch.")
+
+
+# ---- a number where a schema says Tensor
+
+FAMILIES = ["add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"]
+BESIDE = {
+    "bool": [True, False], "uint8": [3, 250], "int8": [-3, 100], "int64": [5, -9], "float16": [1.5, -2.25],
+    "bfloat16": [1.5, -2.25], "float32": [1.5, -2.25], "float64": [1.1, -2.7], "complex64": [1 + 2j, -0.5j],
+}  # fmt: skip
+NUMBERS = [True, False, 2, -3, 0, 300, 2**40, 1e-6, 2.5, float("inf"), float("nan"), 1e300, 1j]
+
+
+def _calls(module: Any, family: str, x: Any, number: Any) -> dict[str, Callable[[], Any]]:
+    """Every overload of a family, with a number for one of its tensors."""
+    packet, in_place = getattr(module.ops.aten, family), getattr(module.ops.aten, family + "_")
+    plain = packet.default if family == "floor_divide" else packet.Tensor
+    calls = {
+        "right": lambda: plain(x, number),
+        "left": lambda: plain(number, x),
+        "both": lambda: plain(number, 2),
+        "in place": lambda: in_place.Tensor(x.clone(), number),
+        "out": lambda: packet.out(number, x, out=module.empty(x.shape, dtype=module.complex64)),
+    }
+    if family in ("div", "divide"):
+        calls["floor"] = lambda: packet.Tensor_mode(number, x, rounding_mode="floor")
+        calls["trunc"] = lambda: in_place.Tensor_mode(x.clone(), number, rounding_mode="trunc")
+    return calls
+
+
+def _outcome(call: Callable[[], Any]) -> Outcome:
+    try:
+        return numbers.outcome(call())
+    except Exception as error:  # noqa: BLE001 - whether there is one is compared
+        return Outcome(error)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_number_in_the_place_of_a_tensor_gives_what_it_gives_in_torch(family: str) -> None:
+    for dtype, elements in BESIDE.items():
+        for values in (elements, elements[0]):
+            for number in NUMBERS:
+                if dtype in ("float16", "complex64") and (isinstance(number, complex) or not abs(number) < 1e6):
+                    continue  # no complex dtype of two float16 numbers; infinities and NaN of complex arithmetic
+                ours = _calls(turnout, family, turnout.tensor(values, dtype=getattr(turnout, dtype)), number)
+                theirs = _calls(torch, family, torch.tensor(values, dtype=getattr(torch, dtype)), number)
+                for where, call in ours.items():
+                    found, wanted = _outcome(call), _outcome(theirs[where])
+                    assert _same(found, wanted), (family, dtype, values, number, where, found, wanted)

@@ -76,11 +76,7 @@ def test_sizes_that_were_dynamic_may_differ_within_their_range(kind):
     )
     with pytest.raises(TraceError) as caught:
         graph(turnout.ones(4, 5))
-    assert str(caught.value) == (
-        "forward: dim 1 of x must be 3, got 5\n"
-        "  to fix  make the graph with a size that is a symbol there: FakeMode().from_tensor(x, dynamic=dims) for a trace,\n"
-        "          dynamic_shapes for torch.export"
-    )
+    assert str(caught.value).startswith("forward: dim 1 of x must be 3, got 5\n")
 
 
 def test_a_part_with_gradients_off_stays_without_them():

@@ -249,3 +249,61 @@ def test_the_array_api_repeats_by_any_integer_dtype_returns_lists_and_takes_nump
     assert isinstance(xp.broadcast_arrays(x, x), list)
     assert xp.add(x, np.int8(2)).dtype is turnout.int64
     assert xp.result_type(x, np.float32(2)) is xp.result_type(x, 2.0)
+
+
+# ---- where a schema says Tensor
+
+A = turnout.ops.aten
+IN_PLACE_OF_TENSORS = {
+    "on the right": (lambda x: A.add.Tensor(x, 1e-6), "float32", [1.0, 2.0]),
+    "on the left": (lambda x: A.sub.Tensor(5, x), "float32", [4.0, 3.0]),
+    "of a higher kind": (lambda x: A.mul.Tensor(x.to(turnout.int32), 1.5), "float32", [1.5, 3.0]),
+    "beside 0 dims": (lambda x: A.mul.Tensor(x[0].to(turnout.float16), 1.5), "float16", 1.5),
+    "left of bytes": (lambda x: A.add.Tensor(300, x.to(turnout.uint8)), "uint8", [45, 46]),
+    "left of bytes in a quotient": (lambda x: A.div.Tensor(300, x.to(turnout.uint8)), "float32", [300.0, 150.0]),
+    "left, too large": (lambda x: A.sub.Tensor(1e300, x), "float32", [float("inf")] * 2),
+    "with a mode": (lambda x: A.div.Tensor_mode(7, x, rounding_mode="floor"), "float32", [7.0, 3.0]),
+    "on both sides": (lambda x: A.add.Tensor(1, 2), "int64", 3),
+    "in place": (lambda x: A.mul_.Tensor(x.clone(), 3), "float32", [3.0, 6.0]),
+    "with out": (lambda x: A.sub.out(1.5, x, out=turnout.empty(2)), "float32", [0.5, -0.5]),
+    "copied": (lambda x: A.copy_.default(x.to(turnout.int64), 2.0**53), "int64", [2**53] * 2),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "opencl", "meta"])
+@pytest.mark.parametrize("where", IN_PLACE_OF_TENSORS)
+def test_a_number_stands_where_a_schema_says_tensor_and_gives_way(where: str, device: str, need_device: Any) -> None:
+    need_device(device)
+    call, dtype, expected = IN_PLACE_OF_TENSORS[where]
+    if device == "meta" and where == "with out":
+        pytest.skip("the tensor that is written is on the cpu")
+    found = call(turnout.tensor([1.0, 2.0], device=device if where != "with out" else "cpu"))
+    assert found.dtype.name == dtype
+    if found.device.type != "meta":
+        assert np.allclose(found.tolist(), expected)
+
+
+def test_a_number_in_the_place_of_a_tensor_has_gradients_tangents_and_batches_beside_it() -> None:
+    x = turnout.tensor([1.0, 2.0], requires_grad=True)
+    A.div.Tensor(6, A.add.Tensor(x, 1)).sum().backward()
+    assert x.grad.tolist() == pytest.approx([-1.5, -6 / 9])
+    value, tangent = turnout.func.jvp(lambda x: A.sub.Tensor(1.0, A.mul.Tensor(x, 2)), (x.detach(),), (turnout.ones(2),))
+    assert (value.tolist(), tangent.tolist()) == ([-1.0, -3.0], [-2.0, -2.0])
+    assert turnout.vmap(lambda x: A.sub.Tensor(1.0, A.mul.Tensor(x, 2)))(x.detach()).tolist() == [-1.0, -3.0]
+    with turnout.autocast("cpu"):
+        assert A.add.Tensor(turnout.ones(2, dtype=turnout.bfloat16), 1.5).dtype is turnout.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda x: A.exp.default(1.0), "aten::exp: argument 'self' must be Tensor, got float 1.0"),
+        (lambda x: A.maximum.default(x, 1.0), "aten::maximum: argument 'other' must be Tensor, got float 1.0"),
+        (lambda x: A.add_.Tensor(1.0, x), "aten::add_.Tensor: argument 'self' must be Tensor, got float 1.0"),
+        (lambda x: A.add.Tensor(x, "1"), "aten::add.Tensor: argument 'other' must be Tensor, got str '1'"),
+    ],
+)
+def test_only_arithmetic_and_copies_take_a_number_for_a_tensor_and_none_is_written(call: Any, says: str) -> None:
+    with pytest.raises(CallError) as caught:
+        call(turnout.ones(2))
+    assert str(caught.value) == says

@@ -229,6 +229,14 @@ def test_an_index_out_of_range_is_an_error() -> None:
     assert str(caught.value) == "nll_loss: target 3 is out of bounds for 3 classes"
 
 
+def test_an_index_without_elements_may_have_other_dims() -> None:
+    x, none = moved(np.arange(5)), moved(np.zeros((2, 0), np.int64))
+    assert x.gather(0, none).shape == (2, 0)
+    assert x.scatter(0, none, 1).tolist() == [0, 1, 2, 3, 4]
+    assert x.scatter_add(0, none, none).tolist() == [0, 1, 2, 3, 4]
+    assert x.scatter_reduce(0, none, none, "prod").tolist() == [0, 1, 2, 3, 4]
+
+
 def test_division_of_integers_by_zero_is_an_error() -> None:
     x = turnout.arange(3, device="opencl")
     with pytest.raises(ArgumentError) as caught:
@@ -345,6 +353,40 @@ def test_dtypes_without_kernels_run_on_cpu_row_by_row() -> None:
     x = turnout.tensor([1 + 2j, 3.0], dtype=turnout.complex64, device="opencl")
     assert (x * x).tolist() == [-3 + 4j, 9 + 0j]
     assert hosting.calls() == {("aten::mul.out", "opencl", "cpu"): 1}
+
+
+COMPLEX = {
+    "cat": lambda x, at: turnout.cat([x, x[1:]], 0),
+    "flip": lambda x, at: x.flip(0, 1),
+    "where": lambda x, at: turnout.where(x.real > 0, x, x.mT),
+    "tril": lambda x, at: x.tril(-1),
+    "gather": lambda x, at: x.gather(1, at.expand(3, 3)),
+    "index": lambda x, at: x[at, at.flip(0)],
+    "index_select": lambda x, at: x.index_select(1, at),
+    "index_put": lambda x, at: x.index_put((at, at), x[0]),
+    "scatter": lambda x, at: x.scatter(0, at.expand(3, 3), x.mT),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_are_moved_without_the_host(name: str) -> None:
+    x, at = turnout.randn(3, 3, dtype=turnout.complex64), turnout.tensor([2, 0, 1])
+    expected, there = COMPLEX[name](x, at), (x.to("opencl"), at.to("opencl"))
+    hosting.reset_calls()
+    found = COMPLEX[name](*there)
+    assert hosting.calls() == {}
+    assert found.dtype is turnout.complex64
+    assert found.tolist() == expected.tolist()
+
+
+def test_complex_numbers_that_are_added_or_of_another_dtype_are_not_moved_as_they_are() -> None:
+    x, y = turnout.randn(3, dtype=turnout.complex64), turnout.ones(3)
+    at = turnout.tensor([0, 0, 1])
+    assert close(
+        x.to("opencl").index_put((at.to("opencl"),), x.to("opencl"), accumulate=True), x.index_put((at,), x, accumulate=True)
+    )
+    assert close(turnout.cat([x.to("opencl"), y.to("opencl")]), turnout.cat([x, y]))
+    assert close(turnout.where(y.to("opencl") > 0, x.to("opencl"), 2.0), turnout.where(y > 0, x, 2.0))
 
 
 def test_the_host_fallback_can_be_switched_off(halved: Operator) -> None:

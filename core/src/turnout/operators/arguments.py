@@ -115,17 +115,12 @@ def as_float(op_name: str, argument: str, value: Any) -> float:
 
 def as_bool(op_name: str, argument: str, value: Any) -> bool:
     """bool: a bool of Python or an array library, or a 0-dim bool tensor. Any other value is refused."""
-    value = _item(value)
-    if not isinstance(value, bool):
-        _refuse(op_name, argument, "bool", value)
-    return value
+    return value if isinstance(value := _item(value), bool) else _refuse(op_name, argument, "bool", value)
 
 
 def as_str(op_name: str, argument: str, value: Any) -> str:
     """str."""
-    if isinstance(value, str):
-        return value
-    _refuse(op_name, argument, "str", value)
+    return value if isinstance(value, str) else _refuse(op_name, argument, "str", value)
 
 
 def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: bool = False) -> tuple[Any, ...]:
@@ -193,6 +188,4 @@ def as_device(op_name: str, argument: str, value: Any) -> Device:
 
 def as_sequence(op_name: str, argument: str, value: Any) -> Any:
     """Tensor[] or Tensor?[]: a list or tuple. Its elements are checked when the key set is computed."""
-    if isinstance(value, (list, tuple)):
-        return value
-    _refuse(op_name, argument, "a list of tensors", value)
+    return value if isinstance(value, (list, tuple)) else _refuse(op_name, argument, "a list of tensors", value)

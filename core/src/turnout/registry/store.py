@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         def names(self) -> Mapping[str, tuple[str, ...]]:
             """Packet -> overloads, for all operators that it can define."""
 
+        def fitted(self, op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ...]]:
+            """The call that is meant where a stub met what is not a tensor: this one, or one that takes such a value."""
+
 
 class Registry:
     """All registrations over one key space.
@@ -120,6 +123,8 @@ class Registry:
         op = self.get(op_name)
         if op is None or not op.is_defined:
             raise StaleOperatorError(calls.gone(op_name))
+        if source := self._sources.get(op.namespace):
+            op, args = source.fitted(op, args)
         check_tensors(op, args)
         ks = op.key_set(args)
         return op.lookup(ks)(ks, *args)

@@ -294,7 +294,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
         if mutated:
             _check_written(op, mutated, args, level)
         made, bdim = rule(level if with_level else level.size, dims, *values)
-        return args[mutated[0]] if made is None else wrapped(made, bdim, level)
+        return args[mutated[0]] if made is None and mutated else wrapped(made, bdim, level)
 
     return call_rule
 

@@ -1,4 +1,7 @@
-"""The whole table. A row computes in the dtypes that OpenCL C has; for others (complex) the same row runs on the host."""
+"""The whole table. A row computes in the dtypes that OpenCL C has; for others (complex) the same row runs on the host.
+
+Rows that only move elements move those of complex64 as integers of their size.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from turnout.devices import Device, device
+from turnout.dtypes import complex64, int64
 from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
 from turnout_aten.kernels.wrapping import Row
@@ -29,6 +33,12 @@ MODULES = (
     pointwise, curves, reductions, matrices, losses, moving, sorting, convolutions, pooling, images, normalisation,
 )  # fmt: skip
 
+# Rows that only move elements -> the arguments whose elements they move. The last argument is where they go.
+_MOVING = {
+    "index.Tensor_out": (0,), "index_put.out": (0, 2), "index_select.out": (0,), "gather.out": (0,), "scatter.src_out": (0, 3),
+    "where.self_out": (1, 2), "tril.out": (0,), "triu.out": (0,), "cat.out": (0,), "flip.out": (0,),
+}  # fmt: skip
+
 
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
     """Operator -> row. Without the host, dtypes that have no kernel are a DTypeError."""
@@ -48,7 +58,11 @@ def _by_dtype(name: str, fn: Callable[..., Any], other: Callable[..., Any]) -> C
         for value in args:
             for array in value if value.__class__ is list else (value,):
                 if array.__class__ is ClArray and not array.place.supports(array.dtype):
-                    other(*args)
+                    moved = _as_integers(name, args)
+                    if moved is None:
+                        other(*args)
+                    else:
+                        fn(*moved)
                     return
         fn(*args)
 
@@ -56,6 +70,24 @@ def _by_dtype(name: str, fn: Callable[..., Any], other: Callable[..., Any]) -> C
     # A function that a factory made is called as its operator is.
     kernel.__name__ = kernel.__qualname__ = name.partition(".")[0] if fn.__name__ == "kernel" else fn.__name__
     return kernel
+
+
+def _as_integers(name: str, args: tuple[Any, ...]) -> list[Any] | None:
+    """The arguments of a row that moves elements of complex64 only, with these as int64; None for any other call."""
+    if name not in _MOVING or (name == "index_put.out" and args[3]):  # which adds
+        return None
+    given = list(args)
+    seen: dict[int, ClArray] = {}  # what is the same array stays the same
+    for at in (*_MOVING[name], len(given) - 1):
+        value = given[at]
+        arrays = value if value.__class__ is list else [value]
+        if any(array.__class__ is not ClArray or array.dtype is not complex64 for array in arrays):
+            return None
+        views = [
+            seen.setdefault(id(a), ClArray(a.place, a.buffer, a.shape, int64, a.strides, a.offset)) for a in arrays
+        ]  # fmt: skip
+        given[at] = views if value.__class__ is list else views[0]
+    return given
 
 
 def _place(array: ClArray) -> Device:

@@ -149,6 +149,8 @@ def index_select(self: ClArray, dim: int, index: ClArray, out: ClArray) -> None:
 
 def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClArray) -> None:
     """Read one element for each index."""
+    if not out.size:
+        return  # an index without elements may have any dims
     source, target, at = _at_least_one(self), _at_least_one(out), _at_least_one(index)
     d = dim % len(source.shape)
     found = places("gather", at.shape, [(at, source.shape[d], source.strides[d])])
@@ -158,6 +160,8 @@ def gather(self: ClArray, dim: int, index: ClArray, sparse_grad: bool, out: ClAr
 def _scatter(name: str, self: ClArray, dim: int, index: ClArray, values: Any, out: ClArray, *, op: int = WRITE) -> None:
     if out is not self:
         copy(out, self)
+    if not index.size:
+        return  # an index without elements may have any dims
     target, at = _at_least_one(out), _at_least_one(index)
     d = dim % len(target.shape)
     found = places(name, at.shape, [(at, target.shape[d], target.strides[d])])
@@ -191,6 +195,8 @@ def index_add(self: ClArray, dim: int, index: ClArray, source: ClArray, alpha: A
     """Add whole slices."""
     if out is not self:
         copy(out, self)
+    if not index.size:
+        return
     target, values, flat = _at_least_one(out), _at_least_one(source), _at_least_one(index)
     d = dim % len(target.shape)
     found = places("index_add", flat.shape, [(flat, target.shape[d], target.strides[d])])

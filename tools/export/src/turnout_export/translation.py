@@ -18,11 +18,13 @@ from turnout.registry import REGISTRY
 from turnout.schema.types import ListType, OptionalType
 from turnout_aten.files import Damaged, need
 from turnout_aten.functions.call_forms import number_dtype
+from turnout_aten.functions.numbers_as_tensors import overload_for_number
 from turnout_aten.plain_data import NOT_PLAIN, elements, encode, only, row, shown
-from turnout_export import errors, expressions, nesting
-from turnout_export.arguments import Scope, Unsupported, as_data, listed, unlisted
+from turnout_export import errors, expressions, nesting, sizes
+from turnout_export.arguments import Scope, Unsupported
 from turnout_export.errors import ExportError
-from turnout_export.expressions import NEGATIONS, Comparison, Tree, Unknown
+from turnout_export.expressions import Tree, Unknown
+from turnout_export.sizes import Sizes
 from turnout_tracer.graph import Graph
 
 if TYPE_CHECKING:
@@ -34,16 +36,10 @@ if TYPE_CHECKING:
 SCHEMA = (8, 20)  # the version of the schema that was read when this was written; later minor versions may add fields
 MOST_NODES = 1 << 24
 
-_SYMBOL = re.compile(r"[su](0|[1-9]\d{0,9})", re.ASCII)
 _TARGET = re.compile(r"torch\.ops\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
 _NO_GRAD = "torch.ops.higher_order.wrap_with_set_grad_enabled"
 # A value that a program goes on with is what `detach_` returned; the tensor that it was called on is not used again.
 _RENAMED = {"aten::detach_": "aten::detach"}
-_RANGES = ("aten::sym_constrain_range", "aten::sym_constrain_range_for_size")
-# What Python computes with sizes: the names of the functions of `operator`, as formulas have them.
-_OPERATOR_NAMES = {"add": "+", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/"}
-_OPERATOR_COMPARISONS = {"eq": "==", "ne": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-_SIGNED = {"torch.sym_max": "max", "torch.sym_min": "min"}
 
 
 def translate(program: dict[str, Any], weights: dict[str, Tensor], constants: dict[str, Tensor], where: TensorDevice) -> Graph:
@@ -71,12 +67,8 @@ class _Translation:
         self.tensors: list[Tensor] = []
         self.nodes: list[dict[str, Any]] = []
         self.inputs: list[str] = []
-        self.shapes: list[list[Tree]] = []
-        self.births: list[list[Any]] = []
-        self.assumptions: list[Comparison] = []
-        self.known: set[str] = set()  # names of sizes
+        self.sizes = Sizes(program["range_constraints"])
         self.count = 0
-        self.fresh = 0
 
     def data(self) -> dict[str, Any]:
         """What the JSON of a graph holds, with the numbers of tensors in the place of their bytes."""
@@ -91,11 +83,6 @@ class _Translation:
         self._graph(scope, graph, no_grad=False)
         results, output = self._outputs(scope, elements(signature["output_specs"], "the outputs"))
         need(isinstance(taken, dict) and len(taken.get("tuple", ())) == 2, "the program does not take args and kwargs")
-        sizes = {
-            "inputs": [[as_data(n) for n in shape] for shape in self.shapes],
-            "births": self.births,
-            "assumptions": [[listed(left), sign, listed(right)] for left, sign, right in self.assumptions],
-        }
         return {
             "name": "forward",
             "inputs": self.inputs,
@@ -105,7 +92,7 @@ class _Translation:
             "generators": [],
             "output": {"structure": returned, "leaves": output},
             "results": results,
-            "sizes": sizes,
+            "sizes": self.sizes.data(),
             "state": state,
         }
 
@@ -134,7 +121,7 @@ class _Translation:
                 own.append((row(found["arg"], frozenset({"name"}), f"a {kind}")["name"], found[field], kind != "tensor_constant"))
             else:
                 self._refuse(f"an input of kind {shown(kind)}")
-        self._input_sizes(scope)
+        self.sizes.name_inputs(scope)
         state: list[Any] = []
         constants: list[Any] = []
         for name, target, is_state in own:
@@ -166,35 +153,19 @@ class _Translation:
             return {"constant": None}
         return {"constant": scope.encode(argument)}
 
-    def _input_sizes(self, scope: Scope) -> None:
-        """The shapes of the inputs. A dim that is a symbol has its name; what is computed from unnamed symbols gets one."""
-        shapes = [[self._expression(n) for n in elements(scope.meta(name)["sizes"], "a shape")] for name in scope.values]
-        self.known = {n for shape in shapes for n in shape if isinstance(n, str) and _SYMBOL.fullmatch(n)}
-        for shape in shapes:
-            dims = [n if self._is_known(n) else self._new_size() for n in shape]
-            self.shapes.append(dims)
-        for name, bounds in row(self.program["range_constraints"], frozenset(), "the ranges").items():
-            if name in self.known:
-                found = row(bounds, frozenset(), "a range")
-                low, high = found.get("min_val"), found.get("max_val")
-                if type(low) is int and low > 2:  # torch takes 0 and 1, too, where it says 2: they are its own special cases
-                    self.assumptions.append((name, ">=", low))
-                if type(high) is int:
-                    self.assumptions.append((name, "<=", high))
-
     def _guards(self, taken: Any, names: Any, leaves: list[Any]) -> None:
         """What was decided about the inputs when the program was exported."""
         of = self._names_of_places(taken, names, leaves)
 
         def name_of(place: str, dim: int) -> Tree:
-            shape = self.shapes[of[place]] if place in of else []
+            shape = self.sizes.inputs[of[place]] if place in of else []
             if not 0 <= dim < len(shape):
                 raise Unknown
             return shape[dim]
 
         for text in elements(self.program.get("guards_code", []), "the guards"):
             try:
-                self._assume(expressions.guard(text, name_of))
+                self.sizes.assume(expressions.guard(text, name_of))
             except Unknown:
                 self._refuse(f"the guard {shown(text)}")
 
@@ -257,47 +228,6 @@ class _Translation:
                 return scope.value(value["arg"]["name"])
         raise Damaged(f"{shown(target)} is written and is no buffer")
 
-    # ---- sizes
-
-    def _expression(self, data: Any) -> Tree:
-        """A size that the program says; None for one that no formula says."""
-        kind, value = only(row(data, frozenset(), "a size"))
-        if kind == "as_int":
-            need(type(value) is int, f"{shown(value)} is not a size")
-            return value
-        need(kind == "as_expr", f"a size is of kind {shown(kind)}")
-        try:
-            return expressions.size(row(value, frozenset({"expr_str"}), "a size")["expr_str"])
-        except Unknown:
-            return None
-
-    def _is_known(self, tree: Tree) -> bool:
-        """Whether a formula is computed from names that are known."""
-        return tree is not None and self.known.issuperset(_names_in(tree))
-
-    def _new_size(self, wanted: Any = None) -> str:
-        """A name that no size has; the wanted one if it is free."""
-        if isinstance(wanted, str) and _SYMBOL.fullmatch(wanted) and wanted not in self.known:
-            name = wanted
-        else:
-            while f"u{self.fresh}" in self.known or f"Symbol('u{self.fresh}'" in self._text():
-                self.fresh += 1
-            name = f"u{self.fresh}"
-        self.known.add(name)
-        return name
-
-    def _text(self) -> str:
-        """Where names of symbols stand that are not known yet."""
-        return str(self.program["range_constraints"])
-
-    def _assume(self, comparison: Comparison) -> None:
-        left, _sign, right = comparison
-        for side in (left, right):
-            if not self._is_known(side):
-                raise Unknown
-        if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)):
-            self.assumptions.append(comparison)
-
     # ---- calls
 
     def _graph(self, scope: Scope, graph: dict[str, Any], *, no_grad: bool) -> None:
@@ -317,17 +247,13 @@ class _Translation:
         if target == _NO_GRAD:
             self._without_gradients(scope, node, no_grad)
         elif found is None:
-            self._computed(scope, node)
+            sizes.compute(scope, node, target, list(_arguments(node).values()))
         else:
             namespace, name, overload = found.groups()
             qualified = f"{namespace}::{name}" + ("" if overload == "default" else f".{overload}")
             if qualified == "aten::sym_size.int":
-                self._size_of(scope, node)
-            elif qualified == "aten::_assert_scalar":
-                self._asserted(scope, node)
-            elif qualified in _RANGES:
-                self._in_range(scope, node)
-            else:
+                sizes.name_result(scope, node, self.sizes.of_dim(scope, _arguments(node), self._made_by))
+            elif not self.sizes.require(scope, qualified, _arguments(node)):
                 self._call(scope, node, _RENAMED.get(qualified, qualified), no_grad)
 
     def _call(self, scope: Scope, node: dict[str, Any], qualified: str, no_grad: bool) -> None:
@@ -335,11 +261,7 @@ class _Translation:
         if op is None:
             self._pretend(scope, node)
             return
-        given = {}
-        for each in elements(node["inputs"], "the arguments of a call"):
-            argument = row(each, frozenset({"name", "arg"}), "an argument")
-            need(isinstance(argument["name"], str), "an argument has no name")
-            given[argument["name"]] = argument["arg"]
+        given = _arguments(node)
         unknown = given.keys() - {a.name for a in op.schema.arguments}
         if unknown:
             raise Unsupported(f"an argument {min(unknown)!r}, which the installed {op.qualified_name} does not take")
@@ -412,8 +334,8 @@ class _Translation:
         if kind in ("as_sym_int", "as_sym_float"):
             name = row(value, frozenset({"as_name"}), "a result")["as_name"]
             need(isinstance(name, str), "a result has no name")
-            symbol = self._new_size(self._symbol_of(name))
-            self.births.append([len(self.nodes) - 1, -1, None, symbol])
+            symbol = self.sizes.new(self._symbol_of(name))
+            self.sizes.births.append([len(self.nodes) - 1, -1, None, symbol])
             scope.sizes[name] = symbol
             return {"size": symbol}
         raise Unsupported(f"a result of kind {shown(kind)}")
@@ -422,16 +344,12 @@ class _Translation:
         """The symbol that the program has for a number that a call returns."""
         values = self.program["graph_module"]["graph"].get("sym_int_values")
         found = values.get(name) if isinstance(values, dict) else None
-        return None if found is None else self._expression(found)
+        return None if found is None else sizes.expression(found)
 
     def _born(self, scope: Scope, name: Any) -> dict[str, int]:
         """A tensor that a call has made; its dims may be symbols that nothing has yet named."""
         ref = self._bind(scope, name)
-        for dim, data in enumerate(elements(scope.meta(name)["sizes"], "a shape")):
-            tree = self._expression(data)
-            if isinstance(tree, str) and tree not in self.known and _SYMBOL.fullmatch(tree):
-                self.known.add(tree)
-                self.births.append([len(self.nodes) - 1, ref, dim, tree])
+        self.sizes.of_result(len(self.nodes) - 1, ref, elements(scope.meta(name)["sizes"], "a shape"))
         return {"ref": ref}
 
     def _without_gradients(self, scope: Scope, node: dict[str, Any], no_grad: bool) -> None:
@@ -457,7 +375,7 @@ class _Translation:
             if kind == "as_tensor":
                 inner.values[row(held, frozenset({"name"}), "an input")["name"]] = scope.encode(argument)["ref"]
             elif kind == "as_sym_int":
-                inner.sizes[row(held, frozenset({"as_name"}), "an input")["as_name"]] = _tree_of(scope.encode(argument))
+                inner.sizes[row(held, frozenset({"as_name"}), "an input")["as_name"]] = sizes.tree_of(scope.encode(argument))
             else:
                 raise Unsupported(f"an input of kind {shown(kind)}")
         self._graph(inner, graph, no_grad=no_grad or not enabled)
@@ -472,97 +390,15 @@ class _Translation:
             else:
                 raise Unsupported(f"a result of kind {shown(kind)}")
 
-    # ---- what Python computes with sizes
-
-    def _size_of(self, scope: Scope, node: dict[str, Any]) -> None:
-        given = _arguments(node)
-        name = row(only(row(given.get("self"), frozenset(), "an argument"))[1], frozenset({"name"}), "a tensor")["name"]
-        ref, dim = scope.value(name), scope.encode(given.get("dim", {"as_int": 0}))
-        shape = elements(scope.meta(name)["sizes"], "a shape")
-        need(type(dim) is int and -len(shape) <= dim < len(shape), f"dim {shown(dim)} is none of {shown(name)}")
-        dim %= max(1, len(shape))
-        if ref < len(self.shapes):
-            tree = self.shapes[ref][dim]
-        else:
-            tree = self._expression(shape[dim])
-            if not self._is_known(tree):
-                made = next((i for i, each in enumerate(self.nodes) if ref in _refs(each["out"])), None)
-                need(made is not None, f"the size of {shown(name)} is not known")
-                tree = self._new_size()
-                self.births.append([made, ref, dim, tree])
-        self._name_size(scope, node, tree)
-
-    def _name_size(self, scope: Scope, node: dict[str, Any], tree: Tree) -> None:
-        outputs = elements(node["outputs"], "the results of a call")
-        need(len(outputs) == 1, "a size has several results")
-        kind, value = only(row(outputs[0], frozenset(), "a result"))
-        if kind == "as_int":
-            return
-        need(kind in ("as_sym_int", "as_sym_float"), f"a size is of kind {shown(kind)}")
-        name = row(value, frozenset({"as_name"}), "a result")["as_name"]
-        need(isinstance(name, str), "a size has no name")
-        scope.sizes[name] = tree
-
-    def _computed(self, scope: Scope, node: dict[str, Any]) -> None:
-        """A function of Python that computes with sizes, or compares them."""
-        target = node["target"]
-        module, _, name = target.rpartition(".")
-        is_operator = module in ("_operator", "operator", "builtins", "math", "torch")
-        given = list(_arguments(node).values())
-        if module in ("_operator", "operator") and name in _OPERATOR_COMPARISONS and len(given) == 2:
-            left, right = [_tree_of(scope.encode(each)) for each in given]
-            self._name_truth(scope, node, [(left, _OPERATOR_COMPARISONS[name], right)])
-        elif (module in ("_operator", "operator") and name in ("and_", "or_", "not_")) or target == "torch.sym_not":
-            self._combined(scope, node, name, given)
-        elif is_operator:
-            self._name_size(scope, node, _formula(target, name, [_tree_of(scope.encode(each)) for each in given]))
-        else:
-            raise Unsupported("only operators, and what Python computes with sizes, can be in a graph")
-
-    def _name_truth(self, scope: Scope, node: dict[str, Any], comparisons: list[Comparison]) -> None:
-        kind, value = only(row(next(iter(elements(node["outputs"], "the results")), {}), frozenset(), "a result"))
-        need(kind == "as_sym_bool", "a comparison is no truth")
-        scope.truths[row(value, frozenset({"as_name"}), "a result")["as_name"]] = comparisons
-
-    def _combined(self, scope: Scope, node: dict[str, Any], name: str, given: list[Any]) -> None:
-        parts = [self._truth(scope, each) for each in given]
-        if name == "and_":
-            self._name_truth(scope, node, [each for part in parts for each in part])
-        elif name in ("not_", "sym_not") and len(parts) == 1 and len(parts[0]) == 1:
-            left, sign, right = parts[0][0]
-            self._name_truth(scope, node, [(left, NEGATIONS[sign], right)])
-        else:
-            raise Unsupported("what compares sizes and is true where one of several comparisons is")
-
-    def _truth(self, scope: Scope, argument: Any) -> list[Comparison]:
-        kind, value = only(row(argument, frozenset(), "an argument"))
-        found = row(value, frozenset(), "a truth").get("as_name") if kind == "as_sym_bool" else None
-        if not isinstance(found, str) or found not in scope.truths:
-            raise Unsupported("a truth that is not a comparison of sizes")
-        return scope.truths[found]
-
-    def _asserted(self, scope: Scope, node: dict[str, Any]) -> None:
-        """A comparison that must hold."""
-        argument = _arguments(node).get("self")
-        kind, value = only(row(argument, frozenset(), "an argument"))
-        if kind == "as_bool" or (kind == "as_sym_bool" and isinstance(value, dict) and "as_bool" in value):
-            return
-        for comparison in self._truth(scope, argument):
-            self._assume(comparison)
-
-    def _in_range(self, scope: Scope, node: dict[str, Any]) -> None:
-        given = _arguments(node)
-        tree = _tree_of(scope.encode(given.get("size")))
-        for name, sign, least in (("min", ">=", 0), ("max", "<=", None)):
-            bound = scope.encode(given[name]) if name in given else least
-            if bound is not None:
-                self._assume((tree, sign, _tree_of(bound)))
-
     # ---- names and numbers
 
     def _next(self) -> int:
         self.count += 1
         return self.count - 1
+
+    def _made_by(self, ref: int) -> int | None:
+        """The call that has made a tensor."""
+        return next((i for i, each in enumerate(self.nodes) if ref in _refs(each["out"])), None)
 
     def _bind(self, scope: Scope, name: Any) -> int:
         need(isinstance(name, str), "a tensor has no name")
@@ -593,7 +429,7 @@ class _Translation:
             elif kind == "as_sym_bool":
                 scope.truths[name] = []
             else:
-                scope.sizes[name] = self._new_size()
+                scope.sizes[name] = self.sizes.new()
 
 
 def _arguments(node: dict[str, Any]) -> dict[str, Any]:
@@ -624,11 +460,7 @@ def _for_number(op: Operator, given: dict[str, Any]) -> Operator:
     found = [
         a.name for a in op.schema.arguments if a.type.canonical == "Tensor" and next(iter(given.get(a.name, ())), "") in numbers
     ]
-    if len(found) != 1:
-        return op
-    wanted = [(a.name, "Scalar" if a.name == found[0] else a.type.canonical) for a in op.schema.arguments]
-    overloads = REGISTRY.packet_handle(op.namespace, op.name)
-    return next((each for each in overloads if [(a.name, a.type.canonical) for a in each.schema.arguments] == wanted), op)
+    return op if len(found) != 1 else overload_for_number(op, found[0]) or op
 
 
 def _default(value: Any) -> Any:
@@ -655,42 +487,3 @@ def _refs(out: Any) -> list[int]:
 def _python(value: Any) -> Any:
     """A number of which the kind counts."""
     return 0.0 if isinstance(value, dict) and "float" in value else 0 if isinstance(value, dict) else value
-
-
-def _names_in(tree: Tree) -> list[str]:
-    if isinstance(tree, tuple):
-        return [name for side in tree[1:] for name in _names_in(side)]
-    return [tree] if isinstance(tree, str) else []
-
-
-def _tree_of(value: Any) -> Tree:
-    if isinstance(value, dict) and "size" in value:
-        return unlisted(value["size"])
-    if type(value) in (int, float):
-        return value
-    raise Unsupported("something else than a size in a computation of sizes")
-
-
-def _formula(target: str, name: str, sides: list[Tree]) -> Tree:
-    """What a function computes with one or two sizes."""
-    if len(sides) == 2:
-        left, right = sides
-        if name == "sub":
-            return ("+", left, -right if type(right) in (int, float) else ("*", right, -1))
-        if name == "pow" and type(right) is int and 1 <= right <= 64:
-            made = left
-            for _ in range(right - 1):
-                made = ("*", made, left)
-            return made
-        sign = _OPERATOR_NAMES.get(name, _SIGNED.get(target))
-        if sign is not None:
-            return (sign, left, right)
-    if len(sides) == 1 and name in ("sym_float", "neg", "pos", "sym_int"):
-        only_side = sides[0]
-        if name == "neg":
-            return ("*", only_side, -1)
-        if name == "sym_float":
-            return ("/", only_side, 1)
-        if name == "pos":
-            return only_side
-    raise Unsupported("a function of sizes that no formula says")

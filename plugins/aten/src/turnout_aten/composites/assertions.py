@@ -77,6 +77,20 @@ def sym_constrain_range_for_size(size: float, *, min: int | None = None, max: in
     _in_range("sym_constrain_range_for_size", size, 0 if min is None else min, _MOST if max is None else max)
 
 
+def functional_sym_constrain_range(size: float, min: int | None, max: int | None, dep_token: Tensor) -> Tensor:
+    """As `sym_constrain_range`; returns a copy of the token."""
+    sym_constrain_range(size, min=min, max=max)
+    made: Tensor = aten.clone(dep_token)
+    return made
+
+
+def functional_sym_constrain_range_for_size(size: float, min: int | None, max: int | None, dep_token: Tensor) -> Tensor:
+    """As `sym_constrain_range_for_size`; returns a copy of the token."""
+    sym_constrain_range_for_size(size, min=min, max=max)
+    made: Tensor = aten.clone(dep_token)
+    return made
+
+
 def _in_range(op: str, size: float, least: int, most: int) -> None:
     if most < least:
         raise ArgumentError(f"{op}: expected min to be at most max, got min={least} and max={most}")

@@ -5,7 +5,7 @@ Activating the plugin only registers their source. Defining an operator does not
 
 from __future__ import annotations
 
-from turnout.operators.kernels import INTERNAL, LazyFunction
+from turnout.operators.kernels import BOXED, INTERNAL, LazyFunction
 from turnout_aten.declarations import tables
 
 TYPE_CHECKING = False
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _CALL_THE_BACKEND = (
     "turnout_aten.views.geometry:", "turnout_aten.views.dtype_views:", "turnout_aten.kernels.factories:",
 )  # fmt: skip
+
+# The one kernel of all operators on lists of tensors. Their schemas say what it does.
+_FOR_EACH = "turnout_aten.composites.foreach:each"
 
 
 class GeneratedVariant(LazyFunction):
@@ -47,6 +50,12 @@ class StandardOperators:
         """Packet -> overloads."""
         return tables.standard().names()
 
+    def fitted(self, op: Operator, args: tuple[Any, ...]) -> tuple[Operator, tuple[Any, ...]]:
+        """The call with numbers in the place of tensors, if the operator takes them there."""
+        from turnout_aten.functions.numbers_as_tensors import fitted  # it needs tensors, which a definition does not
+
+        return fitted(op, args)
+
     def _define(self, overload: tables.Overload) -> None:
         """Define one operator, and register the kernels that the yaml names."""
         library = self._library
@@ -58,6 +67,8 @@ class StandardOperators:
                 library.impl(op.qualified_name, key, GeneratedVariant(path), binder=_bind_autogen, label="generated variant")
             elif path.startswith(_CALL_THE_BACKEND):
                 library.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False, binder=_bind_plain)
+            elif path == _FOR_EACH:
+                library.impl(op.qualified_name, key, LazyFunction(path), form=BOXED)
             else:
                 library.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_composite)
 

@@ -63,6 +63,8 @@ RULES: dict[str, Any] = {
     "min": reductions.min_all,
     "any": reductions.any_all,
     "all": reductions.all_all,
+    "_assert_async": reductions.asserted,
+    "_assert_async.msg": reductions.asserted,
     **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "glu"), reductions.along_dim),
     "_softmax": reductions.along_dim,
     "_log_softmax": reductions.along_dim,

@@ -98,6 +98,14 @@ def all_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 
 @family
+def asserted(call: Any, size: int, dims: Dims, self: Tensor, *message: str) -> tuple[None, None]:
+    """What holds for every example. An example has one element, or the operator refuses it."""
+    x = flat(size, dims, self)
+    call(aten.all(x) if x.array.shape[1] == 1 else aten.select__int(x, 0, 0), *message)
+    return None, None
+
+
+@family
 def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Any, int]:
     """(self, dim, ...) with results in self's shape."""
     x, ndim = ready(size, dims, self)
