@@ -379,6 +379,49 @@ def test_complex_numbers_are_moved_without_the_host(name: str) -> None:
     assert found.tolist() == expected.tolist()
 
 
+ARITHMETIC = {
+    "add": lambda x, y: x + y,
+    "sub with alpha": lambda x, y: turnout.sub(x, y, alpha=2 - 1j),
+    "rsub": lambda x, y: turnout.rsub(x, y, alpha=3),
+    "number on the left": lambda x, y: (2 - 3j) - x,
+    "mul by a number": lambda x, y: x * 2.5 * 1j,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "neg": lambda x, y: -x,
+    "conj_physical": lambda x, y: x.conj_physical(),
+    "reciprocal": lambda x, y: x.reciprocal(),
+    "abs": lambda x, y: x.abs(),
+    "eq": lambda x, y: x == y,
+    "ne": lambda x, y: x != y,
+    "broadcast": lambda x, y: x[:8, None] * y[None, ::3],
+    "mm": lambda x, y: x[:12].view(3, 4) @ y[:12].view(3, 4).mT,
+    "bmm": lambda x, y: turnout.bmm(x[:12].view(2, 2, 3), y[:6].view(2, 1, 3).mT),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_complex_numbers_are_computed_without_the_host_as_on_cpu_infinities_included(name: str) -> None:
+    parts = [0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, -0.0] if name not in ("mm", "bmm") else [0.0, 1.0, -2.5, 3.0]
+    every = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    x, y = np.repeat(every, len(every)), np.tile(every, len(every))
+    expected = ARITHMETIC[name](turnout.from_numpy(x), turnout.from_numpy(y))
+    x, y = moved(x), moved(y)
+    hosting.reset_calls()
+    found = ARITHMETIC[name](x, y)
+    assert hosting.calls() == {}
+    assert found.dtype is expected.dtype
+    assert np.allclose(found.cpu().numpy(), expected.numpy(), rtol=1e-5, equal_nan=True)
+
+
+def test_gradients_of_complex_numbers_are_those_of_cpu() -> None:
+    def gradient(device: str) -> Any:
+        x = turnout.tensor([1 + 2j, -3j, 0.5], device=device, requires_grad=True)
+        (x * x / (x + 1j)).abs().sum().backward()
+        return x.grad.cpu()
+
+    assert close(gradient("opencl"), gradient("cpu"))
+
+
 def test_complex_numbers_that_are_added_or_of_another_dtype_are_not_moved_as_they_are() -> None:
     x, y = turnout.randn(3, dtype=turnout.complex64), turnout.ones(3)
     at = turnout.tensor([0, 0, 1])

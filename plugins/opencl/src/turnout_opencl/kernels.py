@@ -1,6 +1,6 @@
 """The whole table. A row computes in the dtypes that OpenCL C has; for others (complex) the same row runs on the host.
 
-Rows that only move elements move those of complex64 as integers of their size.
+Of complex64, some rows compute here (`complexes`), and rows that only move elements move them as integers of their size.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from turnout.errors import DTypeError
 from turnout_aten.backend.host_fallback import on_host
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl import (
+    complexes,
     convolutions,
     curves,
     images,
@@ -54,15 +55,19 @@ def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
 def _by_dtype(name: str, fn: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
     """`fn` where the device computes in all dtypes of the call, else `other`."""
 
+    of_pairs = complexes.KERNELS.get(name)
+
     def kernel(*args: Any) -> None:
         for value in args:
             for array in value if value.__class__ is list else (value,):
                 if array.__class__ is ClArray and not array.place.supports(array.dtype):
                     moved = _as_integers(name, args)
-                    if moved is None:
-                        other(*args)
-                    else:
+                    if moved is not None:
                         fn(*moved)
+                    elif of_pairs is not None and complexes.serves(args):
+                        of_pairs(*args)
+                    else:
+                        other(*args)
                     return
         fn(*args)
 

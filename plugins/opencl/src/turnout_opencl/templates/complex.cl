@@ -1,0 +1,70 @@
+/* Arithmetic of complex64: pairs of floats, stored as an S of their size. The formulas are those of NumPy, so that infinities and zeros
+   end alike. */
+
+#define PAIR(bits) as_float2(bits)
+
+float2 times(float2 x, float2 y) {
+  return (float2)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
+}
+
+/* Smith, Algorithm 116 (1962). */
+float2 over(float2 x, float2 y) {
+  const float real = fabs(y.x), imaginary = fabs(y.y);
+  if (real == 0 && imaginary == 0) return (float2)(x.x / real, x.y / real);
+  if (real >= imaginary) {
+    const float ratio = y.y / y.x, scale = 1.0f / (y.x + y.y * ratio);
+    return (float2)((x.x + x.y * ratio) * scale, (x.y - x.x * ratio) * scale);
+  }
+  const float ratio = y.x / y.y, scale = 1.0f / (y.y + y.x * ratio);
+  return (float2)((x.x * ratio + x.y) * scale, (x.y * ratio - x.x) * scale);
+}
+
+/* The operands of element i; a number stands for one that is not there. */
+#define LOAD                                                                      \
+  const long i = get_global_id(0);                                                \
+  if (i >= call.n) return;                                                        \
+  LOCATE(i)                                                                       \
+  const float2 x = a ? PAIR(a[at[1]]) : PAIR(call.number[0]);                     \
+  const float2 y = b ? PAIR(b[at[2]]) : PAIR(call.number[1]);
+
+__kernel void pairs(const Call call, __global S *o, __global const S *a, __global const S *b) {
+  LOAD
+  const float2 w = PAIR(call.number[2]);
+  float2 r = x;
+  switch (call.op) {
+    case 0: r = x + y; break;
+    case 1: r = x - y; break;
+    case 2: r = x + times(w, y); break;
+    case 3: r = x - times(w, y); break;
+    case 4: r = times(x, y); break;
+    case 5: r = over(x, y); break;
+    case 6: r = -x; break;
+    case 7: r = (float2)(x.x, -x.y); break;
+    case 8: r = over((float2)(1, 0), x); break;
+  }
+  o[at[0]] = as_ulong(r);
+}
+
+__kernel void lengths(const Call call, __global float *o, __global const S *a, __global const S *b) {
+  LOAD
+  o[at[0]] = hypot(x.x, x.y);
+}
+
+__kernel void comparisons(const Call call, __global uchar *o, __global const S *a, __global const S *b) {
+  LOAD
+  const int same = x.x == y.x && x.y == y.y;
+  o[at[0]] = call.op ? !same : same;
+}
+
+/* The inner grid walks along what is summed. */
+__kernel void products(const Call call, __global S *o, __global const S *a, __global const S *b) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  float2 sum = 0;
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    sum += times(PAIR(a[in[1]]), PAIR(b[in[2]]));
+  }
+  o[at[0]] = as_ulong(sum);
+}
