@@ -2701,7 +2701,8 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
         if (!is_row_major((PyArrayObject *)array))
             return DECLINED;
         count = PyArray_NDIM((PyArrayObject *)array);
-        memcpy(dims, PyArray_DIMS((PyArrayObject *)array), count * sizeof *dims);
+        for (int d = 0; d < count; d++)
+            dims[d] = PyArray_DIM((PyArrayObject *)array, d);
     }
     for (int d = 0; d < count; d++)
         if (dims[d] < 0)
