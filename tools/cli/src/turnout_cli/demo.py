@@ -115,8 +115,8 @@ def train(
             of_epoch = []
             with place.step():
                 order = digits.order(data, generator)
+                place.shard(order, digits.BATCH)
             for images, labels in digits.batches(data, order):
-                place.shard(images, labels)
                 start = perf_counter()
                 with place.step():
                     loss = digits.train_step(model, optimiser, images, labels, scaler)

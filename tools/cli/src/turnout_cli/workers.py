@@ -21,8 +21,8 @@ class AtOnce:
         """The context of a step."""
         return nullcontext()
 
-    def shard(self, *tensors: Tensor) -> None:
-        """Spread the examples of a batch."""
+    def shard(self, order: Tensor, batch: int) -> None:
+        """Spread the examples of each batch: `order` has their positions, batch after batch."""
 
 
 class InChunks(AtOnce):
@@ -40,11 +40,10 @@ class InChunks(AtOnce):
 
         return turnout.dask.step()
 
-    def shard(self, *tensors: Tensor) -> None:
+    def shard(self, order: Tensor, batch: int) -> None:
         import turnout
 
-        for tensor in tensors:
-            turnout.dask.rechunk(tensor, (-(-tensor.shape[0] // self.workers), *tensor.shape[1:]))
+        turnout.dask.rechunk(order, -(-batch // self.workers))
 
 
 @contextmanager
