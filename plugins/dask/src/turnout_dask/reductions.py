@@ -59,7 +59,7 @@ def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any, *, keepdims:
     wide = np.dtype("float32") if kind in ("sum", "prod") and native.itemsize == 2 and native.kind in "fV" else native
     part = partial(_part, _PARTS[kind], wide)
     made: Any = da.reduction(
-        x, part, part, axis=dims, keepdims=keepdims, dtype=wide, concatenate=True, name=None,
+        x, part, part, axis=dims, keepdims=keepdims, dtype=wide, concatenate=True, name=kind,
         meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(dims)), wide),
     )  # fmt: skip
     return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * made.ndim, native))

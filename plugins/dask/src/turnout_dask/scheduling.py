@@ -49,7 +49,7 @@ class Scheduling:
         """The `distributed.Client` that computes; None if the threads of this process do, or another scheduler of Dask."""
         with self._reported():
             found = self._configured() or dask.config.get("scheduler", None)
-            if found is not None:
+            if found not in (None, "dask.distributed", "distributed"):  # which the last client sets
                 return found if hasattr(found, "dashboard_link") else None
             try:
                 from distributed import default_client
