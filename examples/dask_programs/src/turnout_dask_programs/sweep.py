@@ -71,7 +71,7 @@ def train(rate: float, steps: int) -> float:
     parameters, factor = initial(), turnout.tensor(rate, device="cpu")
     for _ in range(steps):
         parameters = step(parameters, factor, x, y)
-    return loss(parameters, x, y).item()
+    return float(loss(parameters, x, y))
 
 
 def by_vmap(rates: Sequence[float], steps: int) -> list[float]:

@@ -16,7 +16,7 @@ from turnout.dtypes import DType
 from turnout.errors import ArgumentError
 from turnout_arrays.functional import FunctionalArrayBackend
 from turnout_arrays.random import random_bits
-from turnout_aten.backend.functional_arrays import FunctionalArray
+from turnout_aten.backend.functional_arrays import FunctionalArray, Memory
 from turnout_dask import errors
 from turnout_dask.scheduling import Scheduling
 from turnout_dask.steps import ChunkedMemory
@@ -32,7 +32,7 @@ class DaskBackend(FunctionalArrayBackend):
 
     name = "Dask"
     device_type = "dask"
-    memory_type = ChunkedMemory
+    memory_type: type[Memory] = ChunkedMemory
 
     def __init__(self, option: Callable[[str], Any]) -> None:
         super().__init__(np, ml_dtypes.bfloat16)

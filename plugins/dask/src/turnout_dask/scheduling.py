@@ -124,7 +124,7 @@ def _await_answer(address: str, seconds: float) -> None:
 
     A `Client` that fails to connect leaves a thread behind, and an error when it is collected: so it is made afterwards.
     """
-    from distributed.comm import get_address_host_port, parse_address
+    from distributed.comm.addressing import get_address_host_port, parse_address
     from distributed.comm.registry import get_backend
 
     scheme, _ = parse_address(address, strict=True)

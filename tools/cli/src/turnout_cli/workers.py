@@ -48,7 +48,7 @@ class InChunks(AtOnce):
 
 @contextmanager
 def computing(device: str, workers: int | None) -> Iterator[AtOnce]:
-    """What computes on a device. With a number of workers, a cluster of so many processes, on this machine, ends with the block."""
+    """What computes on a device: for a number of workers a cluster of so many processes, which ends with the block."""
     on_dask = device.partition(":")[0] == "dask"
     if workers is None:
         yield InChunks(1) if on_dask else AtOnce()

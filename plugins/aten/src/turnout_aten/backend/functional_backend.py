@@ -41,7 +41,7 @@ class FunctionalBackend(TensorBackend):
     """
 
     array_type = FunctionalArray
-    memory_type = Memory  # a class derived from it sees each new value
+    memory_type: type[Memory] = Memory  # a class derived from it sees each new value
     is_functional = True
 
     def __init__(self) -> None:
