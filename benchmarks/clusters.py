@@ -1,9 +1,9 @@
-"""Tensors on `dask` beside the same programs in dask.array: time, graphs, bytes between workers, memory. It needs turnout-dask[distributed].
+"""Tensors on `dask` beside the same programs in dask.array: time, graphs, bytes between workers.
 
     python benchmarks/clusters.py [overhead] [building] [scaling] [graphs] [--megabytes 40] [--repeats 5]
 
-Each row is measured in one run, the two sides in turns, and the ratio is that of the medians. The memory of a program over more data
-than a process may have is measured by examples/dask_programs: `turnout-larger-than-memory --gigabytes 8 --memory 1400MB`.
+Each row is measured in one run, the two sides in turns, and the ratio is that of the medians. Memory is measured by
+examples/dask_programs: `turnout-larger-than-memory --gigabytes 8 --memory 1400MB`.
 """
 
 from __future__ import annotations

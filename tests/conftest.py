@@ -37,7 +37,7 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
 SAMPLED = Path(__file__).parent / "conformance"
 
 
-# Takes minutes and seldom finds anything: strides on dask are those of cpu, and random programs read and write through them there.
+# These take minutes and seldom find anything: strides on dask are those of cpu, and random programs use them there.
 OTHER_LAYOUTS = SAMPLED / "test_dask.py", ("-column-major]", "-spread]")
 
 

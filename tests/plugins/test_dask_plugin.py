@@ -138,8 +138,8 @@ def test_a_loop_that_lets_its_graph_grow_is_warned_about_once(monkeypatch: pytes
             x = x + 1
     (warning,) = caught
     assert str(warning.message) == (
-        "dask: a tensor is made by a graph of more than 20 steps, and everything made of it repeats them; in a loop, put "
-        "each turn into `with turnout.dask.step():`, or call turnout.dask.persist(...) with the tensors that go on to the next turn"
+        "dask: a tensor is made by a graph of more than 20 steps, and everything made of it repeats them; in a loop, "
+        "put each turn into `with turnout.dask.step():`, or call turnout.dask.persist(...) with the tensors that go on"
     )
 
 

@@ -3,8 +3,8 @@
     turnout-larger-than-memory                       # 0.5 GB, each process may have 400 MB
     turnout-larger-than-memory --gigabytes 8 --memory 1400MB --steps 5
 
-The array lies in files, one for each chunk, as measurements do that were taken over many days. It is read once for the statistics,
-once for the components, and once for each step of the regression. The files are made first.
+The array lies in files, one for each chunk, as measurements of many days do. It is read once for the statistics, once for the
+components, and once for each step of the regression. The files are made first.
 """
 
 from __future__ import annotations

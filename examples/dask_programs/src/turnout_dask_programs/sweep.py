@@ -1,4 +1,4 @@
-"""A sweep of parameters: one network for each learning rate, trained all at once by `vmap`, and one by one on the workers of a cluster.
+"""A sweep of parameters: a network for each learning rate, trained all at once by `vmap`, and one by one on the workers.
 
     turnout-sweep
     turnout-sweep --rates 32 --steps 500 --workers 4

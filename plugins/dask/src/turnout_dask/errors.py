@@ -26,8 +26,8 @@ class GraphWarning(UserWarning):
 def growing(steps: int) -> str:
     """A graph of many steps, as a loop makes it."""
     return (
-        f"dask: a tensor is made by a graph of more than {steps} steps, and everything made of it repeats them; in a loop, put "
-        "each turn into `with turnout.dask.step():`, or call turnout.dask.persist(...) with the tensors that go on to the next turn"
+        f"dask: a tensor is made by a graph of more than {steps} steps, and everything made of it repeats them; in a loop, "
+        "put each turn into `with turnout.dask.step():`, or call turnout.dask.persist(...) with the tensors that go on"
     )
 
 
