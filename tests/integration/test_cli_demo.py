@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -99,6 +100,33 @@ def test_a_device_with_its_own_memory_trains_the_convolutional_network(need_devi
     assert found["accuracy"] >= 0.97
 
 
+@pytest.mark.filterwarnings("ignore:Creating scratch directories")  # as Dask says on a busy machine
+def test_a_cluster_of_processes_learns_what_cpu_learns(need_device):
+    need_device("dask")
+    pytest.importorskip("distributed")
+    done = run("--json", "--device", "dask", "--workers", "2", "--epochs", "1")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"Dask's dashboard: http://127\.0\.0\.1:\d+/status", done.stderr)
+    found, expected = json.loads(done.stdout), json.loads(run("--json", "--epochs", "1").stdout)
+    assert (found["device"], found["workers"], expected["workers"]) == ("dask", 2, None)
+    assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4)
+    assert found["accuracy"] == pytest.approx(expected["accuracy"], abs=0.005)
+    assert found["hosted"] == []
+
+
+def test_the_threads_of_this_process_learn_what_cpu_learns_on_dask(need_device):
+    need_device("dask")
+    found, expected = (json.loads(run("--json", "--epochs", "1", "--device", device).stdout) for device in ("dask", "cpu"))
+    assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4)
+    assert found["accuracy"] == pytest.approx(expected["accuracy"], abs=0.005)
+
+
+def test_workers_are_refused_on_a_device_that_has_none():
+    done = run("--device", "cpu", "--workers", "2")
+    assert done.exit_code == 1
+    assert done.stderr == "turnout: --workers is for --device dask, and the device is cpu\n"
+
+
 def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
     need_device("opencl")
     from turnout_cli import digits
@@ -142,6 +170,11 @@ def test_the_text_ends_with_accuracy_loss_and_time_per_step():
     ("module", "args", "message"),
     [
         ("sklearn", [], "turnout: this needs scikit-learn\n  to fix  pip install 'turnout-cli[demo]'\n"),
+        (
+            "distributed",
+            ["--device", "dask", "--workers", "2"],
+            "turnout: --workers needs distributed\n  to fix  pip install 'turnout-dask[distributed]'\n",
+        ),
         ("matplotlib", ["--plot", "x.png"], "turnout: this needs matplotlib\n  to fix  pip install 'turnout-cli[plot]'\n"),
     ],
 )

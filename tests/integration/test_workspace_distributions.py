@@ -185,7 +185,7 @@ def test_every_requirement_is_pinned():
     pins = {}
     for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(?:b[0-9]+)?", line), line
+            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(?:b[0-9]+|\.post[0-9]+)?", line), line
             pins[required_name(line)] = line
     asked = {required_name(text) for one in EVERY for text in one.requirements()}
     assert asked - NAMES <= pins.keys()

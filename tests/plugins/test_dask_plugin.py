@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import warnings
 from collections.abc import Callable, Iterator
-from threading import Timer
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
 import turnout
@@ -137,9 +138,121 @@ def test_a_loop_that_lets_its_graph_grow_is_warned_about_once(monkeypatch: pytes
             x = x + 1
     (warning,) = caught
     assert str(warning.message) == (
-        "dask: a tensor is made by a graph of more than 20 steps, and everything made of it repeats them; in a loop, call "
-        "turnout.dask.persist(...) with the tensors that go on to the next turn"
+        "dask: a tensor is made by a graph of more than 20 steps, and everything made of it repeats them; in a loop, "
+        "put each turn into `with turnout.dask.step():`, or call turnout.dask.persist(...) with the tensors that go on"
     )
+
+
+def test_a_step_computes_what_its_block_made_or_wrote_once_and_together() -> None:
+    x, w = matrix(), turnout.zeros(4, 1, device="dask", requires_grad=True)
+    for _ in range(3):
+        with Tasks() as tasks, turnout.dask.step():
+            loss = ((x @ w - 1) ** 2).mean()
+            loss.backward()
+            with turnout.no_grad():
+                w -= 0.01 * w.grad
+            assert tasks.count == 0
+        for tensor in (w, w.grad, loss):
+            assert len(turnout.dask.array_of(tensor).dask.layers) == 1
+        w.grad = None
+    with Tasks() as tasks:
+        w.tolist()
+    assert tasks.count <= 2 * 4
+    y, v = turnout.arange(12.0).reshape(3, 4), turnout.zeros(4, 1, requires_grad=True)
+    for _ in range(3):
+        (grad,) = turnout.autograd.grad(((y @ v - 1) ** 2).mean(), [v])
+        with turnout.no_grad():
+            v -= 0.01 * grad
+    assert w.flatten().tolist() == pytest.approx(v.flatten().tolist())
+
+
+def test_a_step_leaves_what_was_there_before_and_what_is_gone_alone() -> None:
+    before = matrix().exp()
+    steps = len(turnout.dask.array_of(before).dask.layers)
+    with turnout.dask.step():
+        inside = before * 2
+        gone = before * 3
+        del gone
+        part = before[0]
+    assert len(turnout.dask.array_of(inside).dask.layers) == 1
+    assert len(turnout.dask.array_of(before).dask.layers) == steps
+    assert part.tolist() == before.tolist()[0]
+
+
+def test_a_step_that_raises_computes_nothing_and_ends() -> None:
+    with Tasks() as tasks:
+        with suppress(ZeroDivisionError), turnout.dask.step():
+            x = matrix().exp()
+            raise ZeroDivisionError
+        y = matrix() + 1
+    assert tasks.count == 0
+    assert len(turnout.dask.array_of(x).dask.layers) > 1
+    assert len(turnout.dask.array_of(y).dask.layers) > 1
+
+
+def test_steps_may_be_nested_and_belong_to_their_thread() -> None:
+    made = []
+    with turnout.dask.step():
+        thread = Thread(target=lambda: made.append(matrix().exp()))
+        thread.start()
+        thread.join()
+        with turnout.dask.step():
+            inner = matrix().exp()
+        assert len(turnout.dask.array_of(inner).dask.layers) == 1
+        inner += 1
+    assert len(turnout.dask.array_of(inner).dask.layers) == 1
+    assert len(turnout.dask.array_of(made[0]).dask.layers) > 1
+
+
+# ---- data from elsewhere
+
+
+def test_arrays_of_zarr_are_read_in_their_chunks_and_when_they_are_needed(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    store = zarr.open_group(tmp_path / "data.zarr", mode="w").create_array("a/b", shape=(4, 6), chunks=(2, 3), dtype="f4")
+    x = turnout.dask.from_zarr(tmp_path / "data.zarr", "a/b")
+    assert turnout.dask.chunks(x) == ((2, 2), (3, 3))
+    assert turnout.dask.chunks(turnout.dask.from_zarr(store, chunks=(4, 3))) == ((4,), (3, 3))
+    store[:] = np.arange(24, dtype="f4").reshape(4, 6)
+    assert (x + 1).sum().item() == 24 * 25 / 2
+    assert turnout.dask.from_zarr(store)[1].tolist() == list(range(6, 12))
+
+
+def test_zarr_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnout_dask.dask.find_spec", lambda name: None)
+    with pytest.raises(turnout.errors.PluginError) as caught:
+        turnout.dask.from_zarr("data.zarr")
+    assert str(caught.value) == "dask: from_zarr needs zarr\n  to fix  pip install 'turnout-dask[zarr]'"
+
+
+def test_delayed_values_are_chunks() -> None:
+    import dask
+
+    read: list[int] = []
+
+    def load(number: int) -> Any:
+        read.append(number)
+        return np.full((2, 3), number, "f4")
+
+    x = turnout.cat([turnout.dask.from_delayed(dask.delayed(load)(number), (2, 3)) for number in range(3)])
+    assert turnout.dask.chunks(x) == ((2, 2, 2), (3,))
+    assert read == []
+    assert x.sum(1).tolist() == [0, 0, 3, 3, 6, 6]
+    assert sorted(read) == [0, 1, 2]
+    whole = turnout.dask.from_delayed(dask.delayed(lambda: np.arange(3))(), (3,), turnout.int64)
+    assert (whole.dtype, whole.tolist()) == (turnout.int64, [0, 1, 2])
+
+
+def test_a_delayed_value_that_is_something_else_is_refused_when_it_is_computed() -> None:
+    import dask
+
+    from turnout_dask.errors import DaskError
+
+    for shape, dtype, expected in (((2, 2), turnout.float32, "float32 [2, 2]"), ((2, 3), turnout.int64, "int64 [2, 3]")):
+        x = turnout.dask.from_delayed(dask.delayed(lambda: np.ones((2, 3), "f4"))(), shape, dtype)
+        with pytest.raises(DaskError) as caught:
+            (x + 1).tolist()
+        assert str(caught.value) == f"from_delayed: the value is float32 [2, 3], expected {expected}"
 
 
 # ---- chunks
@@ -242,43 +355,3 @@ def test_operators_of_a_family_run_chunk_by_chunk(family: Any) -> None:
                 found.setdefault(case.op, set()).update(names)
     family_name = family.__name__.rpartition(".")[2]
     assert found == ELSEWHERE.get(family_name, {})
-
-
-# ---- on a cluster
-
-
-def descent(device: str, before: Callable[[int], None] = lambda step: None) -> float:
-    """The loss after some steps of a regression."""
-    turnout.manual_seed(0)
-    x = turnout.randn(600, 20, device=device)
-    y = x @ turnout.ones(20, 1, device=device)
-    w = turnout.zeros(20, 1, device=device, requires_grad=True)
-    loss = w.sum()
-    for step in range(5):
-        loss = ((x @ w - y) ** 2).mean()
-        (grad,) = turnout.autograd.grad(loss, [w])
-        with turnout.no_grad():
-            w.sub_(grad, alpha=0.1)
-        if device == "dask":
-            before(step)
-            turnout.dask.persist(w)
-    return float(loss)
-
-
-def test_a_worker_that_is_killed_during_training_changes_nothing() -> None:
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
-    )
-    with cluster, distributed.Client(cluster) as client, dask.config.set(scheduler=client):
-        pids = list(client.run(os.getpid).values())
-
-        def kill(step: int) -> None:
-            if step == 2:
-                Timer(0.05, os.kill, (pids[0], signal.SIGKILL)).start()
-
-        with turnout.config.override({"plugin.dask.chunk_size": "12kB"}):
-            found = descent("dask", kill)
-    assert found == pytest.approx(descent("cpu"), rel=1e-5)

@@ -7,6 +7,8 @@
 | `blocks` | rows of the kernel library, run chunk by chunk |
 | `reductions`, `products`, `losses` | operators whose chunks are combined |
 | `kernels` | the table: which of these ways each operator goes |
+| `scheduling` | where values are computed, and what is said when that fails |
+| `steps` | what a turn of a loop has made or written |
 | `whole` | operators that need their arrays in one chunk, counted and limited |
 | `dask` | `turnout.dask` |
 | `errors` | texts |

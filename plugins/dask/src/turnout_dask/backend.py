@@ -13,11 +13,13 @@ from dask.utils import parse_bytes
 
 from turnout.devices import Device
 from turnout.dtypes import DType
-from turnout.errors import ArgumentError, TurnoutError
+from turnout.errors import ArgumentError
 from turnout_arrays.functional import FunctionalArrayBackend
 from turnout_arrays.random import random_bits
-from turnout_aten.backend.functional_arrays import FunctionalArray
+from turnout_aten.backend.functional_arrays import FunctionalArray, Memory
 from turnout_dask import errors
+from turnout_dask.scheduling import Scheduling
+from turnout_dask.steps import ChunkedMemory
 
 Ints = tuple[int, ...]
 
@@ -30,10 +32,12 @@ class DaskBackend(FunctionalArrayBackend):
 
     name = "Dask"
     device_type = "dask"
+    memory_type: type[Memory] = ChunkedMemory
 
     def __init__(self, option: Callable[[str], Any]) -> None:
         super().__init__(np, ml_dtypes.bfloat16)
         self.option = option
+        self.scheduling = Scheduling(option)
         self._warned = False
 
     # ---- chunks
@@ -53,15 +57,6 @@ class DaskBackend(FunctionalArrayBackend):
         limit = max(self.bytes_of("chunk_size"), native.itemsize)
         found: tuple[Ints, ...] = da.core.normalize_chunks("auto", shape, limit=limit, dtype=np.dtype(f"V{native.itemsize}"))
         return found
-
-    def computed(self, value: Any) -> Any:
-        """The elements as a NumPy array. Raises DaskError for what a task raises."""
-        try:
-            return np.asarray(value.compute())
-        except TurnoutError:
-            raise
-        except Exception as error:
-            raise errors.DaskError(errors.not_computed(error)) from error
 
     def check_growth(self, value: Any) -> None:
         """Warn once of a graph that has grown as it does in a loop that persists nothing."""
@@ -125,7 +120,7 @@ class DaskBackend(FunctionalArrayBackend):
         return flat.map_blocks(_reinterpreted, native, dtype=native, chunks=((length,),), meta=np.empty(0, native))
 
     def value_to_host(self, value: Any) -> bytes | memoryview:
-        return super().value_to_host(self.computed(value))
+        return super().value_to_host(self.scheduling.compute([value])[0])
 
     def value_from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
         return self.from_numpy(super().value_from_host(data, shape, dtype, device))

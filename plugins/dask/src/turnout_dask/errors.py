@@ -11,6 +11,14 @@ class DaskError(TurnoutError, RuntimeError):
     """A computation that failed, or that would need too much memory in one place."""
 
 
+class SchedulerError(DaskError, ConnectionError):
+    """A scheduler that does not answer, or no longer."""
+
+
+class WorkerError(DaskError):
+    """Workers that died."""
+
+
 class GraphWarning(UserWarning):
     """A tensor's graph grows."""
 
@@ -18,8 +26,8 @@ class GraphWarning(UserWarning):
 def growing(steps: int) -> str:
     """A graph of many steps, as a loop makes it."""
     return (
-        f"dask: a tensor is made by a graph of more than {steps} steps, and everything made of it repeats them; in a loop, call "
-        "turnout.dask.persist(...) with the tensors that go on to the next turn"
+        f"dask: a tensor is made by a graph of more than {steps} steps, and everything made of it repeats them; in a loop, "
+        "put each turn into `with turnout.dask.step():`, or call turnout.dask.persist(...) with the tensors that go on"
     )
 
 
@@ -43,3 +51,44 @@ def too_large(operator: str, size: int, limit: int) -> str:
         f"plugin.dask.host_limit allows {limit}\n"
         "  to fix  use an operator that works chunk by chunk, or raise plugin.dask.host_limit"
     )
+
+
+def not_installed(what: str, module: str) -> str:
+    """A library that is asked for and is not there."""
+    return f"dask: {what} needs {module}\n  to fix  pip install 'turnout-dask[{module}]'"
+
+
+def no_address(address: str, origin: str) -> str:
+    """A setting that is no address."""
+    return f"dask: {address!r} ({origin}) is not the address of a scheduler, such as 'tcp://127.0.0.1:8786'"
+
+
+def unreachable(address: str, seconds: float, origin: str) -> str:
+    """An address where nothing answers."""
+    return (
+        f"dask: no scheduler answered at {address} ({origin}) within {seconds:g} s; start one with `dask scheduler`, or correct "
+        "plugin.dask.scheduler"
+    )
+
+
+def lost(address: str) -> str:
+    """A connection that ended while results were awaited."""
+    where = f" at {address}" if address else ""
+    return (
+        f"dask: the connection to the scheduler{where} was lost, and with it what was persisted there; connect to a scheduler "
+        "and make the tensors again from their sources"
+    )
+
+
+def killed(operator: str, workers: int) -> str:
+    """Workers that died, each while it ran the same task."""
+    died = "a worker" if workers == 1 else f"{workers} workers"
+    return (
+        f"dask: {died} died in a task of {operator}, as workers do that run out of memory; make the chunks smaller "
+        "(plugin.dask.chunk_size, turnout.dask.rechunk) or give the workers more memory"
+    )
+
+
+def other_chunk(found: object, said: object) -> str:
+    """A delayed value that is not what `from_delayed` was told."""
+    return f"from_delayed: the value is {found}, expected {said}"

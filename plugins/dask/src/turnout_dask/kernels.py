@@ -44,6 +44,8 @@ _AT_END = {
 }
 # fmt: on
 
+INDEX = 100  # the labels of an index's dims, beside those of what it indexes
+
 ENDS: dict[str, Call] = {name: lambda x, args, count=count: count for name, count in _AT_END.items()} | {
     "convolution.out": lambda x, args: x.ndim - 1,
     "constant_pad_nd.out": lambda x, args: len(args[1]) // 2,
@@ -160,11 +162,11 @@ def _ends(x: Any, arrays: list[Any], wanted: Sequence[Wanted], count: int) -> An
 
 
 def _index(x: Any, indices: Sequence[Any], arrays: list[Any]) -> Any:
-    """One index of integers: the dims that it does not index keep their chunks."""
+    """One index of integers: the dims that it does not index keep their chunks, and its own dims its chunks."""
     places = [d for d, index in enumerate(indices) if index is not None]
     if len(places) != 1 or arrays[1].dtype.kind == "b":
         return None
-    (d,), index = places, tuple([own(1, e) for e in range(arrays[1].ndim)])
+    (d,), index = places, tuple([INDEX + e for e in range(arrays[1].ndim)])
     labels = [tuple([own(0, 0) if e == d else e for e in range(x.ndim)]), index]
     return labels, [(*range(d), *index, *range(d + 1, x.ndim))]
 
@@ -188,8 +190,8 @@ def _index_select(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequenc
     if not x.ndim:
         return x.reshape(wanted[0].shape)
     (d,) = dims_of(x.ndim, dim)
-    labels = [tuple([own(0, 0) if e == d else e for e in range(x.ndim)]), (own(1, 0),) * index.ndim]
-    out = tuple([own(1 if index.ndim else OUTPUT, 0) if e == d else e for e in range(x.ndim)])
+    labels = [tuple([own(0, 0) if e == d else e for e in range(x.ndim)]), (INDEX,) * index.ndim]
+    out = tuple([(INDEX if index.ndim else own(OUTPUT, 0)) if e == d else e for e in range(x.ndim)])
     return by_blocks("index_select.out", args, wanted, native, labels, [out])
 
 

@@ -25,7 +25,7 @@ def mse_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     each = pointwise("mse_loss.out", (x, target, NONE), [Wanted(shape, want.dtype, want.device)], [wide])
     if reduction == NONE or not each.ndim:
         return each.reshape(want.shape)
-    total = combined(each, tuple(range(each.ndim)), "sum", wide).reshape(())
+    total = combined(each, tuple(range(each.ndim)), "sum", wide)
     return scaled(total, each.size if reduction == MEAN else 1, kind)
 
 
@@ -54,7 +54,7 @@ def nll_loss(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
     axes: dict[str, Any] = {"new_axes": {2: 2}, "adjust_chunks": {0: 1}}
     task = partial(_sums, kind, ignored)
     sums: Any = da.blockwise(task, (0, 2), *given, **axes, concatenate=True, dtype=kind, name=name, meta=np.empty((0, 0), kind))
-    added = combined(sums, (0,), "sum", kind).reshape((2,))
+    added = combined(sums, (0,), "sum", kind)
     loss = added[0] / added[1] if reduction == MEAN else added[0]
     return loss.astype(native[0]), added[1].astype(native[1])
 

@@ -18,13 +18,24 @@ if TYPE_CHECKING:
     from turnout.registry import Registrations
 
 
+_ACTIVE: list[DaskBackend] = []
+
+
 @hookimpl
 def turnout_activate(library: Registrations, options: Mapping[str, Any]) -> None:
     """Register device `dask`."""
     backend = DaskBackend(lambda name: options[name])
+    _ACTIVE.append(backend)
     library.backend(backend)
     register_functional_kernels(library, backend, kernels(backend))
     library.fallback(backend.name, limited(backend), label="runs on cpu, copied there and back")
+
+
+@hookimpl
+def turnout_deactivate() -> None:
+    """End the connections to schedulers."""
+    while _ACTIVE:
+        _ACTIVE.pop().scheduling.close()
 
 
 def limited(backend: DaskBackend) -> Callable[..., Any]:

@@ -29,15 +29,16 @@ def product(name: str, args: Sequence[Any], native: Any) -> Any:
     """The product of two arrays, in the dtype that is given."""
     first, second, out = PRODUCTS[name]
     wide = np.dtype("float32") if native.itemsize == 2 and native.kind in "fV" else native
-    kept = out + "k"
+    inner = args[0].chunks[first.index("k")]
+    single = len(inner) == 1 and len(args[1].chunks[second.index("k")]) == 1
+    kept = out if single else out + "k"  # a chunk of the inner dim gives a product, and these are added
     made: Any = da.blockwise(
-        partial(_multiplied, name, wide), kept, args[0], first, args[1], second, name=new_name(name), adjust_chunks={"k": 1},
-        dtype=wide, meta=np.empty((0,) * len(kept), wide), concatenate=True,
+        partial(_multiplied, name, wide, single), kept, args[0], first, args[1], second, name=new_name(name), dtype=wide,
+        adjust_chunks=None if single else {"k": 1}, meta=np.empty((0,) * len(kept), wide), concatenate=True,
     )  # fmt: skip
-    if made.shape[-1] != 1:
+    if not single:
         made = combined(made, (len(out),), "sum", wide)
-    summed = made.reshape(made.shape[:-1])
-    return summed if wide == native else summed.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * len(out), native))
+    return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * len(out), native))
 
 
 def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
@@ -45,21 +46,24 @@ def matrix_product(name: str, args: Sequence[Any], wanted: Sequence[Wanted], nat
     if name not in ADDED:
         return product(name, args, native[0])
     self, first, second, beta, alpha = args
-    (want,), (kind,) = wanted, native
+    (kind,) = native
     wide = np.dtype("float32") if kind.itemsize == 2 and kind.kind in "fV" else kind
     made = product(ADDED[name], (first, second), wide)
     if beta == 0:
         return made.map_blocks(_scaled, alpha, kind, dtype=kind, meta=np.empty((0,) * made.ndim, kind))
     dims = tuple(range(made.ndim))
-    _, together = da.core.unify_chunks(made, dims, da.broadcast_to(self, want.shape), dims)
-    return da.map_blocks(_sum, *together, alpha, beta, kind, dtype=kind, meta=np.empty((0,) * made.ndim, kind))
+    return da.blockwise(
+        partial(_sum, alpha, beta, kind), dims, made, dims, self, dims[made.ndim - self.ndim :], name=new_name(name), dtype=kind,
+        meta=np.empty((0,) * made.ndim, kind),
+    )  # fmt: skip
 
 
-def _multiplied(name: str, native: Any, a: Any, b: Any) -> Any:
-    """The product of two blocks, with the inner dim as a last dim of length 1."""
+def _multiplied(name: str, native: Any, single: bool, a: Any, b: Any) -> Any:
+    """The product of two blocks; with the inner dim as a last dim of length 1, unless they have all of it."""
     with task_of(name, a, b):
         a, b = a.astype(native, copy=False), b.astype(native, copy=False)
-        return np.asarray(np.matmul(a, b), native)[..., None]
+        made = np.asarray(np.matmul(a, b), native)
+        return made if single else made[..., None]
 
 
 def _cast(block: Any, native: Any) -> Any:
@@ -72,7 +76,7 @@ def _scaled(block: Any, alpha: Any, native: Any) -> Any:
         return (block * block.dtype.type(alpha)).astype(native)
 
 
-def _sum(block: Any, added: Any, alpha: Any, beta: Any, native: Any) -> Any:
+def _sum(alpha: Any, beta: Any, native: Any, block: Any, added: Any) -> Any:
     with np.errstate(all="ignore"):
         kind = block.dtype.type
         return (block * kind(alpha) + added.astype(block.dtype) * kind(beta)).astype(native)

@@ -48,20 +48,21 @@ def reduced(name: str, args: Sequence[Any], wanted: Sequence[Wanted], native: Se
         dims = ()
     if not x.ndim or not dims:
         return x.map_blocks(_same, name, kind, dtype=kind, meta=np.empty((0,) * x.ndim, kind)).reshape(want.shape)
-    return combined(x, dims, name.partition(".")[0], kind).reshape(want.shape)
+    return combined(x, dims, name.partition(".")[0], kind, keepdims=len(want.shape) == x.ndim)
 
 
-def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any) -> Any:
-    """A reduction over dims, which keep length 1, as a tree over the chunks.
+def combined(x: Any, dims: tuple[int, ...], kind: str, native: Any, *, keepdims: bool = False) -> Any:
+    """A reduction over dims as a tree over the chunks.
 
     Numbers of two bytes are summed in four, and rounded once at the end.
     """
     wide = np.dtype("float32") if kind in ("sum", "prod") and native.itemsize == 2 and native.kind in "fV" else native
     part = partial(_part, _PARTS[kind], wide)
     made: Any = da.reduction(
-        x, part, part, axis=dims, keepdims=True, dtype=wide, concatenate=True, meta=np.empty((0,) * x.ndim, wide), name=None
-    )
-    return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * x.ndim, native))
+        x, part, part, axis=dims, keepdims=keepdims, dtype=wide, concatenate=True, name=kind,
+        meta=np.empty((0,) * (x.ndim if keepdims else x.ndim - len(dims)), wide),
+    )  # fmt: skip
+    return made if wide == native else made.map_blocks(_cast, native, dtype=native, meta=np.empty((0,) * made.ndim, native))
 
 
 def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
@@ -71,8 +72,8 @@ def mean(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -
     wide = np.dtype("float32") if kind.itemsize == 2 else kind
     count = int(np.prod([x.shape[d] for d in dims], dtype=object)) if x.ndim else 1
     x = x if x.dtype == wide else x.map_blocks(_cast, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
-    total = combined(x, dims, "sum", wide) if x.ndim else x
-    return total.map_blocks(_over, count, kind, dtype=kind, meta=np.empty((0,) * total.ndim, kind)).reshape(want.shape)
+    total = combined(x, dims, "sum", wide, keepdims=len(want.shape) == x.ndim) if x.ndim else x
+    return scaled(total, count, kind)
 
 
 def scaled(x: Any, count: int, native: Any) -> Any:
@@ -87,7 +88,8 @@ def aminmax(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]
     if not x.ndim:
         return x, x
     return tuple(
-        combined(x, dims, kind, x.dtype).reshape(want.shape) for kind, want in zip(("amin", "amax"), wanted, strict=True)
+        combined(x, dims, kind, x.dtype, keepdims=len(want.shape) == x.ndim)
+        for kind, want in zip(("amin", "amax"), wanted, strict=True)
     )
 
 
@@ -99,9 +101,8 @@ def vector_norm(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[
     sizes: Any = x.map_blocks(_powers, ord, wide, dtype=wide, meta=np.empty((0,) * x.ndim, wide))
     if x.ndim:
         how = "amax" if ord == float("inf") else "amin" if ord == float("-inf") else "sum"
-        sizes = combined(sizes, tuple(dims_of(x.ndim, dim)), how, wide)
-    root: Any = sizes.map_blocks(_roots, ord, kind, dtype=kind, meta=np.empty((0,) * sizes.ndim, kind))
-    return root.reshape(want.shape)
+        sizes = combined(sizes, tuple(dims_of(x.ndim, dim)), how, wide, keepdims=len(want.shape) == x.ndim)
+    return sizes.map_blocks(_roots, ord, kind, dtype=kind, meta=np.empty((0,) * sizes.ndim, kind))
 
 
 def extreme_place(function: Any, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
@@ -133,6 +134,7 @@ def variance(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any
 
 def _part(row: str, native: Any, block: Any, axis: Any, keepdims: bool, **options: Any) -> Any:
     dims = [axis] if isinstance(axis, int) else list(axis)
+    left = tuple([n for d, n in enumerate(block.shape) if keepdims or d not in dims])
     shape = tuple([1 if d in dims else n for d, n in enumerate(block.shape)])
     with task_of(row, block):
         if row == "prod.int_out":  # of one dim at a time
@@ -141,11 +143,11 @@ def _part(row: str, native: Any, block: Any, axis: Any, keepdims: bool, **option
                 out = np.empty(shape, native)
                 rows()[row].fn(block, dim, True, None, out)
                 block = out
-            return block
-        out = np.empty(shape, native)
-        given = (block, dims, True, None) if row == "sum.IntList_out" else (block, dims, True)
-        rows()[row].fn(*given, out)
-    return out
+        else:
+            out = np.empty(shape, native)
+            given = (block, dims, True, None) if row == "sum.IntList_out" else (block, dims, True)
+            rows()[row].fn(*given, out)
+    return out if keepdims else out.reshape(left)
 
 
 def _same(block: Any, name: str, native: Any) -> Any:

@@ -11,10 +11,12 @@ import click
 
 from turnout_cli.main import Problem, facts
 from turnout_cli.names import device_names
-from turnout_cli.output import console, print_json, print_lines, print_table
+from turnout_cli.output import console, note, print_json, print_lines, print_table
+from turnout_cli.workers import computing
 
 if TYPE_CHECKING:
     from turnout_cli.digits import Classifier, Digits
+    from turnout_cli.workers import AtOnce
 
 PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
@@ -33,19 +35,32 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     shell_complete=device_names,
     help="Where to train, such as cpu or cuda:0; by default the configured device.",
 )
+@click.option("--workers", type=click.IntRange(min=1), help="With --device dask: train on a cluster of so many processes.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the training images; by default what the model needs.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the split, the initial weights and the order of batches.")
 @click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file.")
 @facts
 def demo(
-    model: str, device: str | None, epochs: int | None, seed: int, amp: str | None, plot: Path | None, as_json: bool
+    model: str,
+    device: str | None,
+    workers: int | None,
+    epochs: int | None,
+    seed: int,
+    amp: str | None,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Train a classifier for digits; show what the dispatcher did."""
     _need("sklearn", "scikit-learn", "demo")
     if plot is not None:
         _need("matplotlib", "matplotlib", "plot")
-    found = train(model, device or _default_device(), epochs, seed, PRECISIONS.get(amp or ""), quiet=as_json)
+    device = device or _default_device()
+    with computing(device, workers) as place:
+        if place.dashboard:
+            note(f"Dask's dashboard: {place.dashboard}")
+        found = train(model, device, epochs, seed, PRECISIONS.get(amp or ""), place, quiet=as_json)
+    found["workers"] = workers
     if plot is not None:
         from turnout_cli.plot import draw
 
@@ -71,12 +86,13 @@ def _default_device() -> str:
 
 
 def train(
-    name: str, device: str, epochs: int | None, seed: int, amp: str | None = None, *, quiet: bool = False
+    name: str, device: str, epochs: int | None, seed: int, amp: str | None, place: AtOnce, *, quiet: bool = False
 ) -> dict[str, Any]:
     """Train and test the model of that name; everything that the demo prints, as data.
 
     epochs  None for the model's own number
     amp     the lower precision of the forwards
+    place   what computes
     """
     import turnout
     from turnout.dtypes import dtype_named
@@ -85,10 +101,11 @@ def train(
 
     before = hosting.calls()
     generator = turnout.Generator(device).manual_seed(seed)
-    data = digits.load(device, generator)
-    model = digits.MODELS[name](device, generator, None if amp is None else dtype_named(amp))
+    with place.step():
+        data = digits.load(device, generator)
+        model = digits.MODELS[name](device, generator, None if amp is None else dtype_named(amp))
+        optimiser = digits.Momentum(model.parameters, model.rate)
     epochs = epochs or model.epochs
-    optimiser = digits.Momentum(model.parameters, model.rate)
     scaler = turnout.amp.GradScaler(device) if amp == "float16" else None
     losses: list[float] = []
     seconds: list[float] = []
@@ -96,9 +113,14 @@ def train(
         task = progress.add_task("training", total=epochs, loss="")
         for _ in range(epochs):
             of_epoch = []
-            for images, labels in digits.batches(data, generator):
+            with place.step():
+                order = digits.order(data, generator)
+                place.shard(order, digits.BATCH)
+            for images, labels in digits.batches(data, order):
                 start = perf_counter()
-                of_epoch.append(float(digits.train_step(model, optimiser, images, labels, scaler)))
+                with place.step():
+                    loss = digits.train_step(model, optimiser, images, labels, scaler)
+                of_epoch.append(float(loss))
                 seconds.append(perf_counter() - start)
             losses.append(sum(of_epoch) / len(of_epoch))
             progress.update(task, advance=1, loss=f"loss {losses[-1]:.4f}")

@@ -180,11 +180,14 @@ def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: T
     return loss.detach()
 
 
-def batches(digits: Digits, generator: turnout.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch of batches in a new order."""
-    count = digits.images.shape[0]
-    order = turnout.randperm(count, generator=generator, device=str(digits.images.device))
-    for start in range(0, count, BATCH):
+def order(digits: Digits, generator: turnout.Generator) -> Tensor:
+    """The positions of the training images in a new order, for one epoch."""
+    return turnout.randperm(digits.images.shape[0], generator=generator, device=str(digits.images.device))
+
+
+def batches(digits: Digits, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """One epoch of batches in an order."""
+    for start in range(0, digits.images.shape[0], BATCH):
         chosen = order[start : start + BATCH]
         yield digits.images.index_select(0, chosen), digits.labels.index_select(0, chosen)
 

@@ -41,6 +41,7 @@ class FunctionalBackend(TensorBackend):
     """
 
     array_type = FunctionalArray
+    memory_type: type[Memory] = Memory  # a class derived from it sees each new value
     is_functional = True
 
     def __init__(self) -> None:
@@ -109,7 +110,7 @@ class FunctionalBackend(TensorBackend):
     def array_of(self, value: Any, dtype: DType, device: Device) -> FunctionalArray:
         """A value as the array of a new tensor."""
         shape = tuple(value.shape)
-        return FunctionalArray(Memory(self, shape, dtype, device, value), shape, contiguous_strides(shape))
+        return FunctionalArray(self.memory_type(self, shape, dtype, device, value), shape, contiguous_strides(shape))
 
     def as_array(self, value: Any) -> FunctionalArray:
         value = self.as_value(value)
@@ -121,13 +122,13 @@ class FunctionalBackend(TensorBackend):
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> FunctionalArray:
         self.check_dtype(dtype)
         if strides is None or 0 in shape:
-            return FunctionalArray(Memory(self, shape, dtype, device), shape, contiguous_strides(shape))
+            return FunctionalArray(self.memory_type(self, shape, dtype, device), shape, contiguous_strides(shape))
         if is_dense(shape, strides):
             order = sorted((d for d, n in enumerate(shape) if n != 1), key=lambda d: -strides[d])
             laid_out = tuple([shape[d] for d in order])
         else:
             laid_out = (1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)]),)
-        return FunctionalArray(Memory(self, laid_out, dtype, device), shape, strides)
+        return FunctionalArray(self.memory_type(self, laid_out, dtype, device), shape, strides)
 
     def strided(self, root: FunctionalArray, shape: Ints, strides: Ints, offset: int) -> FunctionalArray:
         return FunctionalArray(root.memory, shape, strides, root.offset + offset)
