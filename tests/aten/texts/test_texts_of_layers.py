@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rows import check, refused
 
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 
 
 @refused(
@@ -14,7 +14,7 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
         "prelu: self and weight must have one dtype, got float32 and float64",
     ),
     ("turnout.prelu(ones(2), ones(2, 2))", ShapeError, "prelu: weight must have at most one dimension, got shape [2, 2]"),
-    ("turnout.prelu(tensor(1.0), ones(2))", ShapeError, "prelu: a 0-dim tensor needs exactly one slope"),
+    ("turnout.prelu(tensor(1.0), ones(2))", ShapeError, "prelu: weight must have one element for a 0-dim tensor, got 2"),
     ("turnout.prelu(ones(2, 3), ones(2))", ShapeError, "prelu: 2 slopes for 3 channels of a tensor of shape [2, 3]"),
     ("turnout.prelu(ones(4), ones(4))", ShapeError, "prelu: 4 slopes for 1 channels of a tensor of shape [4]"),
     ("F.celu(ones(2), 0)", ArgumentError, "celu: alpha must not be 0"),
@@ -45,24 +45,25 @@ def test_what_activations_refuse(call, error, text):
     ),
     (
         "F.scaled_dot_product_attention(ones(2, 2), ones(2, 2, dtype=float64), ones(2, 2))",
-        ShapeError,
+        DTypeError,
         (
-            "scaled_dot_product_attention: query, key and value must have one floating-point dtype, got float32, float64 and float32"
+            "scaled_dot_product_attention: query, key and value must have one floating-point dtype, got float32, float64 "
+            "and float32"
         ),
     ),
     (
         "F.scaled_dot_product_attention(ones(2, 2, dtype=int64), ones(2, 2, dtype=int64), ones(2, 2, dtype=int64))",
-        ShapeError,
+        DTypeError,
         ("scaled_dot_product_attention: query, key and value must have one floating-point dtype, got int64, int64 and int64"),
     ),
     (
         "F.scaled_dot_product_attention(ones(2, 2), ones(2, 2), ones(2, 2), attn_mask=ones(2, 2), is_causal=True)",
-        ShapeError,
+        ArgumentError,
         "scaled_dot_product_attention: give attn_mask or is_causal, not both",
     ),
     (
         "F.scaled_dot_product_attention(ones(2, 2), ones(2, 2), ones(2, 2), attn_mask=ones(2, 2, dtype=int64))",
-        ShapeError,
+        DTypeError,
         "scaled_dot_product_attention: 'attn_mask' must be bool or float32, got int64",
     ),
     (
@@ -141,7 +142,11 @@ def test_what_normalisation_refuse(call, error, text):
 
 @refused(
     ("turnout.feature_dropout(ones(2), 0.5, True)", ShapeError, "feature_dropout: 'input' must be [N, C, ...], got shape [2]"),
-    ("F.feature_alpha_dropout(ones(2), 0.5, True)", ShapeError, "feature_dropout: 'input' must be [N, C, ...], got shape [2]"),
+    (
+        "F.feature_alpha_dropout(ones(2), 0.5, True)",
+        ShapeError,
+        "feature_alpha_dropout: 'input' must be [N, C, ...], got shape [2]",
+    ),
     ("turnout.dropout(ones(2), 2.0, True)", ShapeError, "dropout: p must lie between 0 and 1, got 2.0"),
     (
         "F.bilinear(ones(2, 3), ones(3, 3), ones(1, 3, 3))",
@@ -180,7 +185,11 @@ def test_what_layers_refuse(call, error, text):
         ShapeError,
         "rnn_tanh_cell: 'input' [1, 2] and 'hx' [2, 2] must have one batch size",
     ),
-    ("turnout.gru_cell(ones(1, 2), ones(1, 2), ones(5, 2), ones(5, 2))", ShapeError, "gru_cell: weights must have 6 rows, got 5"),
+    (
+        "turnout.gru_cell(ones(1, 2), ones(1, 2), ones(5, 2), ones(5, 2))",
+        ShapeError,
+        "gru_cell: weights must have 6 rows, got shapes [5, 2] and [5, 2]",
+    ),
     (
         "turnout.lstm_cell(ones(1, 2), [ones(1, 2)], ones(8, 2), ones(8, 2))",
         ShapeError,
@@ -189,7 +198,7 @@ def test_what_layers_refuse(call, error, text):
     (
         ("turnout.lstm(ones(1, 1, 2), [ones(1, 1, 2), ones(1, 1, 2)], [ones(8, 2)], False, 1, 0.0, False, False, False)"),
         ShapeError,
-        "lstm: 1 layers need 2 parameters, got 1",
+        "lstm: num_layers=1 needs 2 parameters, got 1",
     ),
     (
         "turnout.gru(ones(0, 1, 2), ones(1, 1, 2), [ones(6, 2), ones(6, 2)], False, 1, 0.0, False, False, False)",
@@ -204,7 +213,25 @@ def test_what_layers_refuse(call, error, text):
     (
         "turnout.rnn_relu(ones(1, 1, 2), ones(1, 1, 2), [ones(2, 2)], True, 1, 0.0, False, False, False)",
         ShapeError,
-        "rnn_relu: 1 layers need 4 parameters, got 1",
+        "rnn_relu: num_layers=1 needs 4 parameters, got 1",
+    ),
+    (
+        "turnout.gru_cell(ones(1, 2), ones(1, 2), ones(6, 2), ones(5, 2))",
+        ShapeError,
+        "gru_cell: weights must have 6 rows, got shapes [6, 2] and [5, 2]",
+    ),
+    (
+        "turnout.gru(ones(2, 1, 2), ones(2, 1, 2), [ones(6, 2), ones(6, 2)], False, 1, 0.0, False, False, False)",
+        ShapeError,
+        "gru: 'hx' must hold 1 states, got shape [2, 1, 2]",
+    ),
+    (
+        (
+            "turnout.lstm(ones(2, 1, 2), [ones(1, 1, 2), ones(2, 1, 2)], [ones(8, 2), ones(8, 2)], False, 1, 0.0, False, "
+            "False, False)"
+        ),
+        ShapeError,
+        "lstm: 'hx' must hold 1 states, got shape [2, 1, 2]",
     ),
 )
 def test_what_recurrent_refuse(call, error, text):
@@ -213,7 +240,7 @@ def test_what_recurrent_refuse(call, error, text):
 
 @refused(
     ("F.embedding(tensor([0]), ones(3))", ShapeError, "embedding: 'weight' must have 2 dimensions, got shape [3]"),
-    ("F.embedding(ones(2), ones(3, 2))", ShapeError, "embedding: indices must be int64 or int32, got float32"),
+    ("F.embedding(ones(2), ones(3, 2))", DTypeError, "embedding: indices must be int64 or int32, got float32"),
     (
         "turnout.embedding(ones(2, 2, 2), tensor([0]))",
         ShapeError,
@@ -226,17 +253,17 @@ def test_what_recurrent_refuse(call, error, text):
     ),
     (
         "F.embedding_bag(ones(2), ones(3, 2), tensor([0]))",
-        ShapeError,
+        DTypeError,
         "embedding_bag: indices must be int64 or int32, got float32",
     ),
     (
         "F.embedding_bag(tensor([0, 1]), ones(3, 2), tensor([0]), padding_idx=3)",
-        ShapeError,
+        ArgumentError,
         "embedding_bag: padding_idx must be one of 3 rows, got 3",
     ),
     (
         "aten.embedding_bag.padding_idx(ones(3, 2), tensor([0, 1]), tensor([0]), False, 0, False, None, False, 3)",
-        ShapeError,
+        ArgumentError,
         "embedding_bag: padding_idx must be one of 3 rows, got 3",
     ),
     (
@@ -246,12 +273,12 @@ def test_what_recurrent_refuse(call, error, text):
     ),
     (
         "F.embedding_bag(tensor([0, 1]), ones(3, 2), ones(1))",
-        ShapeError,
+        DTypeError,
         "embedding_bag: offsets must be int64 or int32, got float32",
     ),
     (
         "turnout.embedding_bag(ones(3, 2), tensor([0, 1]), ones(1))",
-        ShapeError,
+        DTypeError,
         "embedding_bag: offsets must be int64 or int32, got float32",
     ),
     (
@@ -261,18 +288,28 @@ def test_what_recurrent_refuse(call, error, text):
     ),
     (
         "turnout.embedding_bag(ones(3, 2), tensor([0, 1]), tensor([0]), mode=3)",
-        ShapeError,
+        ArgumentError,
         "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got 3",
     ),
     (
         "turnout.embedding_bag(ones(3, 2), tensor([0, 1]), tensor([0]), mode=1, per_sample_weights=ones(2))",
-        ShapeError,
-        "embedding_bag: per_sample_weights need mode sum and the shape of the indices, [2]; got [2] and mode 1",
+        ArgumentError,
+        "embedding_bag: per_sample_weights need mode 0 (sum), got 1",
     ),
     (
         "turnout.embedding_bag(ones(3, 2), tensor([0, 1]), tensor([0]), per_sample_weights=ones(3))",
         ShapeError,
-        "embedding_bag: per_sample_weights need mode sum and the shape of the indices, [2]; got [3] and mode 0",
+        "embedding_bag: per_sample_weights must have the shape of the indices, [2], got [3]",
+    ),
+    (
+        "turnout.embedding_bag(ones(3, 2), tensor([0, 1]), tensor([1]))",
+        DimError,
+        "embedding_bag: the first offset must be 0 and none greater than 2, the number of indices",
+    ),
+    (
+        "turnout.embedding_bag(ones(3, 2), tensor([0, 1]), tensor([0, 5]))",
+        DimError,
+        "embedding_bag: the first offset must be 0 and none greater than 2, the number of indices",
     ),
 )
 def test_what_embeddings_refuse(call, error, text):

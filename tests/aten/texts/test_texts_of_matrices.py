@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rows import check, refused
 
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 
 
 @refused(
@@ -59,7 +59,7 @@ from turnout.errors import DTypeError, ShapeError
         "linalg.multi_dot: tensors must have one dtype, got float32 and float64",
     ),
     ("turnout.linalg.multi_dot([ones(2, 2), ones(3, 2)])", ShapeError, "linalg.multi_dot: shapes [2, 2] and [3, 2] do not match"),
-    ("turnout.linalg.multi_dot([ones(2), ones(3, 2)])", ShapeError, "linalg.multi_dot: shapes [1, 2] and [3, 2] do not match"),
+    ("turnout.linalg.multi_dot([ones(2), ones(3, 2)])", ShapeError, "linalg.multi_dot: shapes [2] and [3, 2] do not match"),
     (
         "turnout.linalg.vecdot(arange(2), arange(2))",
         DTypeError,
@@ -157,17 +157,17 @@ def test_what_einsum_refuse(call, error, text):
     ('turnout.linalg.norm(ones(2), "nuc")', ShapeError, "linalg.norm: order 'nuc' needs two dimensions, got one"),
     (
         'turnout.linalg.norm(ones(2, 2), "max")',
-        ShapeError,
+        ArgumentError,
         "linalg.matrix_norm: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 'max'",
     ),
     (
         "turnout.linalg.norm(ones(2, 2), 3)",
-        ShapeError,
+        ArgumentError,
         "linalg.matrix_norm: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 3",
     ),
     (
         "turnout.linalg.norm(ones(2, 2), 1j)",
-        ShapeError,
+        ArgumentError,
         "linalg.matrix_norm: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 1j",
     ),
     (
@@ -183,16 +183,15 @@ def test_what_einsum_refuse(call, error, text):
     ),
     (
         "turnout.linalg.matrix_norm(ones(2, 2), 3)",
-        ShapeError,
+        ArgumentError,
         "linalg.matrix_norm: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 3",
     ),
     (
         'turnout.linalg.matrix_norm(ones(2, 2), "max")',
-        ShapeError,
+        ArgumentError,
         "linalg.matrix_norm: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 'max'",
     ),
-    ("turnout.nuclear_norm(ones(2))", ShapeError, "nuclear_norm: expected a matrix, got shape [2]"),
-    ("turnout.nuclear_norm(ones(2, 2, 2))", ShapeError, "nuclear_norm: expected a matrix, got shape [2, 2, 2]"),
+    ("turnout.nuclear_norm(ones(2))", ShapeError, "nuclear_norm: 'self' must have at least 2 dimensions, got shape [2]"),
     ("turnout.nuclear_norm(ones(2, 2, 2), [0])", ShapeError, "linalg.matrix_norm: dim must name two dimensions, got [0]"),
     (
         "turnout.nuclear_norm(ones(2, 2, 2), [0, 0])",
@@ -201,13 +200,18 @@ def test_what_einsum_refuse(call, error, text):
     ),
     (
         "turnout.linalg.cond(ones(2, 2), 3)",
-        ShapeError,
+        ArgumentError,
         "linalg.cond: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 3",
     ),
     (
         'turnout.linalg.cond(ones(2, 2), "max")',
-        ShapeError,
+        ArgumentError,
         "linalg.cond: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 'max'",
+    ),
+    (
+        "turnout.linalg.cond(ones(2, 2), 2j)",
+        ArgumentError,
+        "linalg.cond: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got 2j",
     ),
 )
 def test_what_matrix_norms_refuse(call, error, text):
@@ -243,12 +247,12 @@ def test_what_matrix_norms_refuse(call, error, text):
     (
         "turnout.linalg.householder_product(ones(3, 2), ones(3))",
         ShapeError,
-        "linalg.householder_product: 3 reflections need as many rows and columns, got shape [3, 2]",
+        "linalg.householder_product: 3 reflections need at least 3 rows and columns, got shape [3, 2]",
     ),
     (
         "turnout.ormqr(ones(3, 2), ones(3), ones(3, 3))",
         ShapeError,
-        "ormqr: 3 reflections need as many rows and columns, got shape [3, 2]",
+        "ormqr: 3 reflections need at least 3 rows and columns, got shape [3, 2]",
     ),
     (
         "turnout.linalg.householder_product(ones(2, 3), ones(2))",
@@ -309,7 +313,7 @@ def test_what_pseudo_inverses_refuse(call, error, text):
     ),
     (
         'turnout.linalg.lstsq(ones(2, 2), ones(2, 1), driver="svd")',
-        ShapeError,
+        ArgumentError,
         "linalg.lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got 'svd'",
     ),
     (
@@ -317,11 +321,11 @@ def test_what_pseudo_inverses_refuse(call, error, text):
         ShapeError,
         "linalg.lstsq: 'b' of shape [3, 1] does not fit 'self' of shape [2, 2]",
     ),
-    ("turnout.linalg.tensorinv(ones(2, 2), ind=0)", ShapeError, "linalg.tensorinv: ind must be positive, got 0"),
+    ("turnout.linalg.tensorinv(ones(2, 2), ind=0)", ArgumentError, "linalg.tensorinv: ind must be positive, got 0"),
     (
         "turnout.linalg.tensorinv(ones(2, 3), ind=1)",
         ShapeError,
-        "linalg.tensorinv: the first 1 dims of shape [2, 3] must have as many elements as the others",
+        "linalg.tensorinv: with ind=1, shape [2, 3] is [2] and [3], which must hold equally many elements",
     ),
     (
         "turnout.linalg.tensorsolve(ones(2, 3), ones(2))",

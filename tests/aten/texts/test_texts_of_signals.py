@@ -8,25 +8,29 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 
 
 @refused(
-    ('turnout.fft.fft(ones(2), norm="both")', ShapeError, "fft.fft: norm must be 'forward', 'backward' or 'ortho', got 'both'"),
+    (
+        'turnout.fft.fft(ones(2), norm="both")',
+        ArgumentError,
+        "fft.fft: norm must be 'forward', 'backward' or 'ortho', got 'both'",
+    ),
     (
         'turnout.fft.fftn(ones(2, 2), norm="both")',
-        ShapeError,
+        ArgumentError,
         "fft.fftn: norm must be 'forward', 'backward' or 'ortho', got 'both'",
     ),
     (
         'turnout.fft.rfft2(ones(2, 2), norm="both")',
-        ShapeError,
+        ArgumentError,
         "fft.rfftn: norm must be 'forward', 'backward' or 'ortho', got 'both'",
     ),
     (
         'turnout.fft.irfft(ones(2), norm="both")',
-        ShapeError,
+        ArgumentError,
         "fft.irfft: norm must be 'forward', 'backward' or 'ortho', got 'both'",
     ),
     (
         'turnout.fft.hfft2(ones(2, 2), norm="both")',
-        ShapeError,
+        ArgumentError,
         "fft.hfftn: norm must be 'forward', 'backward' or 'ortho', got 'both'",
     ),
     ("turnout.fft.fft(ones(4, dtype=float16))", DTypeError, "fft: not implemented for float16; convert to float32"),
@@ -59,22 +63,22 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
     ("turnout.fft.fft(ones(0))", ShapeError, "fft.fft: cannot transform 0 elements"),
     ("turnout.fft.rfft(ones(2), n=-2)", ShapeError, "fft.rfft: cannot transform -2 elements"),
     ("turnout.fft.irfft(ones(2), n=0)", ShapeError, "fft.irfft: cannot transform 0 elements"),
-    ("turnout.fft.fftfreq(-2)", ArgumentError, "arange: step 1 leads away from end: start is 0, end is -1"),
+    ("turnout.fft.fftfreq(-2)", ShapeError, "fft.fftfreq: n must not be negative, got -2"),
 )
 def test_what_fourier_refuse(call, error, text):
     check(call, error, text)
 
 
 @refused(
-    ("turnout.stft(ones(8), 4, hop_length=0, return_complex=True)", ShapeError, "stft: hop_length must be positive, got 0"),
+    ("turnout.stft(ones(8), 4, hop_length=0, return_complex=True)", ArgumentError, "stft: hop_length must be positive, got 0"),
     (
         "turnout.stft(ones(8), 4, win_length=5, return_complex=True)",
-        ShapeError,
+        ArgumentError,
         "stft: win_length must lie between 1 and n_fft 4, got 5",
     ),
     (
         "turnout.stft(ones(8), 4, win_length=0, return_complex=True)",
-        ShapeError,
+        ArgumentError,
         "stft: win_length must lie between 1 and n_fft 4, got 0",
     ),
     ("turnout.stft(ones(8), 4, window=ones(3), return_complex=True)", ShapeError, "stft: 'window' must have shape [4], got [3]"),
@@ -90,17 +94,17 @@ def test_what_fourier_refuse(call, error, text):
     ),
     (
         "turnout.stft(ones(8), 4)",
-        ShapeError,
-        "stft: return_complex is required for real signals: True for complex results, False for separate parts",
+        ArgumentError,
+        "stft: a real signal needs return_complex: True for complex results, False for separate parts",
     ),
     (
         "turnout.stft(ones(8), 4, return_complex=True, align_to_window=True)",
-        ShapeError,
+        ArgumentError,
         "stft: align_to_window is only for center=False",
     ),
     (
         "aten.stft.center(ones(8), 4, return_complex=True, align_to_window=True)",
-        ShapeError,
+        ArgumentError,
         "stft: align_to_window is only for center=False",
     ),
     (
@@ -120,18 +124,18 @@ def test_what_fourier_refuse(call, error, text):
     ),
     (
         "turnout.stft(ones(8, dtype=complex64), 4, onesided=True)",
-        ShapeError,
+        ArgumentError,
         "stft: onesided needs a real signal and a real window",
     ),
     (
         "turnout.stft(ones(8), 4, window=ones(4, dtype=complex64), onesided=True)",
-        ShapeError,
+        ArgumentError,
         "stft: onesided needs a real signal and a real window",
     ),
     (
         'turnout.stft(ones(8), 4, pad_mode="wrap", return_complex=True)',
         ArgumentError,
-        ("pad: mode 'wrap' pads the last 1 to 3 dims of tensors with one or two more, got 'pad' [2, 2] for 3 dimensions"),
+        "pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got 'wrap'",
     ),
     ("turnout.istft(ones(3, 4), 4)", DTypeError, "istft: expected a complex tensor, got float32"),
     (
@@ -144,20 +148,20 @@ def test_what_fourier_refuse(call, error, text):
         ShapeError,
         "istft: expected a nonempty spectrogram or a batch of them, got shape [3, 0]",
     ),
-    ("turnout.istft(ones(3, 4, dtype=complex64), 4, hop_length=-1)", ShapeError, "istft: hop_length must be positive, got -1"),
+    ("turnout.istft(ones(3, 4, dtype=complex64), 4, hop_length=-1)", ArgumentError, "istft: hop_length must be positive, got -1"),
     (
         "turnout.istft(ones(3, 4, dtype=complex64), 4, win_length=5)",
-        ShapeError,
+        ArgumentError,
         "istft: win_length must lie between 1 and n_fft 4, got 5",
     ),
     (
         "turnout.istft(ones(3, 4, dtype=complex64), 4, hop_length=4, win_length=3)",
-        ShapeError,
+        ArgumentError,
         "istft: hop_length 4 must not be greater than win_length 3",
     ),
     (
         "turnout.istft(ones(3, 4, dtype=complex64), 4, hop_length=5, win_length=4)",
-        ShapeError,
+        ArgumentError,
         "istft: hop_length 5 must not be greater than win_length 4",
     ),
     ("turnout.istft(ones(2, 4, dtype=complex64), 4)", ShapeError, "istft: n_fft 4 needs 3 frequencies, got shape [2, 4]"),
@@ -168,12 +172,12 @@ def test_what_fourier_refuse(call, error, text):
     ),
     (
         "turnout.istft(ones(3, 4, dtype=complex64), 4, return_complex=True)",
-        ShapeError,
+        ArgumentError,
         "istft: a complex signal needs onesided=False",
     ),
     (
         "turnout.istft(ones(4, 4, dtype=complex64), 4, window=ones(4, dtype=complex64))",
-        ShapeError,
+        ArgumentError,
         "istft: a complex window needs return_complex=True",
     ),
     ("turnout.istft(ones(3, 4, dtype=complex64), 4, window=ones(3))", ShapeError, "istft: 'window' must have shape [4], got [3]"),
@@ -182,6 +186,8 @@ def test_what_fourier_refuse(call, error, text):
         ShapeError,
         "istft: some samples are not covered by any window; use a wider window or a smaller hop",
     ),
+    ("turnout.istft(ones(3, 4, dtype=complex64), 4, length=-1)", ArgumentError, "istft: length must be positive, got -1"),
+    ("turnout.istft(ones(3, 4, dtype=complex64), 4, length=0)", ArgumentError, "istft: length must be positive, got 0"),
 )
 def test_what_spectrograms_refuse(call, error, text):
     check(call, error, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import broadcast_all, wrap_dim
 from turnout_aten.shapes.promotion import result_type
@@ -102,14 +102,16 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """
     _some("_chunk_cat", tensors)
     if num_chunks < 1:
-        raise ShapeError(f"_chunk_cat: num_chunks must be positive, got {num_chunks}")
+        raise ArgumentError(f"_chunk_cat: num_chunks must be positive, got {num_chunks}")
     first = tensors[0]
     d = wrap_dim(dim, first.ndim)
     parts = []
     for t in tensors:
         if t.numel() == 0 or t.ndim <= d:
             raise ShapeError(f"_chunk_cat: a tensor of shape {list(t.shape)} has no elements along dim {d}")
-        if t.shape[:d] != first.shape[:d] or t.dtype is not first.dtype:
+        if t.dtype is not first.dtype:
+            raise DTypeError(f"_chunk_cat: dtypes must be equal, got {first.dtype.name} and {t.dtype.name}")
+        if t.shape[:d] != first.shape[:d]:
             raise ShapeError(f"_chunk_cat: shapes {list(first.shape)} and {list(t.shape)} must be equal before dim {d}")
         missing = -t.shape[d] % num_chunks
         if missing:
