@@ -212,12 +212,12 @@ def test_what_padding_refuse(call, error, text):
 @refused(
     (
         "aten.upsample_nearest2d.vec(ones(1, 1, 2, 2), [2, 2], [1.0, 1.0])",
-        ShapeError,
+        ArgumentError,
         "upsample: give either output_size or scale_factors",
     ),
     (
         "aten.upsample_bilinear2d.vec(ones(1, 1, 2, 2), None, False, None)",
-        ShapeError,
+        ArgumentError,
         "upsample: give either output_size or scale_factors",
     ),
 )
@@ -292,7 +292,7 @@ def test_what_interpolation_refuse(call, error, text):
         ShapeError,
         "pixel_shuffle: 'self' must have at least 3 dimensions, got shape [2, 2]",
     ),
-    ("turnout.pixel_shuffle(ones(4, 2, 2), 0)", ArgumentError, "pixel_shuffle: the factor must be positive, got 0"),
+    ("turnout.pixel_shuffle(ones(4, 2, 2), 0)", ShapeError, "pixel_shuffle: the factor must be positive, got 0"),
     (
         "turnout.pixel_shuffle(ones(3, 2, 2), 2)",
         ShapeError,
@@ -308,7 +308,7 @@ def test_what_interpolation_refuse(call, error, text):
         ShapeError,
         "pixel_unshuffle: 'self' must have at least 3 dimensions, got shape [1, 2]",
     ),
-    ("turnout.pixel_unshuffle(ones(1, 2, 2), -1)", ArgumentError, "pixel_unshuffle: the factor must be positive, got -1"),
+    ("turnout.pixel_unshuffle(ones(1, 2, 2), -1)", ShapeError, "pixel_unshuffle: the factor must be positive, got -1"),
     (
         "turnout.channel_shuffle(ones(4, 2), 2)",
         ShapeError,
@@ -319,7 +319,7 @@ def test_what_interpolation_refuse(call, error, text):
         ShapeError,
         "channel_shuffle: the number of channels, 4, must be a multiple of the number of groups, 3",
     ),
-    ("turnout.channel_shuffle(ones(1, 4, 2), 0)", ArgumentError, "channel_shuffle: groups must be positive, got 0"),
+    ("turnout.channel_shuffle(ones(1, 4, 2), 0)", ShapeError, "channel_shuffle: groups must be positive, got 0"),
 )
 def test_what_grid_sampling_refuse(call, error, text):
     check(call, error, text)

@@ -67,7 +67,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     if self.ndim != 1:
         raise ShapeError(f"combinations: needs a tensor of 1 dimension, got shape {list(self.shape)}")
     if r < 0:
-        raise ShapeError(f"combinations: r must not be negative, got {r}")
+        raise ArgumentError(f"combinations: r must not be negative, got {r}")
     made: Tensor
     if r == 0:
         made = aten.new_empty(self, (0,))

@@ -102,7 +102,7 @@ def _check_flash(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, at
                 f"_scaled_dot_product_flash_attention_for_cpu: '{name}' must have 4 dimensions, got shape {list(tensor.shape)}"
             )
     if dropout_p:
-        raise ShapeError(f"_scaled_dot_product_flash_attention_for_cpu: expected dropout_p=0, got {dropout_p}")
+        raise ArgumentError(f"_scaled_dot_product_flash_attention_for_cpu: expected dropout_p=0, got {dropout_p}")
     _check(query, key, value, attn_mask, False)
 
 

@@ -209,7 +209,7 @@ def _factored(name: str, self: Tensor, factor: int) -> None:
     if self.ndim < 3:
         raise ShapeError(f"{name}: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
     if factor < 1:
-        raise ArgumentError(f"{name}: the factor must be positive, got {factor}")
+        raise ShapeError(f"{name}: the factor must be positive, got {factor}")
 
 
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
@@ -244,7 +244,7 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
         raise ShapeError(f"channel_shuffle: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
     n, c, *rest = self.shape
     if groups < 1:
-        raise ArgumentError(f"channel_shuffle: groups must be positive, got {groups}")
+        raise ShapeError(f"channel_shuffle: groups must be positive, got {groups}")
     if c % groups:
         raise ShapeError(f"channel_shuffle: the number of channels, {c}, must be a multiple of the number of groups, {groups}")
     split = aten.reshape(self, (n, groups, c // groups, *rest))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, int64
-from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
+from turnout.errors import DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.shapes.extents import broadcast, wrap_dim
@@ -74,7 +74,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
             raise ShapeError("one_hot: a class index is negative")
         num_classes = int(aten._local_scalar_dense(aten.max(self))) + 1
     if num_classes < 1:
-        raise ArgumentError(f"one_hot: num_classes must be positive or -1, got {num_classes}")
+        raise ShapeError(f"one_hot: num_classes must be positive or -1, got {num_classes}")
     zeros = aten.new_zeros(self, (*self.shape, num_classes))
     made: Tensor = aten.scatter__value(zeros, -1, aten.unsqueeze(self, -1), 1)
     return made

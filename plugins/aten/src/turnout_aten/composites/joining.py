@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import broadcast_all, wrap_dim
 from turnout_aten.shapes.promotion import result_type
@@ -102,7 +102,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """
     _some("_chunk_cat", tensors)
     if num_chunks < 1:
-        raise ArgumentError(f"_chunk_cat: num_chunks must be positive, got {num_chunks}")
+        raise ShapeError(f"_chunk_cat: num_chunks must be positive, got {num_chunks}")
     first = tensors[0]
     d = wrap_dim(dim, first.ndim)
     parts = []

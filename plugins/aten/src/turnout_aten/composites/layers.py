@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import bool_
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _check_probability(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ShapeError(f"dropout: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(f"dropout: p must lie between 0 and 1, got {p}")
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:

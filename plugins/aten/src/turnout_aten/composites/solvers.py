@@ -140,7 +140,7 @@ def linalg_lstsq(
 def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
     """The inverse of the linear map from the last dims to the first `ind` ones."""
     if ind <= 0:
-        raise ArgumentError(f"linalg.tensorinv: ind must be positive, got {ind}")
+        raise ShapeError(f"linalg.tensorinv: ind must be positive, got {ind}")
     first, last = self.shape[:ind], self.shape[ind:]
     if numel(first) != numel(last):
         raise ShapeError(

@@ -20,9 +20,9 @@ def _frame(name: str, n_fft: int, hop_length: int | None, win_length: int | None
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if hop <= 0:
-        raise ArgumentError(f"{name}: hop_length must be positive, got {hop}")
+        raise ShapeError(f"{name}: hop_length must be positive, got {hop}")
     if not 0 < width <= n_fft:
-        raise ArgumentError(f"{name}: win_length must lie between 1 and n_fft {n_fft}, got {width}")
+        raise ShapeError(f"{name}: win_length must lie between 1 and n_fft {n_fft}, got {width}")
     return hop, width
 
 
@@ -133,7 +133,7 @@ def istft(
         raise ShapeError(f"istft: expected a nonempty spectrogram or a batch of them, got shape {list(self.shape)}")
     hop, width = _frame("istft", n_fft, hop_length, win_length)
     if hop > width:
-        raise ArgumentError(f"istft: hop_length {hop} must not be greater than win_length {width}")
+        raise ShapeError(f"istft: hop_length {hop} must not be greater than win_length {width}")
     frequencies = self.shape[-2]
     one_sided = frequencies != n_fft if onesided is None else onesided
     if frequencies != (n_fft // 2 + 1 if one_sided else n_fft):
