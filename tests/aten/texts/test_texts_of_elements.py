@@ -30,6 +30,11 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
     ("ones(2).resize_(-1, 2)", ShapeError, "resize_: shape [-1, 2] has a negative length"),
     ("ones(2).fill_diagonal_(1.0)", DimError, "fill_diagonal_: needs at least 2 dimensions, got shape [2]"),
     ("ones(2, 3, 4).fill_diagonal_(1.0)", ShapeError, "fill_diagonal_: all dimensions must have one length, got shape [2, 3, 4]"),
+    (
+        "aten._local_scalar_dense(ones(2))",
+        ArgumentError,
+        "local_scalar_dense: expected a tensor with one element, got shape [2]; use tolist()",
+    ),
 )
 def test_what_copies_refuse(call, error, text):
     check(call, error, text)
@@ -49,6 +54,8 @@ def test_what_copies_refuse(call, error, text):
     ("turnout.linspace(0, 1, -1)", ShapeError, "linspace: steps must not be negative, got -1"),
     ("turnout.tril_indices(-1, 2)", ShapeError, "tril_indices: row and col must not be negative, got -1 and 2"),
     ("turnout.triu_indices(2, -2)", ShapeError, "triu_indices: row and col must not be negative, got 2 and -2"),
+    ("turnout.hann_window(4, dtype=int64)", DTypeError, "hann_window: a window needs a floating-point dtype, got int64"),
+    ("turnout.hann_window(-1)", ShapeError, "hann_window: window_length must not be negative, got -1"),
 )
 def test_what_factories_refuse(call, error, text):
     check(call, error, text)
@@ -80,6 +87,11 @@ def test_what_factories_refuse(call, error, text):
     ("turnout.take(ones(2), ones(1))", DTypeError, "take: 'index' must be an int64 tensor, got float32"),
     ("turnout.take(ones(2), tensor([0], dtype=int32))", DTypeError, "take: 'index' must be an int64 tensor, got int32"),
     ("turnout.take(ones(0), tensor([0]))", DimError, "take: cannot take elements from an empty tensor"),
+    (
+        "aten._unsafe_masked_index(ones(2), tensor([True]), [tensor([0]), tensor([0])], 0)",
+        DimError,
+        "unsafe_masked_index: too many indices: 2 for a tensor of 1 dimensions",
+    ),
 )
 def test_what_indexing_refuse(call, error, text):
     check(call, error, text)
@@ -192,6 +204,21 @@ def test_what_indexing_refuse(call, error, text):
         DimError,
         "index_reduce: 'index' must have one dimension, got shape [1, 1]",
     ),
+    (
+        "turnout.index_fill(ones(2), 0, tensor([0]), 1j)",
+        DTypeError,
+        "index_fill: a complex number cannot be written into a float32 tensor",
+    ),
+    (
+        "turnout.index_fill(ones(2), 0, tensor([0]), tensor(1j))",
+        DTypeError,
+        "index_fill: a complex number cannot be written into a float32 tensor",
+    ),
+    (
+        "turnout.index_copy(ones(2), 0, tensor([0]), ones(1, dtype=float64))",
+        DTypeError,
+        "index_copy: 'source' must have dtype float32, got float64",
+    ),
 )
 def test_what_scattering_refuse(call, error, text):
     check(call, error, text)
@@ -253,6 +280,36 @@ def test_what_segment_reductions_refuse(call, error, text):
     check(call, error, text)
 
 
-@refused(("turnout.positive(ones(2, dtype=turnout.bool))", DTypeError, "positive is not defined for bool tensors"))
+@refused(
+    ("turnout.positive(ones(2, dtype=turnout.bool))", DTypeError, "positive is not defined for bool tensors"),
+    ("turnout.imag(ones(2))", DTypeError, "imag is defined for complex tensors, this one is float32"),
+    (
+        "turnout.isclose(ones(2), ones(2, dtype=float64))",
+        DTypeError,
+        "isclose: self and other must have one dtype, got float32 and float64",
+    ),
+    (
+        "turnout.isclose(ones(2), ones(2), rtol=-1.0)",
+        ArgumentError,
+        "isclose: rtol and atol must not be negative, got -1.0 and 1e-08",
+    ),
+    (
+        "ones(2, dtype=int64).ldexp_(ones(2))",
+        DTypeError,
+        "ldexp_: the result has dtype float32, which cannot be written into int64",
+    ),
+    (
+        "turnout.is_nonzero(ones(2))",
+        ShapeError,
+        "is_nonzero: expected a tensor with one element, got shape [2]; use any() or all()",
+    ),
+    ("turnout.mvlgamma(ones(2), 0)", ArgumentError, "mvlgamma: p must be at least 1, got 0"),
+    ("turnout.mvlgamma(ones(2), 2**40)", ArgumentError, "mvlgamma: p must be at most 1000000, got 1099511627776"),
+    (
+        "ones(2, dtype=int64).mvlgamma_(1)",
+        DTypeError,
+        "aten::mvlgamma_: the result has dtype float32, which cannot be written into int64",
+    ),
+)
 def test_what_pointwise_refuse(call, error, text):
     check(call, error, text)

@@ -42,6 +42,12 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
         ArgumentError,
         "conv1d: padding='same' needs stride 1, got [2]",
     ),
+    ("F.conv1d(ones(4), ones(1, 1, 2))", ShapeError, "conv1d: 'input' must have 2 or 3 dimensions, got shape [4]"),
+    (
+        'F.conv2d(ones(1, 4, 4), ones(1, 1, 2), padding="same")',
+        ShapeError,
+        "conv2d: 'weight' must have 4 dimensions, got shape [1, 1, 2]",
+    ),
 )
 def test_what_convolutions_refuse(call, error, text):
     check(call, error, text)
@@ -219,6 +225,16 @@ def test_what_padding_refuse(call, error, text):
         "aten.upsample_bilinear2d.vec(ones(1, 1, 2, 2), None, False, None)",
         ArgumentError,
         "upsample: give either output_size or scale_factors",
+    ),
+    (
+        "aten.upsample_nearest2d.vec(ones(1, 1, 2, 2), None, [2.0])",
+        ShapeError,
+        "upsample: scale_factors must be 2 numbers, got [2.0]",
+    ),
+    (
+        "aten.upsample_nearest1d.vec(ones(1, 1, 2), None, [inf])",
+        ArgumentError,
+        "upsample: scale_factors must be finite, got [inf]",
     ),
 )
 def test_what_interpolation_refuse(call, error, text):

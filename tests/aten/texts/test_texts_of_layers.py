@@ -81,6 +81,16 @@ def test_what_activations_refuse(call, error, text):
         ArgumentError,
         "dropout: p must lie between 0 and 1, got 2.0",
     ),
+    (
+        "aten._scaled_dot_product_flash_attention_for_cpu(ones(1, 1, 2, 2), ones(1, 1, 2, 2), ones(1, 1, 2, 2), 0.5)",
+        ArgumentError,
+        "_scaled_dot_product_flash_attention_for_cpu: expected dropout_p=0, got 0.5",
+    ),
+    (
+        "aten._scaled_dot_product_flash_attention_for_cpu(ones(2, 2), ones(1, 1, 2, 2), ones(1, 1, 2, 2))",
+        ShapeError,
+        "_scaled_dot_product_flash_attention_for_cpu: 'query' must have 4 dimensions, got shape [2, 2]",
+    ),
 )
 def test_what_attention_refuse(call, error, text):
     check(call, error, text)
@@ -135,6 +145,11 @@ def test_what_attention_refuse(call, error, text):
         "instance_norm: 'running_mean' must have shape [3] for 'input' of shape [2, 3, 4], got [2]",
     ),
     ("ones(2).trace()", ShapeError, "trace: expected a matrix, got shape [2]"),
+    (
+        "turnout.native_batch_norm(ones(2, 3, dtype=int64), None, None, None, None, True, 0.1, 1e-5)",
+        DTypeError,
+        "native_batch_norm is not defined for int64 tensors",
+    ),
 )
 def test_what_normalisation_refuse(call, error, text):
     check(call, error, text)
@@ -224,6 +239,11 @@ def test_what_layers_refuse(call, error, text):
         "turnout.gru(ones(2, 1, 2), ones(2, 1, 2), [ones(6, 2), ones(6, 2)], False, 1, 0.0, False, False, False)",
         ShapeError,
         "gru: 'hx' must hold 1 states, got shape [2, 1, 2]",
+    ),
+    (
+        "turnout.lstm_cell(ones(1, 2), (ones(1, 2), ones(2, 2)), ones(8, 2), ones(8, 2))",
+        ShapeError,
+        "lstm_cell: both tensors of 'hx' must have one shape, got [1, 2] and [2, 2]",
     ),
     (
         (

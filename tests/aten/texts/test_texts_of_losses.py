@@ -187,6 +187,11 @@ def test_what_ctc_loss_refuse(call, error, text):
         DTypeError,
         "cosine_similarity: floating-point tensors are expected, got int64 and int64",
     ),
+    (
+        "F.binary_cross_entropy_with_logits(ones(2, dtype=int64), ones(2, dtype=int64))",
+        DTypeError,
+        "binary_cross_entropy_with_logits is not defined for int64 tensors",
+    ),
 )
 def test_what_value_losses_refuse(call, error, text):
     check(call, error, text)

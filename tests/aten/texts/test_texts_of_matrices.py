@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rows import check, refused
 
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 
 
 @refused(
@@ -87,6 +87,9 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
     ("turnout.linalg.vander(ones(2), N=-1)", ShapeError, "linalg.vander: N must be greater than 1, got -1"),
     ("turnout.linalg.vander(tensor(1.0))", ShapeError, "linalg.vander: N must be greater than 1, got 1"),
     ("turnout.linalg.vander(ones(2), N=1)", ShapeError, "linalg.vander: N must be greater than 1, got 1"),
+    ("turnout.inner(ones(2, 2), ones(2, 3))", ShapeError, "inner: shapes [2, 2] and [2, 3] do not match: 2 against 3"),
+    ("ones(2).addr_(ones(2), ones(2))", ShapeError, "addr_: self of shape [2] cannot hold the result of shape [2, 2]"),
+    ("turnout.tensordot(tensor(1.0), ones(2), dims=([0], [0]))", DimError, "tensordot: self has no dimensions, got dims [0]"),
 )
 def test_what_matrix_products_refuse(call, error, text):
     check(call, error, text)
@@ -121,6 +124,7 @@ def test_what_matrix_products_refuse(call, error, text):
     ('turnout.einsum("ij,jk->ik", ones(2, 2))', ShapeError, "einsum: 'ij,jk->ik' is for 2 operands, got 1"),
     ('turnout.einsum("ijk->", ones(2, 2))', ShapeError, "einsum: 'ijk' of 'ijk->' does not fit an operand of 2 dimensions"),
     ('turnout.einsum("ij,jk->ik", ones(2, 2), ones(3, 2))', ShapeError, "einsum: 'j' of 'ij,jk->ik' has two lengths, 2 and 3"),
+    ('turnout.einsum("ii->", ones(2, 3))', ShapeError, "einsum: 'i' of 'ii->' has two lengths in one operand, 2 and 3"),
 )
 def test_what_einsum_refuse(call, error, text):
     check(call, error, text)

@@ -35,6 +35,7 @@ from turnout.errors import ArgumentError, DTypeError, RangeError, ShapeError
     ("turnout.multinomial(zeros(3), 1)", ArgumentError, "multinomial: probabilities must not all be 0"),
     ("turnout.multinomial(ones(0), 1)", ArgumentError, "multinomial: 1 samples of 0 categories need replacement"),
     ("turnout.multinomial(tensor([inf, 1.0]), 1)", ArgumentError, "multinomial: a probability is negative, infinite or nan"),
+    ("turnout.poisson(tensor([-1.0]))", ArgumentError, "poisson: rates must not be negative"),
 )
 def test_what_distributions_refuse(call, error, text):
     check(call, error, text)
@@ -98,6 +99,8 @@ def test_what_distributions_refuse(call, error, text):
     ("turnout.bernoulli(ones(2, dtype=int64))", DTypeError, "bernoulli: probabilities must be floating-point, got int64"),
     ("turnout.bernoulli(tensor([2.0]))", ArgumentError, "bernoulli: probabilities must lie between 0 and 1"),
     ("turnout.bernoulli(ones(2), 2.0)", ArgumentError, "bernoulli: p must lie between 0 and 1, got 2.0"),
+    ("turnout.rand(2, -1)", ShapeError, "rand: a tensor cannot have shape [2, -1]"),
+    ("aten.rand([-1])", ShapeError, "rand: a tensor cannot have shape [-1]"),
 )
 def test_what_random_refuse(call, error, text):
     check(call, error, text)

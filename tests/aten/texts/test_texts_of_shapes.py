@@ -80,6 +80,16 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
         "repeat_interleave: repeats must not be negative",
     ),
     ("turnout.repeat_interleave(ones(3), -2)", ArgumentError, "repeat_interleave: repeats must not be negative, got -2"),
+    (
+        "turnout.repeat_interleave(tensor([1, 2]), output_size=5)",
+        ShapeError,
+        "repeat_interleave: output_size is 5, but the result has length 3",
+    ),
+    (
+        "turnout.repeat_interleave(ones(2), 2, output_size=5)",
+        ShapeError,
+        "repeat_interleave: output_size is 5, but the result has length 4",
+    ),
 )
 def test_what_arrangements_refuse(call, error, text):
     check(call, error, text)
@@ -106,7 +116,6 @@ def test_what_arrangements_refuse(call, error, text):
         ShapeError,
         "block_diag: tensors[1] must have at most 2 dimensions, got shape [2, 2, 2]",
     ),
-    ("turnout.block_diag()", ShapeError, "block_diag: needs at least one tensor"),
 )
 def test_what_joining_refuse(call, error, text):
     check(call, error, text)
@@ -133,6 +142,14 @@ def test_what_joining_refuse(call, error, text):
     ("turnout.narrow(ones(3), 0, tensor(2), 2)", ShapeError, "narrow: start 2 and length 2 reach outside dim 0 of length 3"),
     ("ones(2, 2).sum_to_size(3)", ShapeError, "sum_to_size: size [3] does not expand to shape [2, 2]"),
     ("ones(2, 2).sum_to_size(2, 2, 2)", ShapeError, "sum_to_size: size [2, 2, 2] does not expand to shape [2, 2]"),
+    ("turnout.narrow(ones(3), 0, 5, 1)", DimError, "narrow: start 5 is out of range for dim 0 of length 3"),
+    (
+        "turnout.movedim(ones(2, 2), [0, 1], [0])",
+        ShapeError,
+        "movedim: source [0, 1] and destination [0] must have the same length",
+    ),
+    ("ones(2).repeat(-1)", ShapeError, "repeat: repeats must not be negative, got [-1]"),
+    ("turnout.adjoint(ones(2))", ShapeError, "adjoint: needs at least 2 dimensions, got shape [2]"),
 )
 def test_what_reshaping_refuse(call, error, text):
     check(call, error, text)

@@ -64,6 +64,8 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
     ("turnout.fft.rfft(ones(2), n=-2)", ShapeError, "fft.rfft: cannot transform -2 elements"),
     ("turnout.fft.irfft(ones(2), n=0)", ShapeError, "fft.irfft: cannot transform 0 elements"),
     ("turnout.fft.fftfreq(-2)", ShapeError, "fft.fftfreq: n must not be negative, got -2"),
+    ("turnout.fft.fftfreq(4, dtype=int64)", DTypeError, "fft: frequencies need a floating-point or complex dtype, got int64"),
+    ("turnout.fft.fftshift(tensor(1.0), dim=0)", DimError, "fft: dim 0 cannot be shifted, because the tensor has no dimensions"),
 )
 def test_what_fourier_refuse(call, error, text):
     check(call, error, text)

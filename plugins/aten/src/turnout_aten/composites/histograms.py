@@ -56,7 +56,11 @@ def _as(x: Tensor, like: Tensor) -> Tensor:
 def bin_edges(
     self: Tensor, bins: Sequence[int], *, range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> list[Tensor]:
-    """The edges of equal bins in each of the last dim's columns: over `range`, or the range of the data."""
+    """The edges of equal bins in each of the last dim's columns: over `range`, or the range of the data.
+
+    # differs from torch: `histogram` and `histogramdd` without a range make edges of nan if the data has nan or infinities;
+    PyTorch raises.
+    """
     columns = _columns(self)
     if columns.shape[1] != len(bins):
         raise ShapeError(f"histogramdd: needs one number of bins for each of {columns.shape[1]} columns, got {list(bins)}")

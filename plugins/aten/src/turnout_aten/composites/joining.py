@@ -122,8 +122,10 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
 
 
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
-    """A block-diagonal matrix of the given matrices, with zeros elsewhere. Vectors are rows."""
-    _some("block_diag", tensors)
+    """A block-diagonal matrix of the given matrices, with zeros elsewhere. Vectors are rows; no matrices make an empty row."""
+    if not tensors:
+        empty: Tensor = aten.zeros((1, 0))
+        return empty
     for i, t in enumerate(tensors):
         if t.ndim > 2:
             raise ShapeError(f"block_diag: tensors[{i}] must have at most 2 dimensions, got shape {list(t.shape)}")

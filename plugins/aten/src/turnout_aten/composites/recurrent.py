@@ -62,6 +62,8 @@ def lstm_cell(
     """(hidden, cell) of Hochreiter and Schmidhuber (1997) with forget gates. The gates are in, forget, cell, out."""
     if len(hx) != 2:
         raise ShapeError(f"lstm_cell: 'hx' must be (hidden, cell), got {len(hx)} tensors")
+    if hx[0].shape != hx[1].shape:
+        raise ShapeError(f"lstm_cell: both tensors of 'hx' must have one shape, got {list(hx[0].shape)} and {list(hx[1].shape)}")
     hidden, cell = hx
     _check("lstm_cell", input, hidden, w_ih, w_hh, 4)
     i, f, g, o = aten.chunk(_gates(input, hidden, w_ih, w_hh, b_ih, b_hh), 4, -1)
@@ -92,7 +94,10 @@ def _layers(
     name: str, cell: Cell, input: Tensor, hx: State, params: Sequence[Tensor], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Tensor, State]:  # fmt: skip
-    """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`."""
+    """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`.
+
+    # differs from torch: `lstm` refuses cell states of more layers than it has; PyTorch ignores the additional ones.
+    """
     each, directions = 4 if has_biases else 2, 2 if bidirectional else 1
     if len(params) != each * num_layers * directions:
         raise ShapeError(f"{name}: num_layers={num_layers} needs {each * num_layers * directions} parameters, got {len(params)}")
