@@ -66,7 +66,7 @@ TEXTS: list[tuple[Callable[[], object], type[TurnoutError], str]] = [
     (lambda: aten.hardshrink(x.long()), TurnoutError, "hardshrink is not defined for int64 tensors"),
     (lambda: aten._upsample_nearest_exact1d(x[None], [5], 10**400), RangeError, "aten::_upsample_nearest_exact1d: argument 'scales' must be a number that fits in a float, got int 0x"),
     (lambda: aten.upsample_nearest1d.vec(x[None], None, [10**400]), RangeError, "aten::upsample_nearest1d.vec: argument 'scale_factors' must be a number that fits in a float, got int 0x"),
-    (lambda: aten.upsample_nearest1d.vec(x[None], None, [math.inf]), ShapeError, "upsample: scale_factors must be finite, got [inf]"),
+    (lambda: aten.upsample_nearest1d.vec(x[None], None, [math.inf]), ArgumentError, "upsample: scale_factors must be finite, got [inf]"),
     (lambda: x[turnout.tensor([0, 7])], DimError, "index: index 7 is out of bounds for a dimension of size 2"),
     (lambda: aten.index_put(x, [None, turnout.tensor([-4])], turnout.zeros(2, 1)), DimError, "index_put: index -4 is out of bounds for a dimension of size 3"),
     (lambda: aten._unsafe_masked_index(x[0], x[0] > 0, [x[0].long()] * 2, 0), DimError, "unsafe_masked_index: too many indices: 2 for a tensor of 1 dimensions"),

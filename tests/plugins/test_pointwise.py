@@ -80,11 +80,6 @@ def test_a_bool_alpha_is_for_bools():
             ArgumentError,
             "isclose: rtol and atol must not be negative, got -1.0 and 1e-08",
         ),
-        (
-            lambda: turnout.equal(X, WHOLE),
-            DTypeError,
-            "equal: self and other must have one dtype, got float32 and int64",
-        ),
         (lambda: turnout.imag(X), DTypeError, "imag is defined for complex tensors, this one is float32"),
         (
             lambda: turnout.view_as_complex(X),

@@ -70,7 +70,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
         raise ShapeError(f"prelu: weight must have at most one dimension, got shape {list(weight.shape)}")
     if count != 1:
         if not shape:
-            raise ShapeError("prelu: a 0-dim tensor needs exactly one slope")
+            raise ShapeError(f"prelu: weight must have one element for a 0-dim tensor, got {count}")
         channels = shape[1] if len(shape) > 1 else 1
         if channels != count:
             raise ShapeError(f"prelu: {count} slopes for {channels} channels of a tensor of shape {list(shape)}")

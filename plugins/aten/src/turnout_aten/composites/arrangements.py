@@ -54,6 +54,8 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
     for i, t in enumerate(tensors):
         if t.ndim != 1:
             raise ShapeError(f"cartesian_prod: tensors[{i}] must have 1 dimension, got shape {list(t.shape)}")
+        if t.dtype is not tensors[0].dtype:
+            raise DTypeError(f"cartesian_prod: dtypes must be equal, got {tensors[0].dtype.name} and {t.dtype.name}")
     if len(tensors) == 1:
         return tensors[0]
     made: Tensor = aten.stack([aten.flatten__using_ints(g) for g in meshgrid(tensors)], 1)
@@ -65,7 +67,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     if self.ndim != 1:
         raise ShapeError(f"combinations: needs a tensor of 1 dimension, got shape {list(self.shape)}")
     if r < 0:
-        raise ShapeError(f"combinations: r must not be negative, got {r}")
+        raise ArgumentError(f"combinations: r must not be negative, got {r}")
     made: Tensor
     if r == 0:
         made = aten.new_empty(self, (0,))
@@ -111,8 +113,6 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
         raise ShapeError(f"diag_embed: dim1 and dim2 must differ, got {dim1} and {dim2} for {n} dimensions")
-    if not self.shape:
-        raise DimError("diag_embed: needs at least one dimension, got a 0-dim tensor")
     length = self.shape[-1] + abs(offset)
     shape = list(self.shape[:-1])
     for d in sorted((a, b)):

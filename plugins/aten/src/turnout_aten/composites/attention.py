@@ -6,7 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, bool_, float32
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _check_flash(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, at
                 f"_scaled_dot_product_flash_attention_for_cpu: '{name}' must have 4 dimensions, got shape {list(tensor.shape)}"
             )
     if dropout_p:
-        raise ShapeError(f"_scaled_dot_product_flash_attention_for_cpu: expected dropout_p=0, got {dropout_p}")
+        raise ArgumentError(f"_scaled_dot_product_flash_attention_for_cpu: expected dropout_p=0, got {dropout_p}")
     _check(query, key, value, attn_mask, False)
 
 
@@ -113,15 +113,15 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, 
                 f"scaled_dot_product_attention: '{name}' must have at least 2 dimensions, got shape {list(tensor.shape)}"
             )
         if tensor.dtype is not query.dtype or tensor.dtype.category < FLOAT:
-            raise ShapeError(
+            raise DTypeError(
                 f"scaled_dot_product_attention: query, key and value must have one floating-point dtype, got {query.dtype.name}, "
                 f"{key.dtype.name} and {value.dtype.name}"
             )
     if attn_mask is not None:
         if is_causal:
-            raise ShapeError("scaled_dot_product_attention: give attn_mask or is_causal, not both")
+            raise ArgumentError("scaled_dot_product_attention: give attn_mask or is_causal, not both")
         if attn_mask.dtype is not bool_ and attn_mask.dtype is not query.dtype and attn_mask.dtype is not float32:
-            raise ShapeError(
+            raise DTypeError(
                 f"scaled_dot_product_attention: 'attn_mask' must be bool or {query.dtype.name}, got {attn_mask.dtype.name}"
             )
 

@@ -99,8 +99,11 @@ def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: 
 
 
 def _per_class(weight: Tensor, logs: Tensor, classes: int) -> Tensor:
+    count = logs.shape[classes]
+    if weight.shape != (count,):
+        raise ShapeError(f"cross_entropy_loss: 'weight' must be one number per class, [{count}], got {list(weight.shape)}")
     shape = [1] * logs.ndim
-    shape[classes] = logs.shape[classes]
+    shape[classes] = count
     made: Tensor = aten.view(weight, shape)
     return made
 

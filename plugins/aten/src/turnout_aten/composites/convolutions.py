@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.convolutions import spread
 
@@ -69,9 +69,9 @@ def _padded(
     if padding == "valid":
         return _convolved(name, ndim, input, weight, bias, stride, (0,), dilation, groups)
     if padding != "same":
-        raise ShapeError(f"{name}: padding must be 'valid', 'same' or numbers, got {padding!r}")
+        raise ArgumentError(f"{name}: padding must be 'valid', 'same' or numbers, got {padding!r}")
     if any(s != 1 for s in stride):
-        raise ShapeError(f"{name}: padding='same' needs stride 1, got {list(stride)}")
+        raise ArgumentError(f"{name}: padding='same' needs stride 1, got {list(stride)}")
     if weight.ndim != ndim + 2:
         raise ShapeError(f"{name}: 'weight' must have {ndim + 2} dimensions, got shape {list(weight.shape)}")
     totals = [d * (k - 1) for d, k in zip(spread(name, "dilation", dilation, ndim), weight.shape[2:], strict=True)]
@@ -141,7 +141,10 @@ def convolution_backward(
     ndim = input.ndim - 2
     if not input.ndim == weight.ndim == grad_output.ndim > 2:
         shapes = ", ".join(str(list(each.shape)) for each in (grad_output, input, weight))
-        raise ShapeError(f"convolution_backward: grad_output, input and weight need as many dimensions, 3 or more; got {shapes}")
+        raise ShapeError(
+            "convolution_backward: grad_output, input and weight must have equally many dimensions, at least 3; got shapes "
+            f"{shapes}"
+        )
     if weight.dtype.is_complex:
         input, weight = aten.conj(input), aten.conj(weight)
     steps, pads, gaps = (

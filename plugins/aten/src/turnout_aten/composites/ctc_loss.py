@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, INT, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.value_losses import reduced
 from turnout_aten.shapes.losses import MEAN, NONE, check_reduction
@@ -50,7 +50,7 @@ def ctc_loss_tensor(
     lengths: list[Any] = []
     for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         if given.dtype.category != INT:
-            raise ShapeError(f"ctc_loss: '{name}' must hold integers, got {given.dtype.name}")
+            raise DTypeError(f"ctc_loss: '{name}' must hold integers, got {given.dtype.name}")
         found = given.tolist()
         lengths.append(found if isinstance(found, list) else [found])
     made: Tensor = aten.ctc_loss__IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity)
@@ -66,19 +66,21 @@ def _check(logs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_l
         )
     steps, n, classes = logs.shape
     if not 0 <= blank < classes:
-        raise ShapeError(f"ctc_loss: blank must be one of the {classes} classes, got {blank}")
+        raise ArgumentError(f"ctc_loss: blank must be one of the {classes} classes, got {blank}")
     if len(input_lengths) != n or len(target_lengths) != n:
         raise ShapeError(
             f"ctc_loss: expected one length for each of {n} examples, got {len(input_lengths)} and {len(target_lengths)}"
         )
     if any(not 0 <= length <= steps for length in input_lengths) or any(length < 0 for length in target_lengths):
-        raise ShapeError(
-            f"ctc_loss: lengths must lie between 0 and {steps}, got {list(input_lengths)} and {list(target_lengths)}"
+        raise ArgumentError(
+            f"ctc_loss: input lengths must lie between 0 and {steps} and target lengths must not be negative, got "
+            f"{list(input_lengths)} and {list(target_lengths)}"
         )
     room = targets.shape[-1] if targets.ndim == 2 else targets.numel() - sum(target_lengths) + max(target_lengths, default=0)
     if targets.ndim > 2 or max(target_lengths, default=0) > room or (targets.ndim == 2 and targets.shape[0] != n):
         raise ShapeError(
-            f"ctc_loss: 'targets' of shape {list(targets.shape)} cannot hold targets of lengths {list(target_lengths)}"
+            f"ctc_loss: 'targets' of shape {list(targets.shape)} does not fit a batch of {n} with targets of lengths "
+            f"{list(target_lengths)}"
         )
 
 

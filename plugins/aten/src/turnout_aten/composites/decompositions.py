@@ -191,7 +191,7 @@ def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Ten
         raise ShapeError(f"{name}: tau of shape {list(tau.shape)} does not fit reflections of shape {list(shape)}")
     count = tau.shape[-1]
     if count > shape[-1] or shape[-2] < count:
-        raise ShapeError(f"{name}: {count} reflections need as many rows and columns, got shape {list(shape)}")
+        raise ShapeError(f"{name}: {count} reflections need at least {count} rows and columns, got shape {list(shape)}")
     lower = aten.add__Tensor(aten.tril(aten.slice__Tensor(a, -1, 0, count, 1), -1), identity(a, rows, count))
     factors = aten.unsqueeze(tau, -2)
     return [(aten.slice__Tensor(lower, -1, i, i + 1, 1), aten.slice__Tensor(factors, -1, i, i + 1, 1)) for i in range(count)]

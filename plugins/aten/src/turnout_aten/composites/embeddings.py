@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import float32, int32, int64
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _check(name: str, weight: Tensor, indices: Tensor) -> None:
     if weight.ndim != 2:
         raise ShapeError(f"{name}: 'weight' must have 2 dimensions, got shape {list(weight.shape)}")
     if indices.dtype not in (int64, int32):
-        raise ShapeError(f"{name}: indices must be int64 or int32, got {indices.dtype.name}")
+        raise DTypeError(f"{name}: indices must be int64 or int32, got {indices.dtype.name}")
 
 
 def embedding(
@@ -94,7 +94,7 @@ def embedding_bag_padding_idx(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """embedding_bag that ignores one row; a negative `padding_idx` counts from the end."""
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise ShapeError(f"embedding_bag: padding_idx must be one of {weight.shape[0]} rows, got {padding_idx}")
+        raise ArgumentError(f"embedding_bag: padding_idx must be one of {weight.shape[0]} rows, got {padding_idx}")
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
     return inner_embedding_bag(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
@@ -115,11 +115,14 @@ def inner_embedding_bag(
     n = indices.numel()
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
     starts = aten.to__dtype(aten.slice__Tensor(offsets, 0, 0, bags, 1), int64)
-    marks = aten.index_add(aten.new_zeros(starts, (n + 1,)), 0, starts, aten.ones_like(starts))
-    bag = aten.sub__Scalar(aten.slice__Tensor(aten.cumsum(marks, 0), 0, 0, n, 1), 1)
     counted = aten.ne__Scalar(indices, padding_idx) if padding_idx >= 0 else None
-    ones = aten.ones_like(bag) if counted is None else aten.to__dtype(counted, int64)
-    sizes = aten.index_add(aten.new_zeros(starts, (bags,)), 0, bag, ones)
+    ones = aten.ones_like(indices, dtype=int64) if counted is None else aten.to__dtype(counted, int64)
+    try:
+        marks = aten.index_add(aten.new_zeros(starts, (n + 1,)), 0, starts, aten.ones_like(starts))
+        bag = aten.sub__Scalar(aten.slice__Tensor(aten.cumsum(marks, 0), 0, 0, n, 1), 1)
+        sizes = aten.index_add(aten.new_zeros(starts, (bags,)), 0, bag, ones)
+    except IndexError:
+        raise DimError(f"embedding_bag: the first offset must be 0 and none greater than {n}, the number of indices") from None
     rows = aten.embedding(weight, indices, padding_idx, scale_grad_by_freq)
     if mode == MAX:
         made, largest = _largest(rows, indices, starts, bag, counted)
@@ -149,15 +152,19 @@ def _check_bags(
             f"{list(offsets.shape)}"
         )
     if offsets.dtype not in (int64, int32):
-        raise ShapeError(f"embedding_bag: offsets must be int64 or int32, got {offsets.dtype.name}")
+        raise DTypeError(f"embedding_bag: offsets must be int64 or int32, got {offsets.dtype.name}")
     if include_last_offset and not offsets.shape[0]:
         raise ShapeError("embedding_bag: with include_last_offset, offsets must hold at least one number")
     if mode not in (SUM, MEAN, MAX):
-        raise ShapeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
-    if per_sample_weights is not None and (mode != SUM or per_sample_weights.shape != indices.shape):
+        raise ArgumentError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
+    if per_sample_weights is None:
+        return
+    if mode != SUM:
+        raise ArgumentError(f"embedding_bag: per_sample_weights need mode 0 (sum), got {mode}")
+    if per_sample_weights.shape != indices.shape:
         raise ShapeError(
-            "embedding_bag: per_sample_weights need mode sum and the shape of the indices, "
-            f"{list(indices.shape)}; got {list(per_sample_weights.shape)} and mode {mode}"
+            f"embedding_bag: per_sample_weights must have the shape of the indices, {list(indices.shape)}, got "
+            f"{list(per_sample_weights.shape)}"
         )
 
 

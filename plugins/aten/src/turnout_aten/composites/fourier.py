@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+from math import copysign, inf
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, get_default_dtype
-from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
@@ -28,7 +29,7 @@ LAST_TWO = (-2, -1)
 
 def _scaling(name: str, norm: str | None, direction: int) -> int:
     if norm not in _SCALING:
-        raise ShapeError(f"{name}: norm must be 'forward', 'backward' or 'ortho', got {norm!r}")
+        raise ArgumentError(f"{name}: norm must be 'forward', 'backward' or 'ortho', got {norm!r}")
     return _SCALING[norm][direction]
 
 
@@ -228,17 +229,25 @@ def ihfft2(self: Tensor, s: Dims = None, dim: Sequence[int] = LAST_TWO, norm: st
 
 def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of a transform of n samples with spacing d."""
+    if n < 0:
+        raise ShapeError(f"fft.fftfreq: n must not be negative, got {n}")
     half = (n + 1) // 2
     positive = aten.arange(half, **_floats(options))
     negative = aten.arange__start(half - n, 0, **_floats(options))
-    made: Tensor = aten.mul__Scalar(aten.cat([positive, negative], 0), 1.0 / (n * d))
+    made: Tensor = aten.mul__Scalar(aten.cat([positive, negative], 0), _distance(n, d))
     return made
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     """The frequencies of rfft: the half of those of fft that rfft returns."""
-    made: Tensor = aten.mul__Scalar(aten.arange(n // 2 + 1, **_floats(options)), 1.0 / (n * d))
+    made: Tensor = aten.mul__Scalar(aten.arange(n // 2 + 1, **_floats(options)), _distance(n, d))
     return made
+
+
+def _distance(n: int, d: float) -> float:
+    """Between two frequencies: infinite if the samples cover no time."""
+    covered = n * d
+    return 1.0 / covered if covered else copysign(inf, covered)
 
 
 def _floats(options: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ def _check(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding
             f"{name}: 'input' [N, C, ...] and 'grid' [N, ..., {ndim}] do not fit, got shapes {list(a)} and {list(b)}"
         )
     if input.dtype is not grid.dtype:
-        raise ShapeError(f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}")
+        raise DTypeError(f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}")
     if input.dtype.category != FLOAT:
         raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
     if mode not in ((0, 1, 2) if ndim == 2 else (0, 1)) or padding not in (0, 1, 2):
-        raise ShapeError(f"{name}: interpolation mode {mode} with padding mode {padding} is not available")
+        raise ArgumentError(f"{name}: interpolation mode {mode} with padding mode {padding} is not available")
 
 
 def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
@@ -218,7 +218,7 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     _factored("pixel_shuffle", self, r)
     *lead, c, h, w = self.shape
     if c % (r * r):
-        raise ShapeError(f"pixel_shuffle: the number of channels, {c}, must be a multiple of the square of the factor, {r}")
+        raise ShapeError(f"pixel_shuffle: the number of channels, {c}, must be a multiple of {r * r}, the square of the factor")
     n = len(lead)
     split = aten.reshape(self, (*lead, c // (r * r), r, r, h, w))
     made = aten.permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -243,7 +243,9 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
     if self.ndim < 3:
         raise ShapeError(f"channel_shuffle: 'self' must have at least 3 dimensions, got shape {list(self.shape)}")
     n, c, *rest = self.shape
-    if groups < 1 or c % groups:
+    if groups < 1:
+        raise ShapeError(f"channel_shuffle: groups must be positive, got {groups}")
+    if c % groups:
         raise ShapeError(f"channel_shuffle: the number of channels, {c}, must be a multiple of the number of groups, {groups}")
     split = aten.reshape(self, (n, groups, c // groups, *rest))
     return _copied(self, aten.transpose__int(split, 1, 2), self.shape)

@@ -38,6 +38,7 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     equal = aten.eq__Tensor(low, high)
     low, high = aten.sub__Tensor(low, _as(equal, low)), aten.add__Tensor(high, _as(equal, high))
     inside = aten.logical_and(aten.ge__Tensor(x, low), aten.le__Tensor(x, high))
+    inside = aten.logical_and(inside, aten.isfinite(aten.sub__Tensor(high, low)))
     scaled = aten.div__Tensor(aten.mul__Scalar(aten.sub__Tensor(x, low), bins), aten.sub__Tensor(high, low))
     at = aten.clamp(aten.to__dtype(aten.where__ScalarOther(inside, scaled, 0), int64), 0, bins - 1)
     made: Tensor = aten.index_add(aten.new_zeros(x, (bins,)), 0, at, _as(inside, x))
@@ -55,12 +56,16 @@ def _as(x: Tensor, like: Tensor) -> Tensor:
 def bin_edges(
     self: Tensor, bins: Sequence[int], *, range: Floats = None, weight: Tensor | None = None, density: bool = False
 ) -> list[Tensor]:
-    """The edges of equal bins in each of the last dim's columns: over `range`, or the range of the data."""
+    """The edges of equal bins in each of the last dim's columns: over `range`, or the range of the data.
+
+    # differs from torch: `histogram` and `histogramdd` without a range make edges of nan if the data has nan or infinities;
+    PyTorch raises.
+    """
     columns = _columns(self)
     if columns.shape[1] != len(bins):
         raise ShapeError(f"histogramdd: needs one number of bins for each of {columns.shape[1]} columns, got {list(bins)}")
     if range is not None and len(range) != 2 * len(bins):
-        raise ShapeError(f"histogramdd: 'range' needs {2 * len(bins)} numbers, got {len(range)}")
+        raise ShapeError(f"histogram: 'range' must be {2 * len(bins)} numbers, got {len(range)}")
     made = []
     for i, count in enumerate(bins):
         if count <= 0:

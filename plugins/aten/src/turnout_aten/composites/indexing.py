@@ -73,7 +73,7 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         if aten._local_scalar_dense(aten.min(self)) < 0:
             raise ShapeError("one_hot: a class index is negative")
         num_classes = int(aten._local_scalar_dense(aten.max(self))) + 1
-    if num_classes < 1 and not self.numel() == 0:
+    if num_classes < 1:
         raise ShapeError(f"one_hot: num_classes must be positive or -1, got {num_classes}")
     zeros = aten.new_zeros(self, (*self.shape, num_classes))
     made: Tensor = aten.scatter__value(zeros, -1, aten.unsqueeze(self, -1), 1)

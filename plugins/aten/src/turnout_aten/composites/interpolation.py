@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ def _size(input: Tensor, output_size: Any, scale_factors: Any) -> tuple[Sequence
     """(output size, scales). The scales are None if a size is given."""
     ndim = input.ndim - 2
     if (output_size is None) == (scale_factors is None):
-        raise ShapeError("upsample: give either output_size or scale_factors")
+        raise ArgumentError("upsample: give either output_size or scale_factors")
     if output_size is not None:
         return output_size, (None,) * ndim
     if len(scale_factors) != ndim:
         raise ShapeError(f"upsample: scale_factors must be {ndim} numbers, got {list(scale_factors)}")
     if not all(math.isfinite(s) for s in scale_factors):
-        raise ShapeError(f"upsample: scale_factors must be finite, got {list(scale_factors)}")
+        raise ArgumentError(f"upsample: scale_factors must be finite, got {list(scale_factors)}")
     return [int(n * s) for n, s in zip(input.shape[2:], scale_factors, strict=True)], scale_factors
 
 

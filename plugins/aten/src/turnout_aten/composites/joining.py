@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnout.errors import ShapeError
+from turnout.errors import DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import broadcast_all, wrap_dim
 from turnout_aten.shapes.promotion import result_type
@@ -109,7 +109,9 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     for t in tensors:
         if t.numel() == 0 or t.ndim <= d:
             raise ShapeError(f"_chunk_cat: a tensor of shape {list(t.shape)} has no elements along dim {d}")
-        if t.shape[:d] != first.shape[:d] or t.dtype is not first.dtype:
+        if t.dtype is not first.dtype:
+            raise DTypeError(f"_chunk_cat: dtypes must be equal, got {first.dtype.name} and {t.dtype.name}")
+        if t.shape[:d] != first.shape[:d]:
             raise ShapeError(f"_chunk_cat: shapes {list(first.shape)} and {list(t.shape)} must be equal before dim {d}")
         missing = -t.shape[d] % num_chunks
         if missing:
@@ -120,8 +122,10 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
 
 
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
-    """A block-diagonal matrix of the given matrices, with zeros elsewhere. Vectors are rows."""
-    _some("block_diag", tensors)
+    """A block-diagonal matrix of the given matrices, with zeros elsewhere. Vectors are rows; no matrices make an empty row."""
+    if not tensors:
+        empty: Tensor = aten.zeros((1, 0))
+        return empty
     for i, t in enumerate(tensors):
         if t.ndim > 2:
             raise ShapeError(f"block_diag: tensors[{i}] must have at most 2 dimensions, got shape {list(t.shape)}")

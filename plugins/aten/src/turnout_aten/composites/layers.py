@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import bool_
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _check_probability(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ShapeError(f"dropout: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(f"dropout: p must lie between 0 and 1, got {p}")
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -55,13 +55,13 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 # ---- other kinds of dropout
 
 
-def _noise(input: Tensor, p: float, whole_channels: bool) -> Tensor:
+def _noise(name: str, input: Tensor, p: float, whole_channels: bool) -> Tensor:
     """1 where an element is kept, else 0; for whole channels, one number per channel (dim 1)."""
     if not whole_channels:
         made: Tensor = aten.bernoulli__p(aten.empty_like(input), 1 - p)
         return made
     if input.ndim < 2:
-        raise ShapeError(f"feature_dropout: 'input' must be [N, C, ...], got shape {list(input.shape)}")
+        raise ShapeError(f"{name}: 'input' must be [N, C, ...], got shape {list(input.shape)}")
     shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
     made = aten.bernoulli__p(aten.new_empty(input, shape), 1 - p)
     return made
@@ -72,7 +72,7 @@ def _scaled(input: Tensor, p: float, train: bool, whole_channels: bool) -> Tenso
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return None
-    noise = _noise(input, p, whole_channels)
+    noise = _noise("feature_dropout", input, p, whole_channels)
     made: Tensor = noise if p == 1 else aten.div__Scalar(noise, 1 - p)
     return made
 
@@ -99,7 +99,7 @@ def _alpha(input: Tensor, p: float, train: bool, whole_channels: bool) -> tuple[
     _check_probability(p)
     if not train or p == 0 or not input.numel():
         return None
-    noise = _noise(input, p, whole_channels)
+    noise = _noise("feature_alpha_dropout", input, p, whole_channels)
     if p == 1:
         return noise, aten.zeros_like(noise)
     a = 1 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5

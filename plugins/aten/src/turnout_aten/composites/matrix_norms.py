@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.decompositions import floating, matrices, square
 from turnout_aten.shapes.extents import numel, wrap_dim
@@ -86,7 +86,7 @@ def matrix_norm(
     floating(name, self, half=True)
     dims = _matrix_dims(name, self, dim)
     if ord not in ORDERS:
-        raise ShapeError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
+        raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
     extreme = _largest if ord > 0 else aten.amin
     made: Tensor
     if abs(ord) == 2:
@@ -113,16 +113,16 @@ def matrix_norm_str(
         made = aten.linalg_vector_norm(self, 2, dims, keepdim, dtype=dtype)
         return made
     if ord != "nuc":
-        raise ShapeError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
+        raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
     values = aten.linalg_svdvals(aten.movedim__intlist(_converted(self, dtype), dims, (-2, -1)))
     return _restored(aten.sum__dim_IntList(values, (-1,)), dims, keepdim)
 
 
 def nuclear_norm(self: Tensor, keepdim: bool = False) -> Tensor:
-    """The sum of the singular values of one matrix."""
-    if self.ndim != 2:
-        raise ShapeError(f"nuclear_norm: expected a matrix, got shape {list(self.shape)}")
-    return matrix_norm_str(self, "nuc", (0, 1), keepdim)
+    """The sum of the singular values of each matrix."""
+    if self.ndim < 2:
+        raise ShapeError(f"nuclear_norm: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
+    return matrix_norm_str(self, "nuc", (-2, -1), keepdim)
 
 
 def nuclear_norm_dim(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
@@ -138,7 +138,7 @@ def cond(self: Tensor, p: Any = None) -> Tensor:
     name = "linalg.cond"
     shape = matrices(name, self, "self")
     made: Tensor
-    if p is None or abs(p) == 2:
+    if p is None or p in (2, -2):
         if not numel(shape):
             return _zeros(self)
         values = aten.linalg_svdvals(self)
@@ -146,7 +146,7 @@ def cond(self: Tensor, p: Any = None) -> Tensor:
         made = aten.div__Tensor(smallest, largest) if p == -2 else aten.div__Tensor(largest, smallest)
         return made
     if p not in ORDERS:
-        raise ShapeError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {p!r}")
+        raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {p!r}")
     square(name, self, "self")
     return _zeros(self) if not numel(shape) else _by_inverse(self, aten.linalg_matrix_norm, p)
 
@@ -155,7 +155,7 @@ def cond_str(self: Tensor, p: str) -> Tensor:
     """The condition number in the Frobenius or nuclear norm."""
     name = "linalg.cond"
     if p not in ("fro", "nuc"):
-        raise ShapeError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {p!r}")
+        raise ArgumentError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {p!r}")
     shape = square(name, self, "self")
     if not numel(shape):
         return _zeros(self)

@@ -221,8 +221,8 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     factors = list(tensors)
     factors[0] = aten.unsqueeze(factors[0], 0) if row else factors[0]
     factors[-1] = aten.unsqueeze(factors[-1], 1) if column else factors[-1]
-    for left, right in pairwise(factors):
-        if left.shape[1] != right.shape[0]:
+    for left, right in pairwise(tensors):
+        if left.shape[-1] != right.shape[0]:
             raise ShapeError(f"linalg.multi_dot: shapes {list(left.shape)} and {list(right.shape)} do not match")
     made = _in_order(factors, _cheapest([f.shape[0] for f in factors] + [factors[-1].shape[1]]), 0, count - 1)
     if row:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT, float32, float64, uint8
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import ends_in
 from turnout_aten.shapes.extents import numel
@@ -187,7 +187,7 @@ def _batch_norm(
         moved = _moved(running_mean, mean, momentum), _moved(running_var, unbiased, momentum)
     else:
         if running_mean is None or running_var is None:
-            raise ShapeError(f"{name}: without training, running_mean and running_var must be given")
+            raise ArgumentError(f"{name}: without training, running_mean and running_var must be given")
         mean, variance = _in(running_mean, computed), _in(running_var, computed)
     factor = aten.rsqrt(aten.add__Scalar(variance, eps))
     made = _in(_affine(x, mean, factor, weight, bias), input.dtype)
@@ -358,7 +358,7 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """batch_norm of each channel of each image separately. Running statistics are updated with the mean over the images."""
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise ShapeError("instance_norm: without use_input_stats, running_mean and running_var must be given")
+        raise ArgumentError("instance_norm: without use_input_stats, running_mean and running_var must be given")
     _check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     n, c = input.shape[:2]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import COMPLEX, DType
-from turnout.errors import ArgumentError, ShapeError
+from turnout.dtypes import FLOAT, DType
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.reshaping import write_out
 from turnout_aten.shapes.extents import broadcast, wrap_dim
@@ -69,9 +69,9 @@ def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
 def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """Each slice along `dim`, scaled down to the p-norm `maxnorm` if its norm is larger."""
     if isinstance(p, complex) or p <= 0:
-        raise ArgumentError(f"renorm: p must be a positive number, got {p}")
+        raise ArgumentError(f"renorm: p must be a positive real number, got {p}")
     if isinstance(maxnorm, complex) or maxnorm < 0:
-        raise ArgumentError(f"renorm: maxnorm must not be negative, got {maxnorm}")
+        raise ArgumentError(f"renorm: maxnorm must be a real number of at least 0, got {maxnorm}")
     if self.ndim < 2:
         raise ShapeError(f"renorm: 'self' must have at least 2 dimensions, got shape {list(self.shape)}")
     kept = wrap_dim(dim, self.ndim)
@@ -136,8 +136,8 @@ def pdist(self: Tensor, p: float = 2) -> Tensor:
 def _distance_order(name: str, x: Tensor, p: float) -> None:
     if p < 0:
         raise ArgumentError(f"{name}: p must not be negative, got {p}")
-    if x.dtype.category == COMPLEX:
-        raise ArgumentError(f"{name}: needs real tensors, got {x.dtype.name}")
+    if x.dtype.category != FLOAT:
+        raise DTypeError(f"{name}: needs floating-point tensors, got {x.dtype.name}")
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 from turnout_aten.tensor.tensor import Tensor
@@ -48,7 +48,7 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
     if len(set(found)) != len(found):
         raise ShapeError(f"gradient: a dimension occurs twice in {list(dims)}")
     if self.dtype.category < FLOAT and not self.dtype.is_signed:
-        raise ArgumentError(f"gradient: needs a signed dtype, got {self.dtype.name}")
+        raise DTypeError(f"gradient: needs a signed dtype, got {self.dtype.name}")
     for d in found:
         if self.ndim and self.shape[d] < edge_order + 1:
             raise ShapeError(f"gradient: dim {d} must have at least {edge_order + 1} elements, got {self.shape[d]}")

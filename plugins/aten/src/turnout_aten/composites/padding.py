@@ -139,12 +139,14 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
     if mode == "constant":
         made = aten.constant_pad_nd(self, pad, 0.0 if value is None else value)
         return made
+    if mode not in (*_MODES, "circular"):
+        raise ArgumentError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
     if value is not None and value != 0:
-        raise ShapeError(f"pad: mode {mode!r} does not accept a value, got {value}")
+        raise ArgumentError(f"pad: mode {mode!r} does not accept a value, got {value}")
     ndim = len(pad) // 2
     if mode == "circular" and self.ndim in (ndim + 1, ndim + 2):
         return pad_circular(self, pad)
-    if mode in _MODES and 1 <= ndim <= 3 and self.ndim in (ndim + 1, ndim + 2):
+    if mode != "circular" and 1 <= ndim <= 3 and self.ndim in (ndim + 1, ndim + 2):
         made = getattr(aten, f"{_MODES[mode]}_pad{ndim}d")(self, pad)
         return made
     raise ArgumentError(

@@ -79,9 +79,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 
 def equal(self: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and elements; they must have one dtype."""
-    if self.dtype is not other.dtype:
-        raise DTypeError(f"equal: self and other must have one dtype, got {self.dtype.name} and {other.dtype.name}")
+    """Whether both have the same shape and, in their promoted dtype, the same elements."""
     if self.array.shape != other.array.shape:
         return False
     same: bool = aten._local_scalar_dense(aten.all(aten.eq__Tensor(self, other)))

@@ -80,16 +80,15 @@ def max_pool_with_indices_backward(
     dilation: Sequence[int], ceil_mode: bool, indices: Tensor,
 ) -> Tensor:  # fmt: skip
     """Add each gradient at the index of its window's largest element."""
+    name = f"max_pool{len(kernel_size)}d_with_indices_backward"
     lead = self.ndim - len(kernel_size)
     if grad_output.shape != indices.shape or grad_output.shape[:lead] != self.shape[:lead]:
         raise ShapeError(
-            f"max_pool_with_indices_backward: 'grad_output' of shape {list(grad_output.shape)} and 'indices' of shape "
+            f"{name}: 'grad_output' of shape {list(grad_output.shape)} and 'indices' of shape "
             f"{list(indices.shape)} must be one shape and fit 'self' of shape {list(self.shape)}"
         )
     if grad_output.dtype is not self.dtype:
-        raise DTypeError(
-            f"max_pool_with_indices_backward: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}"
-        )
+        raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
     return _placed(grad_output, indices, self.shape, lead, add=True)
 
 
@@ -190,5 +189,6 @@ def _unpooled(name: str, ndim: int, self: Tensor, indices: Tensor, output_size: 
         raise ShapeError(f"{name}: 'indices' must have the shape of 'self', {list(self.shape)}, got {list(indices.shape)}")
     try:
         return _placed(self, indices, (*self.shape[:-ndim], *output_size), self.ndim - ndim, add=False)
-    except IndexError as error:
-        raise DimError(f"{name}: an index is out of range for output_size {list(output_size)}: {error}") from None
+    except IndexError:
+        places = f"output_size {list(output_size)} has {prod(output_size)} places"
+        raise DimError(f"{name}: 'indices' holds a number that is out of range; {places}") from None

@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.keys import KEYS
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
+_BATCHED = KEYS.bit("Batched")  # inside vmap a value differs between examples
+
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def quantile(self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles along a dim, or of all elements. A one-dimensional `q` adds a first dim. Any nan gives nan."""
+    _check_numbers("quantile", q)
     return _quantiles("quantile", self, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
@@ -24,6 +28,7 @@ def nanquantile(
     self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """quantile of the elements that are not nan."""
+    _check_numbers("nanquantile", q)
     return _quantiles("nanquantile", self, q, dim, keepdim, interpolation, ignore_nan=True)
 
 
@@ -31,14 +36,14 @@ def quantile_scalar(
     self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """quantile for one number."""
-    return quantile(self, _number("quantile", self, q), dim, keepdim, interpolation=interpolation)
+    return _quantiles("quantile", self, _number("quantile", self, q), dim, keepdim, interpolation, ignore_nan=False)
 
 
 def nanquantile_scalar(
     self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """nanquantile for one number."""
-    return nanquantile(self, _number("nanquantile", self, q), dim, keepdim, interpolation=interpolation)
+    return _quantiles("nanquantile", self, _number("nanquantile", self, q), dim, keepdim, interpolation, ignore_nan=True)
 
 
 def _number(name: str, self: Tensor, q: float) -> Tensor:
@@ -46,6 +51,13 @@ def _number(name: str, self: Tensor, q: float) -> Tensor:
         raise ArgumentError(f"{name}: q must lie between 0 and 1, got {q}")
     made: Tensor = aten.new_full(self, (), q)
     return made
+
+
+def _check_numbers(name: str, q: Tensor) -> None:
+    if not q.device.backend.has_values or q.keys & _BATCHED or not q.numel():
+        return
+    if not bool(aten.all(aten.logical_and(aten.ge__Scalar(q, 0), aten.le__Scalar(q, 1)))):
+        raise ArgumentError(f"{name}: every q must lie between 0 and 1")
 
 
 def _check(name: str, self: Tensor, q: Tensor, interpolation: str) -> None:

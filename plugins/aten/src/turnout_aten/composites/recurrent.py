@@ -33,8 +33,9 @@ def _check(name: str, input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor,
         )
     if input.shape[:-1] != hidden.shape[:-1]:
         raise ShapeError(f"{name}: 'input' {list(input.shape)} and 'hx' {list(hidden.shape)} must have one batch size")
-    if w_ih.shape[0] != gates * hidden.shape[-1]:
-        raise ShapeError(f"{name}: weights must have {gates * hidden.shape[-1]} rows, got {w_ih.shape[0]}")
+    rows = gates * hidden.shape[-1]
+    if w_ih.shape[0] != rows or w_hh.shape[0] != rows:
+        raise ShapeError(f"{name}: weights must have {rows} rows, got shapes {list(w_ih.shape)} and {list(w_hh.shape)}")
 
 
 def rnn_tanh_cell(
@@ -61,6 +62,8 @@ def lstm_cell(
     """(hidden, cell) of Hochreiter and Schmidhuber (1997) with forget gates. The gates are in, forget, cell, out."""
     if len(hx) != 2:
         raise ShapeError(f"lstm_cell: 'hx' must be (hidden, cell), got {len(hx)} tensors")
+    if hx[0].shape != hx[1].shape:
+        raise ShapeError(f"lstm_cell: both tensors of 'hx' must have one shape, got {list(hx[0].shape)} and {list(hx[1].shape)}")
     hidden, cell = hx
     _check("lstm_cell", input, hidden, w_ih, w_hh, 4)
     i, f, g, o = aten.chunk(_gates(input, hidden, w_ih, w_hh, b_ih, b_hh), 4, -1)
@@ -91,10 +94,16 @@ def _layers(
     name: str, cell: Cell, input: Tensor, hx: State, params: Sequence[Tensor], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Tensor, State]:  # fmt: skip
-    """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`."""
+    """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`.
+
+    # differs from torch: `lstm` refuses cell states of more layers than it has; PyTorch ignores the additional ones.
+    """
     each, directions = 4 if has_biases else 2, 2 if bidirectional else 1
     if len(params) != each * num_layers * directions:
-        raise ShapeError(f"{name}: {num_layers} layers need {each * num_layers * directions} parameters, got {len(params)}")
+        raise ShapeError(f"{name}: num_layers={num_layers} needs {each * num_layers * directions} parameters, got {len(params)}")
+    for given in hx:
+        if given.shape[0] != num_layers * directions:
+            raise ShapeError(f"{name}: 'hx' must hold {num_layers * directions} states, got shape {list(given.shape)}")
     steps = list(aten.unbind__int(input, 1 if batch_first else 0))
     ends: list[State] = []
     for layer in range(num_layers):

@@ -121,7 +121,7 @@ def nansum(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False
 
 def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not nan; nan if all are."""
-    if self.dtype.category < FLOAT:
+    if self.dtype.category != FLOAT:
         raise DTypeError(f"nanmean: needs a float tensor, got {self.dtype.name}")
     numbers = aten.sum__dim_IntList(aten.logical_not(aten.isnan(self)), dim, keepdim)
     made: Tensor = aten.div__Tensor(nansum(self, dim, keepdim, dtype=dtype), numbers)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.dtypes import INT, bool_, int64
-from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.dtypes import bool_, int64
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.dtypes import check_held
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim
@@ -34,7 +34,7 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 
 def _check_put(self: Tensor, index: Tensor, source: Tensor) -> None:
-    if index.dtype.category != INT:
+    if index.dtype is not int64:
         raise DTypeError(f"put: 'index' must be an int64 tensor, got {index.dtype.name}")
     if source.dtype is not self.dtype:
         raise DTypeError(f"put: 'source' must have dtype {self.dtype.name}, got {source.dtype.name}")
@@ -205,7 +205,7 @@ def scatter_value_with_(self: Tensor, dim: int, index: Tensor, value: Any, *, re
 def _reduction(reduce: str) -> str:
     found = _SCATTER_NAMES.get(reduce)
     if found is None:
-        raise ShapeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+        raise ArgumentError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
     return found
 
 
@@ -226,7 +226,7 @@ def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 def _spread(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
     """`index` expanded to one index per element of `source`."""
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise ShapeError(f"{name}: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
+        raise ArgumentError(f"{name}: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}")
     target, at = _along(name, self, dim, index)
     shape = target.shape
     wanted = (*shape[:at], numel(index.shape), *shape[at + 1 :]) if self.shape else source.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import FLOAT
+from turnout.dtypes import FLOAT, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.shapes.extents import wrap_dim
@@ -32,11 +32,14 @@ def segment_reduce(
         raise DTypeError(f"segment_reduce: needs a float tensor, got {data.dtype.name}")
     given = lengths if lengths is not None else offsets
     assert given is not None
+    if given.dtype.category != INT:
+        raise DTypeError(f"segment_reduce: lengths and offsets must be integers, got {given.dtype.name}")
     d = wrap_dim(axis, data.ndim)
     if given.ndim != d + 1 or given.shape[:-1] != data.shape[:d]:
+        wanted = ", ".join([*map(str, data.shape[:d]), "segments"])
         raise ShapeError(
-            f"segment_reduce: lengths and offsets must have the first {d + 1} dims of data, {list(data.shape)}, "
-            f"up to the last one; got shape {list(given.shape)}"
+            f"segment_reduce: lengths and offsets along dim {d} of {list(data.shape)} must have shape [{wanted}], got "
+            f"{list(given.shape)}"
         )
     starts, ends = _limits(lengths, offsets)
     if lengths is not None and not unsafe:

@@ -6,7 +6,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import int64
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten import operators as aten
 from turnout_aten.composites.decompositions import adjoint, identity
 from turnout_aten.composites.pseudo_inverses import default_cut
@@ -105,7 +105,7 @@ def linalg_lstsq(
     same_dtype(name, self, b, "self and b")
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise ShapeError(f"{name}: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
+        raise ArgumentError(f"{name}: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
     vector = b.ndim == self.ndim - 1 and b.shape == shape[:-1]
     right = aten.unsqueeze(b, -1) if vector else b
     if not right.ndim >= 2 or right.shape[-2] != shape[-2]:
@@ -144,7 +144,8 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
     first, last = self.shape[:ind], self.shape[ind:]
     if numel(first) != numel(last):
         raise ShapeError(
-            f"linalg.tensorinv: the first {ind} dims of shape {list(self.shape)} must have as many elements as the others"
+            f"linalg.tensorinv: with ind={ind}, shape {list(self.shape)} is {list(first)} and {list(last)}, which must hold "
+            "equally many elements"
         )
     found = aten.linalg_inv(aten.reshape(self, (numel(first), numel(last))))
     made: Tensor = aten.reshape(found, (*last, *first))

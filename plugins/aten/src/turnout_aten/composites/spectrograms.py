@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten import operators as aten
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def stft_center(
         raise ShapeError(f"stft: expected a signal or a batch of them, got shape {list(self.shape)}")
     complex_frames = self.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None and not complex_frames:
-        raise ShapeError("stft: return_complex is required for real signals: True for complex results, False for separate parts")
+        raise ArgumentError("stft: a real signal needs return_complex: True for complex results, False for separate parts")
     if center and align_to_window is not None:
-        raise ShapeError("stft: align_to_window is only for center=False")
+        raise ArgumentError("stft: align_to_window is only for center=False")
     signal = self if self.ndim == 2 else aten.unsqueeze(self, 0)
     width = n_fft if win_length is None else win_length
     if center:
@@ -97,7 +97,7 @@ def stft_center(
     scaling = ROOT if normalized else NONE
     one_sided = not complex_frames if onesided is None else onesided
     if one_sided and complex_frames:
-        raise ShapeError("stft: onesided needs a real signal and a real window")
+        raise ArgumentError("stft: onesided needs a real signal and a real window")
     if complex_frames:
         made = aten._fft_c2c(frames, (2,), scaling, True)
     else:
@@ -140,9 +140,11 @@ def istft(
         wanted = n_fft // 2 + 1 if one_sided else n_fft
         raise ShapeError(f"istft: n_fft {n_fft} needs {wanted} frequencies, got shape {list(self.shape)}")
     if return_complex and one_sided:
-        raise ShapeError("istft: a complex signal needs onesided=False")
+        raise ArgumentError("istft: a complex signal needs onesided=False")
     if window is not None and window.dtype.is_complex and not return_complex:
-        raise ShapeError("istft: a complex window needs return_complex=True")
+        raise ArgumentError("istft: a complex window needs return_complex=True")
+    if length is not None and length < 1:
+        raise ArgumentError(f"istft: length must be positive, got {length}")
     spectra = self if self.ndim == 3 else aten.unsqueeze(self, 0)
     weights = _window("istft", self, window, width, n_fft)
     made = _overlapped(aten.transpose__int(spectra, 1, 2), weights, hop, normalized, one_sided, return_complex)

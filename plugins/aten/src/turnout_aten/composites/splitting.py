@@ -69,14 +69,17 @@ def _dim_of(name: str, self: Tensor) -> int:
     """The dim that these functions split. Raises ShapeError for too few dims."""
     needed = {"hsplit": 1, "vsplit": 2, "dsplit": 3}[name]
     if self.ndim < needed:
-        raise ShapeError(f"{name}: needs at least {needed} dimension(s), got shape {list(self.shape)}")
+        dimensions = "1 dimension" if needed == 1 else f"{needed} dimensions"
+        raise ShapeError(f"{name}: needs at least {dimensions}, got shape {list(self.shape)}")
     return {"hsplit": min(1, self.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
 
 
 def _equal_parts(name: str, self: Tensor, sections: int) -> list[Tensor]:
     d = _dim_of(name, self)
     n = self.shape[d]
-    if sections <= 0 or n % sections:
+    if sections <= 0:
+        raise ShapeError(f"{name}: the number of sections must be positive, got {sections}")
+    if n % sections:
         raise ShapeError(f"{name}: the length {n} of dim {d} must be a multiple of the number of sections, {sections}")
     return tensor_split_sections(self, sections, d)
 

@@ -48,7 +48,7 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
     """Quadratic for differences up to beta, then linear."""
     check_reduction("smooth_l1_loss", reduction)
     if beta < 0:
-        raise ShapeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+        raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     if beta == 0:
         return l1_loss(self, target, reduction)
     return reduced(aten.div__Scalar(_bent(self, target, beta), beta), reduction)
@@ -58,7 +58,7 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
     """smooth_l1_loss times delta."""
     check_reduction("huber_loss", reduction)
     if delta <= 0:
-        raise ShapeError(f"huber_loss: delta must be positive, got {delta}")
+        raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
     return reduced(_bent(self, target, delta), reduction)
 
 
@@ -83,7 +83,7 @@ def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = N
         raise DTypeError(f"binary_cross_entropy is not defined for {self.dtype.name} tensors")
     for name, other in (("target", target), ("weight", weight)):
         if other is not None and other.dtype is not self.dtype:
-            raise ShapeError(f"binary_cross_entropy: '{name}' must have dtype {self.dtype.name}, got {other.dtype.name}")
+            raise DTypeError(f"binary_cross_entropy: '{name}' must have dtype {self.dtype.name}, got {other.dtype.name}")
     if self.shape != target.shape:
         raise ShapeError(
             f"binary_cross_entropy: 'target' must have the shape of 'self', {list(self.shape)}, got {list(target.shape)}"
@@ -155,11 +155,6 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, redu
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
     """max(0, margin - t (x1 - x2))"""
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise ShapeError(
-            f"margin_ranking_loss: all tensors must have as many dimensions, got shapes {list(input1.shape)}, "
-            f"{list(input2.shape)} and {list(target.shape)}"
-        )
     lost = aten.neg(aten.mul__Tensor(target, aten.sub__Tensor(input1, input2)))
     return reduced(_positive_part(aten.add__Scalar(lost, margin)), reduction)
 
@@ -169,7 +164,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     ndim = target.ndim
     if ndim not in (0, 1) or input1.ndim != ndim + 1 or input2.ndim != ndim + 1:
         raise ShapeError(
-            "cosine_embedding_loss: the inputs must have one dim more than 'target' [] or [N], got shapes "
+            "cosine_embedding_loss: 'target' must have shape [] or [N], and the inputs one dimension more; got shapes "
             f"{list(target.shape)}, {list(input1.shape)} and {list(input2.shape)}"
         )
 
@@ -191,11 +186,9 @@ def triplet_margin_loss(
     """max(0, margin + |a - p| - |a - n|); with `swap`, n is compared with the nearer of a and p. Balntas et al. (2016)."""
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
-            f"triplet_margin_loss: all tensors must have as many dimensions, got shapes {list(anchor.shape)}, "
+            f"triplet_margin_loss: all tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
             f"{list(positive.shape)} and {list(negative.shape)}"
         )
-    if margin <= 0:
-        raise ShapeError(f"triplet_margin_loss: margin must be positive, got {margin}")
     near = aten.pairwise_distance(anchor, positive, p, eps)
     far = aten.pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -209,16 +202,16 @@ def multi_margin_loss(
     """The mean over the other classes i of max(0, margin - x[t] + x[i]) ** p."""
     check_reduction("multi_margin_loss", reduction)
     if p not in (1, 2):
-        raise ShapeError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+        raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}")
     shape, wanted = self.shape, target.shape
     classes = shape[-1] if shape else 1
     rows = shape[0] if len(shape) == 2 else 1
     if len(shape) > 2 or not classes or len(wanted) > 1 or target.numel() != rows:
         raise ShapeError(f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
     if weight is not None and weight.numel() != classes:
-        raise ArgumentError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
+        raise ShapeError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not int64:
-        raise ShapeError(f"multi_margin_loss: 'target' must be int64, got {target.dtype.name}")
+        raise DTypeError(f"multi_margin_loss: 'target' must be int64, got {target.dtype.name}")
     x, t = aten.reshape(self, (rows, classes)), aten.reshape(target, (rows, 1))
     lost = aten.relu(aten.add__Scalar(aten.sub__Tensor(x, aten.gather(x, 1, t)), margin))
     if p == 2:
@@ -246,7 +239,7 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
             f"{list(target.shape)}"
         )
     if target.dtype is not int64:
-        raise ShapeError(f"multilabel_margin_loss: 'target' must be int64, got {target.dtype.name}")
+        raise DTypeError(f"multilabel_margin_loss: 'target' must be int64, got {target.dtype.name}")
     classes = shape[-1] if shape else 1
     x, t = (aten.reshape(self, (-1 if self.numel() else 0, classes)), aten.reshape(target, (-1 if self.numel() else 0, classes)))
     given = aten.eq__Scalar(aten.cumsum(aten.to__dtype(aten.lt__Scalar(t, 0), int64), 1), 0)
@@ -269,7 +262,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     """The inner product along a dim, with both tensors divided by their norms, or by eps if that is larger."""
     dtype = result_type(x1, x2)
     if dtype.category < FLOAT:
-        raise ShapeError(f"cosine_similarity: floating-point tensors are expected, got {x1.dtype.name} and {x2.dtype.name}")
+        raise DTypeError(f"cosine_similarity: floating-point tensors are expected, got {x1.dtype.name} and {x2.dtype.name}")
     shape = broadcast(x1.shape, x2.shape)
     parts = []
     for x in (x1, x2):

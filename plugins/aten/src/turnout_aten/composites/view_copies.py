@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
 from turnout_aten import operators as aten
+from turnout_aten.shapes.extents import expands_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +81,7 @@ def slice_scatter(
     """A copy of self with `src`, expanded, at start:end:step of a dim."""
     made = _writable_copy(self)
     view = aten.slice__Tensor(made, dim, start, end, step)
-    return _over("slice_scatter", made, view, src if view.shape == src.shape else aten.expand(src, view.shape))
+    return _over("slice_scatter", made, view, aten.expand(src, view.shape) if expands_to(src.shape, view.shape) else src)
 
 
 def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

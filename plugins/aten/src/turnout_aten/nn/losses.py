@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log, pi
 
-from turnout.errors import ArgumentError
+from turnout.errors import ArgumentError, ShapeError
 from turnout_aten.generated import functions as _functions
 from turnout_aten.generated import nn_functional as _generated
 
@@ -500,6 +500,11 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         >>> turnout.nn.functional.margin_ranking_loss(turnout.tensor([1.0]), turnout.tensor([2.0]), turnout.tensor([1.0]))
         tensor(1.)
     """
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            f"margin_ranking_loss: all tensors must have equally many dimensions, got shapes {list(input1.shape)}, "
+            f"{list(input2.shape)} and {list(target.shape)}"
+        )
     number = _reduction("margin_ranking_loss", reduction)
     return _functions.margin_ranking_loss(input1, input2, target, margin, number)
 

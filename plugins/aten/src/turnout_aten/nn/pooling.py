@@ -190,9 +190,11 @@ def max_pool3d_with_indices(
 
 
 def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
-    """An output size with None replaced by the input's length."""
-    lengths = input.shape[-ndim:]
-    return [n if o is None else o for n, o in zip(lengths, _each(output_size, ndim), strict=False)]
+    """An output size with None replaced by the input's length. The operator refuses the wrong number of lengths."""
+    wanted = list(_each(output_size, ndim))
+    if len(wanted) != ndim:
+        return wanted
+    return [n if o is None else o for n, o in zip(input.shape[-ndim:], wanted, strict=False)]
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:

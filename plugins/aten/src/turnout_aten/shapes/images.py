@@ -73,7 +73,7 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
             f"upsample_backward: 'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got "
             f"{list(shape)}"
         )
-    # differs from torch: it computes the gradient of bicubic resizing for complex tensors, but not the resizing.
+    # differs from torch: `upsample_bicubic2d_backward` of complex tensors is computed there, but not the resizing.
     if grad_output.dtype.category == COMPLEX:
         raise DTypeError(f"not defined for {grad_output.dtype.name} tensors")
     return Out(tuple(input_size), grad_output.dtype)
