@@ -168,7 +168,9 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
     if src is None:
         return
     source = src.array.shape or (1,)
-    if len(source) != len(wanted) or any(n > m for n, m in zip(wanted, source, strict=True)):
+    if len(source) != len(wanted):
+        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'src', {list(source)}")
+    if any(n > m for n, m in zip(wanted, source, strict=True)):
         raise ShapeError(f"{name}: 'index' of shape {list(wanted)} is longer than 'src', {list(source)}")
     if src.dtype is not self.dtype:
         raise DTypeError(f"{name}: 'src' must have dtype {self.dtype.name}, got {src.dtype.name}")
@@ -222,8 +224,6 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Result:
     """Tensors joined along a dim, in their common dtype. An empty tensor of shape [0] fits any shape and is omitted."""
-    if not tensors:
-        raise ShapeError("cat: needs at least one tensor")
     for i, tensor in enumerate(tensors):
         if not tensor.array.shape:
             raise ShapeError(f"cat: tensors[{i}] has no dimension to join along; use stack")
