@@ -258,7 +258,7 @@ def triangle(self: Tensor, diagonal: int = 0) -> Result:
     """The lower or upper triangle of the last two dims."""
     shape = self.array.shape
     if len(shape) < 2:
-        raise ShapeError(f"tril/triu: 'self' must have at least 2 dimensions, got shape {list(shape)}")
+        raise ShapeError(f"'self' must have at least 2 dimensions, got shape {list(shape)}")
     # Beyond the corners, all diagonals are the same; array modules want one that fits in their integers.
     limit = shape[-2] + shape[-1]
     return Result(Out(shape, self.dtype), precomputed={"diagonal": min(max(diagonal, -limit), limit)})
