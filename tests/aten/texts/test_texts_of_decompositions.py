@@ -70,6 +70,18 @@ from turnout_autograd.errors import GradientError
     ("turnout.pca_lowrank(ones(3, 2), q=3)", ArgumentError, "pca_lowrank: q must lie between 0 and 2, got 3"),
     ("turnout.pca_lowrank(ones(3, 2), niter=-1)", ArgumentError, "pca_lowrank: niter must not be negative, got -1"),
     ("turnout.pca_lowrank(ones(3))", ShapeError, "pca_lowrank: expected matrices, got shape [3]"),
+    ("turnout.linalg.qr(ones(2))", ShapeError, "linalg.qr: 'A' must have at least 2 dimensions, got shape [2]"),
+    (
+        "turnout.linalg.lu_factor(zeros(2, 2))",
+        LinAlgError,
+        "linalg.lu_factor: the matrix is singular: diagonal element 1 of U is zero in the factor",
+    ),
+    (
+        "turnout.linalg.ldl_factor(zeros(2, 2))",
+        LinAlgError,
+        "linalg.ldl_factor: the matrix is singular: diagonal element 1 of D is zero in the factor",
+    ),
+    ("turnout.linalg.eig(tensor([[nan]]))", LinAlgError, "linalg.eig: the input has infinite or NaN elements"),
 )
 def test_a_decomposition_is_refused(call: str, error: type[Exception], text: str) -> None:
     check(call, error, text)

@@ -49,6 +49,7 @@ from turnout.errors import CallError, DeviceError, DTypeError
         DTypeError,
         "view_as_complex is defined for float32 and float64 tensors, this one is int64",
     ),
+    ("turnout.view_as_real(ones(2))", DTypeError, "view_as_real is defined for complex tensors, this one is float32"),
 )
 def test_a_dtype_or_device_is_refused(call: str, error: type[Exception], text: str) -> None:
     check(call, error, text)

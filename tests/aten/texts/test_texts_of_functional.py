@@ -163,6 +163,16 @@ from turnout.errors import ArgumentError, DTypeError, ShapeError
         ArgumentError,
         "triplet_margin_with_distance_loss: the tensors must have equally many dimensions, got shapes [1, 2], [1, 2] and [2]",
     ),
+    (
+        "F.instance_norm(ones(2, 3, 1))",
+        ArgumentError,
+        "instance_norm: more than one element per channel is needed in training, got shape [2, 3, 1]",
+    ),
+    (
+        "F.binary_cross_entropy_with_logits(ones(2), ones(3))",
+        ArgumentError,
+        "binary_cross_entropy_with_logits: 'target' must have the shape of 'input', [2], got [3]",
+    ),
 )
 def test_a_function_of_a_layer_is_refused(call: str, error: type[Exception], text: str) -> None:
     check(call, error, text)

@@ -45,6 +45,7 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
         "searchsorted: positions up to 2147483648 do not fit in int32",
     ),
     ("turnout.nonzero_static(ones(2), size=-1)", ArgumentError, "nonzero_static: size must not be negative, got -1"),
+    ("turnout.searchsorted(tensor(1.0), ones(2))", ShapeError, "searchsorted: the sequence must have at least one dimension"),
 )
 def test_a_search_is_refused(call: str, error: type[Exception], text: str) -> None:
     check(call, error, text)

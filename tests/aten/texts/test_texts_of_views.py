@@ -1,5 +1,7 @@
 """What views and new tensors say about a shape that does not fit."""
 
+# ruff: noqa: E501 - rows of a table
+
 from __future__ import annotations
 
 from rows import check, refused
@@ -54,6 +56,23 @@ from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
         "constant_pad_nd: a complex value cannot be written into a float32 tensor",
     ),
     ("turnout.constant_pad_nd(ones(2), [-3, 0])", ShapeError, "constant_pad_nd: dim 0 of length 2 cannot be padded by -3 and 0"),
+    (
+        "turnout.constant_pad_nd(ones(2), [1, 1, 1], 0)",
+        ShapeError,
+        "constant_pad_nd: 'pad' must hold two numbers for each of at most 1 dims, got [1, 1, 1]",
+    ),
+    (
+        "tensor(1.0).view(float64)",
+        ShapeError,
+        "view: as float64, elements of 4 bytes as 8: a 0-dim tensor has no dimension whose length could change",
+    ),
+    (
+        "ones(2, 3).view(float64)",
+        ShapeError,
+        "view: as float64, elements of 4 bytes as 8: the last length, the offset and the other strides must be multiples of 2, got shape [2, 3], offset 0, strides [3, 1]",
+    ),
+    ("turnout.tril(ones(2))", ShapeError, "tril: 'self' must have at least 2 dimensions, got shape [2]"),
+    ("ones(2).H", ShapeError, "H needs 2 dimensions, this tensor has shape [2]; use mH"),
 )
 def test_a_view_is_refused(call: str, error: type[Exception], text: str) -> None:
     check(call, error, text)
