@@ -1,8 +1,8 @@
 """Every text of an error that a user can meet stands in a test or in a documented example.
 
 A text that nobody has read is often wrong. So each `raise` with literal words is looked up: the longest of its words in a row
-must stand in a string of a test, in an example or in the documentation. The tables in `tests/aten/texts` are where a text is written
-down once, beside a call that causes it.
+must stand in a string of a test, in an example or in the documentation. The tables in `tests/aten/texts` are where a text is
+written down once, beside a call that causes it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from threading import Timer
 from typing import Any
 
+import numpy
 import pytest
 
 import turnout
@@ -18,6 +19,7 @@ from random_programs import chains, indexing, writes
 from random_programs.on_device import gradient_difference, judge
 from random_programs.running import check
 from turnout import host_fallback
+from turnout.errors import ArgumentError
 from turnout_conformance.cases import activations, arranging, losses, normalisation, pointwise, reductions, views
 from turnout_conformance.comparing import find, outcome
 from turnout_conformance.making import arguments, row_major, samples
@@ -282,3 +284,14 @@ def test_a_worker_that_is_killed_during_training_changes_nothing() -> None:
         with turnout.config.override({"plugin.dask.chunk_size": "12kB"}):
             found = descent("dask", kill)
     assert found == pytest.approx(descent("cpu"), rel=1e-5)
+
+
+def test_arrays_and_tensors_that_dask_does_not_have_are_refused() -> None:
+    words = numpy.array(["a"])
+    for call, text in (
+        (lambda: turnout.dask.from_array(words), "from_array: no tensor can have dtype <U1 and shape (1,)"),
+        (lambda: turnout.dask.array_of(turnout.ones(2)), "expected a tensor on dask, got one on cpu"),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == text
