@@ -273,7 +273,7 @@ def test_without_being_asked_nothing_is_checked(pytester):
 def test_a_marker_without_a_namespace_says_what_to_write(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.opcheck\ndef test_it():\n    pass\n")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "0")
-    result.stdout.fnmatch_lines(["*pytest.mark.opcheck names no namespace*", "*@pytest.mark.opcheck('mylib')*"])
+    result.stdout.fnmatch_lines(["*pytest.mark.opcheck names no namespace*", "*  to fix  @pytest.mark.opcheck('mylib')*"])
 
 
 def numbers(lib):
