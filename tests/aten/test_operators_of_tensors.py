@@ -8,11 +8,14 @@ import handles
 import pytest
 
 import turnout
-from turnout.errors import CallError, UnknownOperatorError
+from turnout.errors import CallError, NoKernelError, RegistrationError, UnknownOperatorError
 from turnout.explanation.explanation import explain, find
+from turnout.library import Library
 from turnout.operators.kernels import LazyFunction
 from turnout.registry import REGISTRY, Registrations
 from turnout.schema.kernels import check_kernel_signature
+from turnout_aten.kernels.overriding import register_over
+from turnout_aten.kernels.tables import register_kernels
 
 
 @pytest.fixture
@@ -123,3 +126,25 @@ def test_touching_the_namespace_first_activates_the_standard_operators():
     code = "import turnout; print(turnout.ops.aten.add.Tensor.schema.name)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "aten::add.Tensor\n"
+
+
+def test_rows_of_a_namespace_without_operators_are_refused():
+    with pytest.raises(RegistrationError) as caught:
+        register_kernels(Registrations("early"), turnout.device("cpu").backend, {"f.out": None}, namespace="nowhere")
+    assert str(caught.value) == (
+        "early: no operator of namespace 'nowhere' is defined yet\n"
+        "  to fix  name the plugin that defines them in the manifest of early: requires_plugins = [...]"
+    )
+
+
+def test_a_kernel_that_leaves_a_call_to_none_below_says_so():
+    above = Registrations("above")
+    with Library("lonely", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        register_over(above, "CPU", {"f": lambda x: NotImplemented}, namespace="lonely")
+        try:
+            with pytest.raises(NoKernelError) as caught:
+                turnout.ops.lonely.f(turnout.ones(2))
+        finally:
+            above.undo()
+    assert str(caught.value) == "lonely::f: the kernel of CPU leaves this call to the one below, and there is none"

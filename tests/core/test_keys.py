@@ -159,3 +159,27 @@ def test_a_functional_only_backend_is_left_out_of_the_non_functional_alias():
 def test_two_functionalities_with_one_runtime_key_are_refused():
     with pytest.raises(UniverseError, match="two functionalities give the same runtime key: CPU"):
         Universe([("Dense", ""), ("CPU", None)], ["CPU"])
+
+
+@pytest.mark.parametrize(
+    ("aliases", "text"),
+    [
+        ({"X": ["CPU"]}, "the runtime key X of a functionality has the name of an alias key"),
+        ({"All": ["CPU", "XPU"]}, "alias All covers unknown keys: XPU"),
+    ],
+)
+def test_a_universe_whose_aliases_do_not_fit_is_refused(aliases, text):
+    with pytest.raises(UniverseError) as caught:
+        Universe([("Dense", ""), ("X", None)], ["CPU"], aliases, {})
+    assert str(caught.value) == text
+
+
+def test_an_alias_is_not_added_twice_nor_to_a_fixed_space():
+    keys = KeySpace()
+    for space, alias, text in (
+        (keys, "CompositeImplicitAutograd", "CompositeImplicitAutograd is a key already"),
+        (KeySpace(Universe([("Dense", "")], ["CPU"])), "All", "this key space is fixed: it was made from a universe"),
+    ):
+        with pytest.raises(UniverseError) as caught:
+            space.add_alias(alias, [])
+        assert str(caught.value) == text

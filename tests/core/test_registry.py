@@ -314,3 +314,14 @@ def test_a_kernel_that_asks_for_the_key_set_gets_it_first(registry, library):
     library.impl("f", "CPU", lambda ks, x, *, n: ks, with_keyset=True)
     x = tensor(registry)
     assert op.redispatch(x.keys, x) == x.keys
+
+
+def test_a_namespace_has_one_source_and_a_functionality_one_service(registry, library):
+    registry.add_source("fruit", object())
+    with pytest.raises(ConflictError) as caught:
+        registry.add_source("fruit", object())
+    assert str(caught.value) == "the operators of namespace 'fruit' have a source already"
+    library.service("CPU", object())
+    with pytest.raises(ConflictError) as caught:
+        library.service("CPU", object())
+    assert str(caught.value) == f"CPU has a service already; {library.origin} cannot offer a second one"

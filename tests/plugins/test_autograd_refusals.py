@@ -242,3 +242,18 @@ def test_gradients_of_another_float_dtype_are_converted(g):
     (g.x * 2).backward(g.i)
     assert g.x.grad.tolist() == [4.0, 6.0, 8.0]
     assert g.x.grad.dtype is turnout.float64
+
+
+def test_a_value_inside_vmap_is_not_tracked_by_hand():
+    with pytest.raises(turnout.errors.TurnoutError) as caught:
+        turnout.vmap(lambda x: x.set_gmask(1))(turnout.ones(2))
+    assert str(caught.value) == (
+        "tracking gradients is not possible on a tensor inside vmap\n"
+        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+    )
+
+
+def test_a_module_of_autograd_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError) as caught:
+        turnout.autograd.nothing
+    assert str(caught.value) == "module 'turnout.autograd' has no attribute 'nothing'"

@@ -73,7 +73,7 @@ TEXTS: list[tuple[Callable[[], object], type[TurnoutError], str]] = [
     (lambda: aten.nonzero_static(x, size=2, fill_value=HUGE), RangeError, f"aten::nonzero_static: argument 'fill_value' must be an int in -2**63 to 2**63 - 1, got int {HUGE}"),
     (lambda: aten.vander(x[0], 2**62), OutOfMemoryError, "aten::vander: cpu has no room for the result"),
     (lambda: aten.im2col(x[None, None], [1, 1], [1, 1], [0, 0], [2**62, 1]), RangeError, "aten::im2col: a number among the arguments, or a size that they lead to, exceeds 64 bits"),
-    (lambda: x.std(1, correction=1j), DTypeError, "var/std: correction must be a real number, got 1j"),
+    (lambda: x.std(1, correction=1j), DTypeError, "std: correction must be a real number, got 1j"),
     (lambda: aten.upsample_linear1d_backward(x[:1, None].to(turnout.complex64), [3], [1, 1, 2], False), DTypeError, "upsample_linear1d_backward: not defined for complex64 tensors"),
     (lambda: aten._softmax_backward_data(x, x, -1, turnout.complex64), DTypeError, "softmax_backward_data: not defined for complex64 tensors"),
     (lambda: turnout.tensordot(x, turnout.tensor(1.0), dims=([0], [0])), DimError, "tensordot: other has no dimensions, got dims [0]"),
@@ -123,3 +123,20 @@ def test_a_polynomial_of_degree_nan_is_0_as_one_of_negative_degree() -> None:
 def test_one_target_of_one_row_may_have_a_dimension() -> None:
     row = turnout.tensor([0.5, 2.0, 3.0])
     assert turnout.nn.functional.nll_loss(row, turnout.tensor([2])).item() == -3.0
+
+
+def test_a_tensor_of_one_integer_is_an_index_whatever_its_shape() -> None:
+    assert [[7, 8, 9][turnout.tensor(i)] for i in (2, [1], [[0]], [True])] == [9, 8, 7, 8]
+
+
+def test_values_of_another_dtype_are_searched_for_in_the_common_one() -> None:
+    integers, bounds = turnout.tensor([1, 2, 3]), turnout.tensor([0.1, 0.2])
+    assert turnout.searchsorted(integers, turnout.tensor([2.5])).tolist() == [2]
+    assert turnout.searchsorted(integers.to(turnout.uint8), turnout.tensor([300])).tolist() == [3]
+    assert turnout.searchsorted(bounds, turnout.tensor([0.1, 0.2], dtype=turnout.float64)).tolist() == [0, 1]
+    assert turnout.bucketize(turnout.tensor([2.5, 0.5]), integers).tolist() == [2, 0]
+
+
+def test_more_singular_values_may_be_asked_for_than_a_matrix_has() -> None:
+    U, S, V = turnout.svd_lowrank(turnout.ones(3, 2), q=3)
+    assert (U.shape, S.shape, V.shape) == ((3, 2), (2,), (2, 2))

@@ -19,6 +19,7 @@ from random_programs import chains, indexing, writes
 from random_programs.on_device import gradient_difference, judge
 from random_programs.running import check
 from turnout import host_fallback
+from turnout.errors import ArgumentError
 from turnout_conformance.cases import activations, arranging, losses, normalisation, pointwise, reductions, views
 from turnout_conformance.comparing import find, outcome
 from turnout_conformance.making import arguments, row_major, samples
@@ -355,3 +356,14 @@ def test_operators_of_a_family_run_chunk_by_chunk(family: Any) -> None:
                 found.setdefault(case.op, set()).update(names)
     family_name = family.__name__.rpartition(".")[2]
     assert found == ELSEWHERE.get(family_name, {})
+
+
+def test_arrays_and_tensors_that_dask_does_not_have_are_refused() -> None:
+    words = np.array(["a"])
+    for call, text in (
+        (lambda: turnout.dask.from_array(words), "from_array: no tensor can have dtype <U1 and shape (1,)"),
+        (lambda: turnout.dask.array_of(turnout.ones(2)), "expected a tensor on dask, got one on cpu"),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == text

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pickle
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import turnout
 import turnout_arrays
-from turnout import config
-from turnout.errors import DeviceError
+from turnout import config, devices
+from turnout.devices import register_device_type
+from turnout.errors import CallError, DeviceError, UniverseError
 from turnout.registry import Registrations
 from turnout_aten.kernels.tables import register_kernels
+from turnout_aten.tensor import interop
 
 
 class Pair(turnout_arrays.ArrayBackend):
@@ -180,3 +183,33 @@ def test_gradients_are_on_the_device_of_what_they_belong_to(pair):
     y = turnout.ones(2, device="pair:1", requires_grad=True)
     (x.to("pair:1") * y * 3).sum().backward()
     assert (str(x.grad.device), str(y.grad.device), x.grad.tolist()) == ("pair:0", "pair:1", [3.0, 3.0])
+
+
+def test_a_device_type_has_one_backend():
+    with pytest.raises(UniverseError) as caught:
+        register_device_type("cpu", turnout.device("meta").backend)
+    assert str(caught.value) == "device 'cpu' belongs to backend CPU already"
+
+
+def test_a_plugin_that_registers_no_backend_is_noticed_when_its_device_is_used(monkeypatch):
+    monkeypatch.setattr(devices, "installed", lambda: SimpleNamespace(require_device=lambda name: None))
+    with pytest.raises(DeviceError) as caught:
+        turnout.zeros(2, device="nowhere")
+    assert str(caught.value) == "no backend has devices of type 'nowhere'; `turnout plugins` lists what is installed"
+
+
+def test_a_backend_says_which_memory_it_does_not_take():
+    with pytest.raises(BufferError) as caught:
+        turnout.device("meta").backend.from_dlpack(object())
+    assert str(caught.value) == "device meta does not accept DLPack tensors"
+
+
+def test_a_device_that_nobody_knows_is_not_exchanged_and_a_forbidden_copy_is_not_made(monkeypatch):
+    exporter = SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (99, 0))
+    with pytest.raises(CallError) as caught:
+        turnout.from_dlpack(exporter)
+    assert str(caught.value) == "from_dlpack: no device is known for DLPack's device type 99"
+    monkeypatch.setattr(interop, "dlpack_device", lambda tensor: (2, 0))
+    with pytest.raises(BufferError) as caught:
+        turnout.ones(2).__dlpack__(dl_device=(1, 0), copy=False)
+    assert str(caught.value) == "a tensor on cpu needs a copy to reach the host, which copy=False forbids"

@@ -313,9 +313,59 @@ def test_what_is_not_supported_says_so():
     )
 
 
+def _before(*nodes):
+    """Calls in front of those of the program, in which n is the size that x may have."""
+
+    def change(program):
+        program.nodes[:0] = nodes
+        program.numbers = {name: size(symbol("s77")) for name in ("n", "m")}
+
+    return change
+
+
+def _part(enabled, *given, inputs=(), outputs=(), nodes=()):
+    """A part of the program with gradients on or off."""
+    graph = {"inputs": list(inputs), "outputs": list(outputs), "nodes": list(nodes), "tensor_values": {}}
+    arguments = dict(zip("abc", ({"as_bool": enabled}, {"as_graph": {"name": "part", "graph": graph}}, *given), strict=False))
+    return node("torch.ops.higher_order.wrap_with_set_grad_enabled", list(outputs), **arguments)
+
+
+N, M = ({"as_sym_int": {"as_name": name}} for name in "nm")
+SMALL, EITHER = ({"as_sym_bool": {"as_name": name}} for name in ("small", "either"))
+ROWS = node("torch.ops.aten.sym_size.int", [N], self="x", dim=0)
+IS_SMALL = node("_operator.lt", [SMALL], a=N, b=9)
+
+
+# ruff: noqa: E501 - rows of tables
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (_before(call("add.Tensor", "y", self="x", other=SMALL)), "aten.add.Tensor: a comparison of sizes as an argument of an operator"),
+        (_before(call("zeros_like.default", "y", self="x", layout={"as_layout": 1})), "aten.zeros_like.default: layout 1, which is not strided"),
+        (_before(call("add.Tensor", "y", self="x", other={"as_custom_obj": {}})), "aten.add.Tensor: an argument of kind 'as_custom_obj'"),
+        (_before(call("add.Tensor", "y", self="x", scale=2)), "aten.add.Tensor: an argument 'scale', which the installed aten::add.Tensor does not take"),
+        (_before(node("torch.ops.aten.item.default", [SMALL], self="x")), "aten.item.default: a result of kind 'as_sym_bool'"),
+        (_before(ROWS, IS_SMALL, node("_operator.or_", [EITHER], a=SMALL, b=SMALL)), "_operator.or_: a condition that one of several comparisons meets; a graph holds where all of them do"),
+        (_before(node("_operator.and_", [EITHER], a=SMALL, b=SMALL)), "_operator.and_: a condition that is not a comparison of sizes"),
+        (_before(node("_operator.add", [M], a="x", b=1)), "_operator.add: an operand that is not a size"),
+        (_before(ROWS, node("math.sin", [M], a=N)), "math.sin: a function of sizes for which a graph has no formula"),
+        (_before(_part(False, nodes=[_part(True)])), "higher_order.wrap_with_set_grad_enabled: gradients on inside a part with gradients off"),
+        (_before(_part(False, 1.0, inputs=[{"as_float": 1.0}])), "higher_order.wrap_with_set_grad_enabled: an input of kind 'as_float'"),
+        (_before(_part(False, outputs=[{"as_int": 1}])), "higher_order.wrap_with_set_grad_enabled: a result of kind 'as_int'"),
+    ],
+)  # fmt: skip
+def test_what_a_graph_does_not_have_is_named_with_the_call(change, what):
+    program = Program()
+    change(program)
+    target = what if what.startswith(("_operator", "math")) else f"torch.ops.{what}"
+    assert refused(program, export.ExportError) == (
+        f"forward: the program cannot become a graph\n  not supported (1)\n    {target}\n  to fix  export the model without these"
+    )
+
+
 def _with(**entries):
     def change(program):
-        program.more = {name.replace("__", "/"): held for name, held in entries.items()}
+        program.more = {name.replace("__json", ".json").replace("__", "/"): held for name, held in entries.items()}
 
     return change
 
@@ -333,6 +383,12 @@ def _set(**fields):
             setattr(program, name, value)
 
     return change
+
+
+def _without_calls(program):
+    made = program.program()
+    made["graph_module"]["module_call_graph"] = []
+    program.more = {"models/model.json": json.dumps(made).encode()}
 
 
 NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damaged: "
@@ -354,7 +410,16 @@ NOT_WRITTEN = "load: the file was not written by torch.export.save, or is damage
         (_set(weights={}), "the archive has no tensor 'w'"),
         (_set(nodes=[call("add.Tensor", "add", self="later", other=1)]), "'later' is used before it is made"),
         (_set(outputs=[{"user_output": {"arg": argument("nothing")}}]), "'nothing' is used before it is made"),
-        (_set(taken=spec("set", LEAF)), "arguments or results are nested in 'builtins.set'; a graph has list, tuple, dict"),
+        (
+            _set(taken=spec("set", LEAF)),
+            "arguments or results are nested in 'builtins.set'; a graph has list, tuple, dict and OrderedDict",
+        ),
+        (_with(data__weights__model_weights_config__json=b'{"config": []}'), "the list of weights is not an object"),
+        (_weight(sizes=[size(1)] * 65, strides=[size(1)] * 65), "'w' cannot have the shape '[1, 1, 1, 1"),
+        (_weight(sizes=[size(0), size(1 << 62)]), "'w' cannot have the shape '[0, 4611686018427387904]'"),
+        (_set(ranges={}, values={"x": meta(["-" * 1900 + "1", 3])}), "an expression is nested too deep"),
+        (_set(outputs=[{"buffer_mutation": {"arg": {"name": "add"}, "buffer_name": "b"}}]), "'b' is written and is no buffer"),
+        (_without_calls, "it does not say how the program is called"),
         (_set(guards=["__import__('os')"]), None),
         (_set(guards=["(" * 300]), "is not an expression"),
         (_set(guards=["1" * 5000]), "is not an expression of at most 4000 characters"),

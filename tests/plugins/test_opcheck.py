@@ -8,6 +8,7 @@ import pytest
 import turnout
 from turnout import Tensor, library
 from turnout.errors import ArgumentError, CallError
+from turnout.registry import find_operator
 from turnout_opcheck.checking import CHECKS
 from turnout_opcheck.report import OpCheckError
 
@@ -272,4 +273,78 @@ def test_without_being_asked_nothing_is_checked(pytester):
 def test_a_marker_without_a_namespace_says_what_to_write(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.opcheck\ndef test_it():\n    pass\n")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "0")
-    result.stdout.fnmatch_lines(["*pytest.mark.opcheck names no namespace*", "*@pytest.mark.opcheck('mylib')*"])
+    result.stdout.fnmatch_lines(["*pytest.mark.opcheck names no namespace*", "*  to fix  @pytest.mark.opcheck('mylib')*"])
+
+
+def numbers(lib):
+    return define(lib, "number(Tensor x) -> float", lambda x: 1.0)
+
+
+def of_a_number(lib):
+    return define(lib, "of_a_number(int n) -> int", lambda n: n)
+
+
+def filled(lib):
+    return define(lib, "filled(int n) -> Tensor", lambda n: turnout.ones(n))
+
+
+def by_values(lib):
+    return define(lib, "by_values(Tensor x) -> Tensor", lambda x: x * 2 if x.sum() > 0 else x, "CompositeImplicitAutograd")
+
+
+def to_an_array(lib):
+    return define(lib, "array(Tensor x) -> Tensor", lambda x: turnout.tensor(x.numpy()), "CompositeImplicitAutograd")
+
+
+def cast(lib):
+    op = define(lib, "cast(Tensor x) -> Tensor", lambda x: x.clone())
+    library.register_autocast("checked::cast", "cpu", turnout.float16, lib=lib)
+    return op
+
+
+def standard(name):
+    return lambda lib: find_operator(name)
+
+
+FLOATS, INTS = turnout.ones(2), turnout.tensor([1, 2])
+NO_FLOATS = "no argument is a floating or complex tensor that the operator only reads"
+DEPENDENT = "its examples are not independent: it draws, writes, returns views or sizes that depend on data"
+
+
+@pytest.mark.parametrize(
+    ("find", "args", "check", "why"),
+    [
+        (standard("aten::matmul"), (INTS, INTS), "test_autograd_registration", NO_FLOATS),
+        (standard("aten::matmul"), (INTS, INTS), "test_gradients", NO_FLOATS),
+        (standard("aten::argmax"), (FLOATS,), "test_gradients", "no result requires a gradient"),
+        (
+            standard("aten::add.out"),
+            (FLOATS, FLOATS),
+            "test_autograd_registration",
+            "outputs that the caller gives take no gradient",
+        ),
+        (standard("aten::add.out"), (FLOATS, FLOATS), "test_gradients", "outputs that the caller gives take no gradient"),
+        (standard("aten::add.out"), (FLOATS, FLOATS), "test_batching", DEPENDENT),
+        (standard("aten::empty_like"), (FLOATS,), "test_determinism", "its results are not initialised"),
+        (standard("aten::empty_like"), (FLOATS,), "test_threads", "its kernel is not a Python function"),
+        (standard("aten::bernoulli"), (FLOATS,), "test_threads", "it draws from a generator, which calls share"),
+        (of_a_number, (2,), "test_faketensor", "the operator returns no tensor"),
+        (of_a_number, (2,), "test_batching", "the operator takes no tensor"),
+        (of_a_number, (2,), "test_aot_dispatch_static", "the operator takes no tensor"),
+        (of_a_number, (2,), "test_aot_dispatch_dynamic", "the operator takes no tensor"),
+        (filled, (2,), "test_faketensor", "no argument says on which device the result is"),
+        (numbers, (FLOATS,), "test_batching", "the operator returns a number, which differs between examples"),
+        (numbers, (FLOATS,), "test_aot_dispatch_static", "the operator returns a number, which a graph cannot compute"),
+        (by_values, (FLOATS,), "test_faketensor", "a part of the composite needs the values of a tensor"),
+        (
+            to_an_array,
+            (FLOATS,),
+            "test_aot_dispatch_static",
+            "it cannot be traced: numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)",
+        ),
+        (cast, (INTS,), "test_autocast", "no argument is a floating tensor"),
+    ],
+)
+def test_a_check_that_says_nothing_of_an_operator_gives_the_reason(lib, find, args, check, why):
+    out = {"out": turnout.ones(2)} if len(args) == 2 and args[0] is FLOATS else {}
+    assert library.opcheck(find(lib), args, out, test_utils=check)[check] == f"not tried: {why}"

@@ -46,8 +46,8 @@ def test_window_factories_are_the_same_windows(name: str, periodic: bool) -> Non
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: windows.hann(-1), ArgumentError, "general_cosine: M must not be negative, got -1"),
-        (lambda: windows.hann(4, dtype=INT), ArgumentError, "general_cosine: dtype must be float32 or float64, got int64"),
+        (lambda: windows.hann(-1), ArgumentError, "hann: M must not be negative, got -1"),
+        (lambda: windows.hann(4, dtype=INT), ArgumentError, "hann: dtype must be float32 or float64, got int64"),
         (lambda: windows.gaussian(4, std=0), ArgumentError, "gaussian: std must be positive, got 0"),
         (lambda: windows.exponential(4, center=1.0), ArgumentError, "exponential: center must be None for symmetric windows"),
         (lambda: windows.general_cosine(4, a=1), CallError, "general_cosine: a must be a list or tuple of numbers, got int"),

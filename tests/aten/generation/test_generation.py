@@ -12,19 +12,20 @@ import sys
 import pytest
 
 import turnout
+from turnout.errors import SchemaError
 from turnout.registry import REGISTRY, Registrations
-from turnout_aten.declarations import tables
+from turnout_aten.declarations import documentation, tables
 from turnout_aten.declarations.reading import load, parse
 from turnout_aten.functions import compilation, lookup
 from turnout_aten.generated import groups, rows
-from turnout_aten.generation import catalogue, files
+from turnout_aten.generation import catalogue, docstrings, files
 from turnout_aten.generation.__main__ import main
 from turnout_aten.generation.catalogue import named_packets
 from turnout_aten.generation.functions import function_source
 from turnout_aten.generation.methods import method_source, operator_method
 from turnout_aten.generation.packets import int_list_spreads, result_fields
 from turnout_aten.generation.tables import check_names, operator_names, rows_text
-from turnout_aten.generation.thirdparty import thirdparty_text
+from turnout_aten.generation.thirdparty import thirdparty_files, thirdparty_text
 from turnout_aten.generation.typestubs import functions_stub, overloads
 
 
@@ -511,3 +512,49 @@ def test_bad_input_writes_nothing_and_says_why(tmp_path, capsys):
     assert main(["--yaml", str(path), "--out", str(out), "--namespace", "mine"]) == 2
     assert capsys.readouterr().err == "codegen: --module is needed: the kernel double is named without one\n"
     assert not out.exists()
+
+
+def test_an_operator_has_one_shape_function(monkeypatch, tmp_path):
+    folder = tmp_path / "shapes"
+    folder.mkdir()
+    for name in ("first", "second"):
+        (folder / f"{name}.py").write_text('SHAPES: dict = {"add.out": None}\n')
+    monkeypatch.setattr(files, "PACKAGE", tmp_path)
+    with pytest.raises(ValueError) as caught:
+        files.shape_families()
+    assert str(caught.value) == "turnout_aten.shapes.second and first both have a shape function for add.out"
+
+
+def test_structured_operators_of_another_package_are_not_generated(tmp_path):
+    path = tmp_path / "operators.yaml"
+    path.write_text(
+        "- func: mine::f(Tensor self) -> Tensor\n  structured_delegate: f.out\n"
+        "- func: mine::f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  structured: True\n  dispatch:\n    CPU: f_out\n"
+    )
+    with pytest.raises(ValueError) as caught:
+        thirdparty_files(path, tmp_path / "made.py", None, None)
+    assert str(caught.value) == "structured operators need turnout_aten.declarations.load_yaml at run time: f, f.out"
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"b": "operators:\n  add:\n    does: adds\n"}, "add is documented in a.yaml and in b.yaml; keep one entry"),
+        ({"b": "operators:\n  mul:\n    family: a\n"}, "b.yaml: mul: unknown field family; known: "),
+        ({"b": "operators:\n  mul: {}\n"}, "b.yaml: mul: write what it does ('does'), or what it is another name of ('alias')"),
+    ],
+)
+def test_documentation_that_is_wrong_is_refused(tmp_path, more, text):
+    for name, held in ({"a": "operators:\n  add:\n    does: adds\n"} | more).items():
+        (tmp_path / f"{name}.yaml").write_text(held)
+    with pytest.raises(SchemaError) as caught:
+        documentation.read(tmp_path)
+    assert str(caught.value).startswith(text)
+
+
+def test_an_example_that_does_not_call_what_it_shows_is_refused():
+    with pytest.raises(SchemaError) as caught:
+        docstrings._recast(">>> turnout.mul(x, y)\n", "turnout.add", ".add")
+    assert str(caught.value) == (
+        "no line of the example calls turnout.add, which is needed to show .add:\n>>> turnout.mul(x, y)\n"
+    )

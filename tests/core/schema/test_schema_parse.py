@@ -287,3 +287,18 @@ def test_a_return_may_be_written_in_a_set_of_its_own():
     schema = FunctionSchema.parse("t::f(Tensor! x) -> Tensor!")
     assert str(schema) == "t::f(Tensor! x) -> Tensor!"
     assert (schema.kind, schema.is_view, schema.return_aliases) == ("mutable", False, ((),))
+
+
+@pytest.mark.parametrize(
+    ("argument", "text"),
+    [
+        ("Tensor x=3", "expected [] (undefined), or the type Tensor? for None, found '3'"),
+        ("str x=3", "expected a quoted string, found '3'"),
+        ("int[] x=[1 2]", "expected ',' or ']', found '2'"),
+        ("Generator x=3", "expected no default, because a Generator has none; a Generator? may have None, found '3'"),
+    ],
+)
+def test_a_default_that_its_type_does_not_have_is_refused(argument, text):
+    with pytest.raises(SchemaSyntaxError) as caught:
+        FunctionSchema.parse(f"f({argument}) -> Tensor")
+    assert str(caught.value).startswith(f"schema: {text}\n")

@@ -125,7 +125,7 @@ def _read_base(type: Type, text: str, tokens: list[Token], index: int) -> tuple[
         raise _wrong(text, token, "a quoted string")
     if name in _INTS or name in _FLOATS or name in ("Scalar", "complex"):
         return _read_number(name, text, tokens, index)
-    raise _wrong(text, token, f"no default: a {type} has none, a {type}? may have None")
+    raise _wrong(text, token, f"no default, because a {type} has none; a {type}? may have None")
 
 
 def _read_number(name: str, text: str, tokens: list[Token], index: int) -> tuple[Any, int]:

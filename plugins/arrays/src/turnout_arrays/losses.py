@@ -49,7 +49,7 @@ def softmaxes(xp: Any) -> Table:
         return plain and (out is None or out.dtype == self.dtype)
 
     def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if is_small(self, out):
+        if not half_to_float and is_small(self, out):
             x, powers = small(self, dim, out)
             return xp.true_divide(powers, xp.add.reduce(powers, dim, None, None, True), x)
         x = shifted(self, dim, out)
@@ -58,7 +58,7 @@ def softmaxes(xp: Any) -> Table:
         return finished(value, half_to_float, self, out)
 
     def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if is_small(self, out):
+        if not half_to_float and is_small(self, out):
             x, powers = small(self, dim, out)
             return xp.subtract(x, xp.log(xp.add.reduce(powers, dim, None, None, True)), x)
         x = shifted(self, dim, out)
@@ -67,6 +67,8 @@ def softmaxes(xp: Any) -> Table:
 
     def finished(value: Any, half_to_float: bool, self: Any, out: Any) -> Any:
         """The result, row-major whatever the input's strides are."""
+        if half_to_float and self.dtype.itemsize != 2:
+            raise TypeError("only numbers of two bytes are computed in float32")
         if value is out:
             return out
         value = value if out is not None or value.flags.c_contiguous else xp.ascontiguousarray(value)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import plugins
 from turnout.devices import Device
 from turnout.dtypes import FLOAT, DType
-from turnout.errors import CallError, FileFormatError
+from turnout.errors import CallError, FileFormatError, ShapeError
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 from turnout.schema.types import ListType, OptionalType, TupleType
@@ -255,8 +255,8 @@ class _Reader:
         at = at.backend.resolve_device(at)
         try:
             array = at.backend.from_host(held, shape, kind, at)
-        except (TypeError, ValueError, OverflowError) as error:  # more dims than the backend can count
-            raise Damaged(f"{what} cannot have the shape {shown(str(shape))}: {error}") from None
+        except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims than the backend can count
+            raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
         tensor: Tensor = wrap(array, at)
         return tensor
 

@@ -10,6 +10,7 @@ import re
 from typing import IO, TYPE_CHECKING, Any
 
 from turnout.dtypes import DTYPES as KNOWN
+from turnout.errors import ShapeError
 from turnout_aten import plain_data
 from turnout_aten.archives import Archive
 from turnout_aten.files import Damaged, need
@@ -97,8 +98,8 @@ class Package:
         need(reach <= count, f"{what} has {count} elements in the file, and reaches to element {shown(reach)}")
         try:
             return tensor_at(flat, (offset if reach else 0, tuple(shape), tuple(strides)), self._where, storage)
-        except (TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
-            raise Damaged(f"{what} cannot have the shape {shown(str(shape))}: {error}") from None
+        except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
+            raise Damaged(f"{what} cannot have the shape {shown(str(shape))}") from error
 
     def _storage(self, file: str, kind: DType) -> tuple[Any, Storage, int]:
         count = self._size(file) // kind.itemsize

@@ -197,7 +197,7 @@ def tree_of(value: Any) -> Tree:
         return unlisted(value["size"])
     if type(value) in (int, float):
         return value
-    raise Unsupported("something else than a size in a computation of sizes")
+    raise Unsupported("an operand that is not a size")
 
 
 def _names_in(tree: Tree) -> list[str]:
@@ -220,14 +220,14 @@ def _combine(scope: Scope, node: dict[str, Any], name: str, given: list[Any]) ->
         left, sign, right = parts[0][0]
         _name_truth(scope, node, [(left, NEGATIONS[sign], right)])
     else:
-        raise Unsupported("what compares sizes and is true where one of several comparisons is")
+        raise Unsupported("a condition that one of several comparisons meets; a graph holds where all of them do")
 
 
 def _truth(scope: Scope, argument: Any) -> list[Comparison]:
     kind, value = only(row(argument, frozenset(), "an argument"))
     found = row(value, frozenset(), "a truth").get("as_name") if kind == "as_sym_bool" else None
     if not isinstance(found, str) or found not in scope.truths:
-        raise Unsupported("a truth that is not a comparison of sizes")
+        raise Unsupported("a condition that is not a comparison of sizes")
     return scope.truths[found]
 
 
@@ -253,4 +253,4 @@ def _formula(target: str, name: str, sides: list[Tree]) -> Tree:
             return ("/", only_side, 1)
         if name == "pos":
             return only_side
-    raise Unsupported("a function of sizes that no formula says")
+    raise Unsupported("a function of sizes for which a graph has no formula")

@@ -209,8 +209,10 @@ def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> 
         try:
             viewed: Tensor = x.view(tuple(shape))
             return viewed
-        except ShapeError as error:
-            raise ArgumentError(f"reshape: copy=False, but {error}") from None
+        except ShapeError:
+            fn.reshape(x, tuple(shape))  # which raises for a shape that does not fit
+            own = f"a tensor of shape {list(x.shape)} and strides {list(x.stride())}"
+            raise ArgumentError(f"reshape: shape {list(shape)} needs a copy of {own}, which copy=False forbids") from None
     made = fn.reshape(x, tuple(shape))
     return fn.clone(made) if copy else made
 

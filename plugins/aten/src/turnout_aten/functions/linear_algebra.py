@@ -155,9 +155,11 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
         turnout.Size([2])
     """
     count = 6 if q is None else q
+    if A.ndim < 2:
+        raise ShapeError(f"svd_lowrank: expected matrices, got shape {list(A.shape)}")
+    if count < 0:
+        raise ArgumentError(f"svd_lowrank: q must not be negative, got {q}")
     rows, columns = A.shape[-2:]
-    if not 0 <= count <= min(rows, columns):
-        raise ArgumentError(f"svd_lowrank: q must lie between 0 and {min(rows, columns)}, got {q}")
     away = A if M is None else A - M.expand(A.shape)
     wide = rows < columns
     tall = _adjoint(away) if wide else away
@@ -180,14 +182,14 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         >>> turnout.pca_lowrank(turnout.eye(3), 2)[1].shape
         turnout.Size([2])
     """
+    if A.ndim < 2:
+        raise ShapeError(f"pca_lowrank: expected matrices, got shape {list(A.shape)}")
     rows, columns = A.shape[-2:]
     count = min(6, rows, columns) if q is None else q
     if not 0 <= count <= min(rows, columns):
         raise ArgumentError(f"pca_lowrank: q must lie between 0 and {min(rows, columns)}, got {q}")
     if niter < 0:
         raise ArgumentError(f"pca_lowrank: niter must not be negative, got {niter}")
-    if A.ndim < 2:
-        raise ShapeError(f"pca_lowrank: expected matrices, got shape {list(A.shape)}")
     return svd_lowrank(A - A.mean((-2,), True) if center else A, count, niter)
 
 

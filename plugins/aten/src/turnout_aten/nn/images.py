@@ -74,7 +74,9 @@ def interpolate(
         size = [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
         scales = None
     if antialias and (mode, ndim) not in _SMOOTH:
-        raise ArgumentError(f"interpolate: antialias takes mode bilinear or bicubic with 4 dimensions, got {mode!r}")
+        raise ArgumentError(
+            f"interpolate: antialias needs mode bilinear, bicubic or lanczos and 4 dimensions, got {mode!r} and {input.ndim}"
+        )
     if mode in _COPYING and 1 <= ndim <= 3:
         return _upsampled(_COPYING[mode].format(ndim), input, size, scales)
     if mode == "area" and 1 <= ndim <= 3:
@@ -90,7 +92,7 @@ def interpolate(
 def _alignment(mode: str, align_corners: bool | None) -> bool:
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
-            raise ArgumentError(f"interpolate: align_corners belongs to linear, bilinear, bicubic and trilinear, not to {mode!r}")
+            raise ArgumentError(f"interpolate: mode {mode!r} takes no align_corners; linear, bilinear, bicubic and trilinear do")
         return False
     return bool(align_corners)
 
@@ -100,9 +102,9 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
     for name, value in (("size", size), ("scale_factor", scale_factor)):
         if isinstance(value, (tuple, list)):
             if len(value) != ndim:
+                many = "" if ndim == 1 else f" or {ndim}"
                 raise ArgumentError(
-                    f"interpolate: '{name}' must be one number or {ndim} for 'input' of shape {list(input.shape)}, got "
-                    f"{list(value)}"
+                    f"interpolate: '{name}' must be one number{many} for 'input' of shape {list(input.shape)}, got {list(value)}"
                 )
             found.append(list(value))
         else:
@@ -268,7 +270,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return _generated.im2col(input, *[_pair(v) for v in (kernel_size, dilation, padding, stride)])
+    return _generated.im2col(input, *[_pair("unfold", v) for v in (kernel_size, dilation, padding, stride)])
 
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
@@ -287,12 +289,12 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return _generated.col2im(input, *[_pair(v) for v in (output_size, kernel_size, dilation, padding, stride)])
+    return _generated.col2im(input, *[_pair("fold", v) for v in (output_size, kernel_size, dilation, padding, stride)])
 
 
-def _pair(value: Any) -> list[int]:
+def _pair(name: str, value: Any) -> list[int]:
     if isinstance(value, (tuple, list)):
         if len(value) not in (1, 2):
-            raise ArgumentError(f"fold and unfold take one number or two, got {list(value)}")
+            raise ArgumentError(f"{name}: sizes are one number or two, got {list(value)}")
         return list(value) * (2 // len(value))
     return [value, value]

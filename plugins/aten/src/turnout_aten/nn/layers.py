@@ -333,12 +333,12 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, n, width = query.shape
-    if width != embed_dim_to_check or width % num_heads:
-        raise ArgumentError(
-            f"multi_head_attention_forward: the width {width} must be {embed_dim_to_check} and a multiple of {num_heads} heads"
-        )
+    if width != embed_dim_to_check:
+        raise ArgumentError(f"multi_head_attention_forward: 'query' must have width {embed_dim_to_check}, got {width}")
+    if width % num_heads:
+        raise ArgumentError(f"multi_head_attention_forward: the width {width} must be a multiple of the {num_heads} heads")
     if is_causal and attn_mask is None:
-        raise ArgumentError("multi_head_attention_forward: is_causal needs the mask in attn_mask, too")
+        raise ArgumentError("multi_head_attention_forward: is_causal needs the mask in attn_mask as well")
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, in_proj_weight, separate, use_separate_proj_weight, in_proj_bias)
     mask, padding = _as_summand(attn_mask, q), _as_summand(key_padding_mask, q)

@@ -584,7 +584,7 @@ def triplet_margin_with_distance_loss(
         raise ArgumentError(f"triplet_margin_with_distance_loss: margin must be positive, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ArgumentError(
-            f"triplet_margin_with_distance_loss: all tensors must have as many dimensions, got shapes {list(anchor.shape)}, "
+            f"triplet_margin_with_distance_loss: the tensors must have equally many dimensions, got shapes {list(anchor.shape)}, "
             f"{list(positive.shape)} and {list(negative.shape)}"
         )
     near, far = distance(anchor, positive), distance(anchor, negative)

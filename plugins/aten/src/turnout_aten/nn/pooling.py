@@ -190,11 +190,9 @@ def max_pool3d_with_indices(
 
 
 def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
-    """An output size with None replaced by the input's length. The operator refuses the wrong number of lengths."""
-    wanted = list(_each(output_size, ndim))
-    if len(wanted) != ndim:
-        return wanted
-    return [n if o is None else o for n, o in zip(input.shape[-ndim:], wanted, strict=False)]
+    """An output size with None replaced by the input's length. One of another number of dims is for the operator to refuse."""
+    given, lengths = _each(output_size, ndim), input.shape[-ndim:]
+    return [n if o is None else o for n, o in zip(lengths, given, strict=True)] if len(given) == len(lengths) else list(given)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:

@@ -51,7 +51,7 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
     refuse(dtype, "hardtanh", BOOL, COMPLEX)
     refuse_complex(dtype, "hardtanh", min_val, max_val)
     if not dtype.is_signed and (min_val < 0 or max_val < 0):
-        raise DTypeError(f"hardtanh: {dtype.name} has no negative limits, got {min_val} and {max_val}")
+        raise DTypeError(f"hardtanh: the limits of a {dtype.name} tensor must not be negative, got {min_val} and {max_val}")
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
     check_held(dtype, min_val, "hardtanh", "min_val")

@@ -6,7 +6,7 @@ zeros at both ends. `positions` is the number of windows that fit.
 
 from __future__ import annotations
 
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.specs import Out
 
 TYPE_CHECKING = False
@@ -26,7 +26,8 @@ def spread(name: str, argument: str, value: Sequence[int], ndim: int) -> Ints:
         return tuple(value)
     if len(value) == 1:
         return tuple(value) * ndim
-    raise ShapeError(f"{name}: '{argument}' must be one number or {ndim}, got {list(value)}")
+    many = "" if ndim == 1 else f" or {ndim}"
+    raise ShapeError(f"{name}: '{argument}' must be one number{many}, got {list(value)}")
 
 
 def at_least(name: str, argument: str, values: Ints, low: int) -> None:
@@ -93,7 +94,7 @@ def convolution(
 
 def _check_channels(shape: Ints, kernel: Ints, bias: Tensor | None, transposed: bool, groups: int) -> None:
     if groups < 1:
-        raise ShapeError(f"convolution: groups must be positive, got {groups}")
+        raise ArgumentError(f"convolution: groups must be positive, got {groups}")
     if kernel[0] % groups or kernel[0] < groups:
         raise ShapeError(f"convolution: groups {groups} must divide the first dim of 'weight', got shape {list(kernel)}")
     wanted = kernel[0] if transposed else kernel[1] * groups
@@ -158,7 +159,7 @@ def col2im(
     area = kernel[0] * kernel[1]
     if shape[-2] % area or shape[-1] != counts[0] * counts[1]:
         raise ShapeError(
-            f"col2im: 'self' of shape {list(shape)} must have a multiple of {area} rows and {counts[0] * counts[1]} columns"
+            f"col2im: 'self' of shape {list(shape)} must have {counts[0] * counts[1]} columns, and a multiple of {area} as rows"
         )
     return Out((*shape[:-2], shape[-2] // area, *size), self.dtype)
 

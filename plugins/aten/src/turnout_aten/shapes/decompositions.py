@@ -6,7 +6,7 @@ Matrices are float32, float64 or complex. Names in error texts are those of the 
 from __future__ import annotations
 
 from turnout.dtypes import FLOAT, int32
-from turnout.errors import CallError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import broadcast
 from turnout_aten.shapes.specs import Out, Result
 
@@ -34,7 +34,7 @@ def floating(name: str, self: Tensor, *, half: bool = False) -> None:
     if dtype.category < FLOAT:
         raise DTypeError(f"{name}: expected a floating-point or complex tensor, got {dtype.name}")
     if dtype.itemsize == 2 and not half:
-        raise DTypeError(f"{name}: is not implemented for {dtype.name}; convert to float32")
+        raise DTypeError(f"{name}: not implemented for {dtype.name}; convert to float32")
 
 
 def square(name: str, self: Tensor, argument: str = "A", *, half: bool = False) -> Ints:
@@ -71,6 +71,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     batch, (m, n) = shape[:-2], shape[-2:]
     k = min(m, n)
     dtype = LU_data.dtype
+    # differs from torch: it takes any number of pivots, and leaves out those that have no row.
     if LU_pivots.array.shape != (*batch, k):
         raise ShapeError(
             f"lu_unpack: 'LU_pivots' must have shape {[*batch, k]} for 'LU_data' of shape {list(shape)}, "
@@ -121,7 +122,7 @@ def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Out, Out]:
     """(eigenvalues, eigenvectors), the latter of shape [0] without `compute_v`."""
     shape = square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
-        raise ShapeError(f"linalg.eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
+        raise ArgumentError(f"linalg.eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
     return Out(shape[:-1], A.dtype.to_real()), Out(shape if compute_v else (0,), A.dtype)
 
 
@@ -136,7 +137,7 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Out, Out]:
     """(Q, R); Q of shape [0] for mode r."""
     *batch, m, n = matrices("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
-        raise ShapeError(f"linalg.qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+        raise ArgumentError(f"linalg.qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     k = m if mode == "complete" else min(m, n)
     return Out((0,) if mode == "r" else (*batch, m, k), A.dtype), Out((*batch, k, n), A.dtype)
 

@@ -22,7 +22,7 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     if len(pad) % 2 or len(pad) > 2 * len(shape):
         raise ShapeError(f"constant_pad_nd: 'pad' must hold two numbers for each of at most {len(shape)} dims, got {list(pad)}")
     if isinstance(value, complex) and self.dtype.category != COMPLEX:
-        raise ShapeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
+        raise DTypeError(f"constant_pad_nd: a complex value cannot be written into a {self.dtype.name} tensor")
     check_held(self.dtype, value, "constant_pad_nd", "value")
     for i in range(len(pad) // 2):
         dim = len(shape) - 1 - i
@@ -35,33 +35,33 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
     return Out(tuple(shape), self.dtype)
 
 
-def _upsampled(name: str, ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
+def _upsampled(ndim: int, self: Tensor, output_size: Sequence[int]) -> Out:
     shape = self.array.shape
     if len(output_size) != ndim:
-        raise ShapeError(f"{name}: 'output_size' must be {ndim} numbers, got {list(output_size)}")
+        raise ShapeError(f"'output_size' must be {'one number' if ndim == 1 else f'{ndim} numbers'}, got {list(output_size)}")
     if len(shape) != ndim + 2 or 0 in shape[1:]:
-        raise ShapeError(f"{name}: 'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}")
+        raise ShapeError(f"'self' must have {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}")
     if any(n < 1 for n in output_size):
-        raise ShapeError(f"{name}: 'output_size' must be positive, got {list(output_size)}")
+        raise ShapeError(f"'output_size' must be positive, got {list(output_size)}")
     dtype = self.dtype
     if dtype.category == COMPLEX or dtype is bool_ or (dtype.category < FLOAT and dtype is not uint8):
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+        raise DTypeError(f"not defined for {dtype.name} tensors")
     return Out((*shape[:2], *output_size), dtype)
 
 
 def upsample1d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
     """[N, C, L] in another length."""
-    return _upsampled("upsample1d", 1, self, output_size)
+    return _upsampled(1, self, output_size)
 
 
 def upsample2d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
     """[N, C, H, W] in another height and width."""
-    return _upsampled("upsample2d", 2, self, output_size)
+    return _upsampled(2, self, output_size)
 
 
 def upsample3d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
     """[N, C, D, H, W] in another depth, height and width."""
-    return _upsampled("upsample3d", 3, self, output_size)
+    return _upsampled(3, self, output_size)
 
 
 def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: object) -> Out:
@@ -69,10 +69,7 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
     shape = grad_output.array.shape
     wanted = (*input_size[:2], *output_size)
     if len(input_size) != len(output_size) + 2 or shape != wanted:
-        raise ShapeError(
-            f"upsample_backward: 'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got "
-            f"{list(shape)}"
-        )
+        raise ShapeError(f"'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got {list(shape)}")
     # differs from torch: `upsample_bicubic2d_backward` of complex tensors is computed there, but not the resizing.
     if grad_output.dtype.category == COMPLEX:
         raise DTypeError(f"not defined for {grad_output.dtype.name} tensors")

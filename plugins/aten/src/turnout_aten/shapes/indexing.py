@@ -168,7 +168,9 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
     if src is None:
         return
     source = src.array.shape or (1,)
-    if len(source) != len(wanted) or any(n > m for n, m in zip(wanted, source, strict=True)):
+    if len(source) != len(wanted):
+        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'src', {list(source)}")
+    if any(n > m for n, m in zip(wanted, source, strict=True)):
         raise ShapeError(f"{name}: 'index' of shape {list(wanted)} is longer than 'src', {list(source)}")
     if src.dtype is not self.dtype:
         raise DTypeError(f"{name}: 'src' must have dtype {self.dtype.name}, got {src.dtype.name}")
@@ -222,8 +224,6 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Result:
     """Tensors joined along a dim, in their common dtype. An empty tensor of shape [0] fits any shape and is omitted."""
-    if not tensors:
-        raise ShapeError("cat: needs at least one tensor")
     for i, tensor in enumerate(tensors):
         if not tensor.array.shape:
             raise ShapeError(f"cat: tensors[{i}] has no dimension to join along; use stack")
@@ -258,7 +258,7 @@ def triangle(self: Tensor, diagonal: int = 0) -> Result:
     """The lower or upper triangle of the last two dims."""
     shape = self.array.shape
     if len(shape) < 2:
-        raise ShapeError(f"tril/triu: 'self' must have at least 2 dimensions, got shape {list(shape)}")
+        raise ShapeError(f"'self' must have at least 2 dimensions, got shape {list(shape)}")
     # Beyond the corners, all diagonals are the same; array modules want one that fits in their integers.
     limit = shape[-2] + shape[-1]
     return Result(Out(shape, self.dtype), precomputed={"diagonal": min(max(diagonal, -limit), limit)})

@@ -35,7 +35,7 @@ def statistics_dtype(name: str, input: Tensor, *parameters: Tensor | None) -> DT
         if parameter is not None and parameter.dtype is not dtype:
             if parameter.dtype is float32 and dtype.itemsize == 2:
                 return float32
-            raise ShapeError(f"{name}: parameters must have the dtype of the input, {dtype.name}, got {parameter.dtype.name}")
+            raise DTypeError(f"{name}: parameters must have the dtype of the input, {dtype.name}, got {parameter.dtype.name}")
     return dtype
 
 

@@ -29,7 +29,7 @@ def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation:
 def check_input(name: str, shape: Ints, ndim: int) -> None:
     """Raise unless the shape is [N, C, *S] or [C, *S] with elements in all dims but N."""
     if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
-        raise ArgumentError(
+        raise ShapeError(
             f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
         )
 
@@ -47,7 +47,8 @@ def geometry(
     at_least(name, "padding", pads, 0)
     for k, p, d in zip(kernel, pads, gaps, strict=True):
         if p > ((k - 1) * d + 1) // 2:
-            raise ShapeError(f"{name}: padding {list(pads)} must be at most half of the kernel, {list(kernel)}")
+            reach = [(n - 1) * gap + 1 for n, gap in zip(kernel, gaps, strict=True)]
+            raise ShapeError(f"{name}: padding {list(pads)} must be at most half of what the kernel covers, {reach}")
     return kernel, steps, pads, gaps
 
 
@@ -145,7 +146,7 @@ def _avg_pool(
     if (self.dtype.category < FLOAT and self.dtype is not int64) or self.dtype.category == COMPLEX:
         raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
     if divisor == 0:
-        raise ShapeError(f"{name}: divisor_override must not be 0")
+        raise ArgumentError(f"{name}: divisor_override must not be 0")
     return Out(_pooled(name, self.array.shape, ndim, kernel_size, stride, padding, (1,), ceil_mode), self.dtype)
 
 

@@ -71,56 +71,56 @@ def mean_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | Non
     return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), computed, given)
 
 
-def _some(shape: tuple[int, ...], dims: Sequence[int], name: str, given: Any = True) -> None:
+def _some(shape: tuple[int, ...], dims: Sequence[int], given: Any = True, name: str = "") -> None:
     """Raise DimError for a dim without elements, ShapeError where no dims were `given`."""
     if not given and 0 in shape:
-        raise ShapeError(f"{name}: a tensor of shape {list(shape)} has no element to choose")
+        raise ShapeError(f"a tensor of shape {list(shape)} has no element to choose")
     for d in dims:
         if shape and shape[d] == 0:
-            raise DimError(f"{name}: cannot choose an element from dim {d} of shape {list(shape)}, which has length 0")
+            raise DimError(f"{name}cannot choose an element from dim {d} of shape {list(shape)}, which has length 0")
 
 
-def _ordered(self: Tensor, name: str) -> DType:
+def _ordered(self: Tensor) -> DType:
     dtype = self.dtype
     if dtype.category == COMPLEX:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
+        raise DTypeError(f"not defined for {dtype.name} tensors, which have no order")
     return dtype
 
 
 def extreme_all(self: Tensor) -> Out:
     """max or min of everything."""
-    dtype = _ordered(self, "max/min")
+    dtype = _ordered(self)
     if not numel(self.array.shape):
-        raise ShapeError(f"max/min: a tensor of shape {list(self.array.shape)} has no element to choose")
+        raise ShapeError(f"a tensor of shape {list(self.array.shape)} has no element to choose")
     return Out((), dtype)
 
 
 def extreme_dims(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Out:
     """amax or amin over some dims, all of them for []."""
-    dtype = _ordered(self, "amax/amin")
+    dtype = _ordered(self)
     shape = self.array.shape
     dims = wrap_dims(dim, len(shape))
-    _some(shape, dims, "amax/amin", dim)
+    _some(shape, dims, dim)
     return Out(reduced(shape, dims, keepdim), dtype)
 
 
 def extreme_dim(self: Tensor, dim: int, keepdim: bool = False) -> Result:
     """(values, indices) along one dim, which the kernel gets counted from 0."""
-    dtype = _ordered(self, "max/min")
+    dtype = _ordered(self)
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
-    _some(shape, (dim,), "max/min")
+    _some(shape, (dim,))
     left = reduced(shape, (dim,), keepdim)
     return Result((Out(left, dtype), Out(left, int64, exact=True)), None, {"dim": dim})
 
 
 def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Out:
     """Indices in int64: into one dim, or into the flattened tensor for None."""
-    if _ordered(self, "argmax/argmin") is bool_:
-        raise DTypeError("argmax/argmin is not defined for bool tensors; convert to an integer dtype first")
+    if _ordered(self) is bool_:
+        raise DTypeError("not defined for bool tensors; convert to an integer dtype first")
     shape = self.array.shape
     dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
-    _some(shape, dims, "argmax/argmin")
+    _some(shape, dims)
     return Out(reduced(shape, dims, keepdim), int64, exact=True)
 
 
@@ -153,19 +153,19 @@ def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool
     """var or std: float and complex tensors; the result is real."""
     dtype = self.dtype
     if dtype.category < FLOAT:
-        raise DTypeError(f"var/std needs a float or complex tensor, got {dtype.name}")
+        raise DTypeError(f"expected a float or complex tensor, got {dtype.name}")
     if isinstance(correction, complex):
-        raise DTypeError(f"var/std: correction must be a real number, got {correction}")
+        raise DTypeError(f"correction must be a real number, got {correction}")
     shape = self.array.shape
     return Out(reduced(shape, wrap_dims(dim, len(shape)), keepdim), dtype.to_real())
 
 
 def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Out, Out]:
     """aminmax: (smallest, largest) over one dim or all."""
-    dtype = _ordered(self, "aminmax")
+    dtype = _ordered(self)
     shape = self.array.shape
     dims = wrap_dims(None if dim is None else (dim,), len(shape))
-    _some(shape, dims, "aminmax", dim is not None)
+    _some(shape, dims, dim is not None)
     left = reduced(shape, dims, keepdim)
     return Out(left, dtype), Out(left, dtype)
 
@@ -174,15 +174,16 @@ def vector_norm(self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = Fa
     """The norm over some dims, all for None and []: float and complex tensors; the result is real."""
     given = self.dtype
     if given.category < FLOAT:
-        raise DTypeError(f"linalg.vector_norm: needs a float or complex tensor, got {given.name}")
+        raise DTypeError(f"linalg.vector_norm: expected a float or complex tensor, got {given.name}")
     if dtype is not None and (dtype.category != given.category or promote_types(given, dtype) is not dtype):
-        raise DTypeError(f"linalg.vector_norm: {given.name} cannot be computed in dtype {dtype.name} without loss")
+        kind = "complex" if given.is_complex else "real"
+        raise DTypeError(f"linalg.vector_norm: dtype must be {kind} and hold all of {given.name}, got {dtype.name}")
     if isinstance(ord, complex):
         raise DTypeError(f"linalg.vector_norm: ord must be a real number, got {ord}")
     shape = self.array.shape
     dims = wrap_dims(dim, len(shape))
     if ord < 0 or ord == float("inf"):
-        _some(shape, dims, f"linalg.vector_norm with ord {ord}")
+        _some(shape, dims, name="linalg.vector_norm: ")
     out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
     return out if dtype in (None, given) else Result(out, {"self": dtype})
 

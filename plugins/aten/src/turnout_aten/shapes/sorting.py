@@ -5,7 +5,8 @@ from __future__ import annotations
 from turnout.dtypes import COMPLEX, DType, bool_, int32, int64
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_aten.shapes.extents import layout, wrap_dim
-from turnout_aten.shapes.specs import Out
+from turnout_aten.shapes.promotion import result_type
+from turnout_aten.shapes.specs import Out, Result
 from turnout_aten.tensor.tensor import Tensor
 
 TYPE_CHECKING = False
@@ -48,17 +49,14 @@ def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bo
 def searchsorted(
     sorted_sequence: Tensor, self: Any, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Tensor | None = None,
-) -> Out:  # fmt: skip
+) -> Out | Result:  # fmt: skip
     """Where values, or a number, belong in the last dim of sequences; all other dims are equal, or there is one sequence."""
     own = sorted_sequence.array.shape
     if isinstance(self, Tensor):
         shape = self.array.shape
-        if self.dtype is not sorted_sequence.dtype:
-            raise DTypeError(
-                f"searchsorted: values must have the sequence's dtype {sorted_sequence.dtype.name}, got {self.dtype.name}"
-            )
+        common = result_type(sorted_sequence, self)
     else:
-        shape = ()
+        shape, common = (), sorted_sequence.dtype
     if not own:
         raise ShapeError("searchsorted: the sequence must have at least one dimension")
     if len(own) > 1 and (not shape or own[:-1] != shape[:-1]):
@@ -66,8 +64,8 @@ def searchsorted(
             f"searchsorted: the sequences' shape {list(own)} and the values' shape {list(shape)} must be equal apart from "
             "the last dim"
         )
-    if sorted_sequence.dtype.category == COMPLEX:
-        raise DTypeError(f"searchsorted is not defined for {sorted_sequence.dtype.name} tensors, which have no order")
+    if common.category == COMPLEX:
+        raise DTypeError(f"searchsorted is not defined for {common.name} tensors, which have no order")
     if side not in (None, "left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if side == "left" and right:
@@ -79,7 +77,10 @@ def searchsorted(
             raise DTypeError(f"searchsorted: sorter must have dtype int64, got {sorter.dtype.name}")
     if out_int32 and own[-1] >= 1 << 31:
         raise ShapeError(f"searchsorted: positions up to {own[-1]} do not fit in int32")
-    return Out(shape, int32 if out_int32 else int64, exact=True)
+    out = Out(shape, int32 if out_int32 else int64, exact=True)
+    given = {"sorted_sequence": sorted_sequence, "self": self}
+    casts = {name: common for name, t in given.items() if isinstance(t, Tensor) and t.dtype is not common}
+    return Result(out, casts) if casts else out
 
 
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1) -> Out:

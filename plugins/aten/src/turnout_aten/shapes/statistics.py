@@ -29,7 +29,7 @@ def logcumsumexp(self: Tensor, dim: int) -> Out:
     """Float and complex tensors."""
     dtype = self.dtype
     if dtype.category < FLOAT:
-        raise DTypeError(f"logcumsumexp: needs a float or complex tensor, got {dtype.name}")
+        raise DTypeError(f"logcumsumexp: expected a float or complex tensor, got {dtype.name}")
     shape = self.array.shape
     wrap_dim(dim, len(shape))
     return Out(shape, dtype)
@@ -37,21 +37,21 @@ def logcumsumexp(self: Tensor, dim: int) -> Out:
 
 def cumulative_extreme(self: Tensor, dim: int) -> tuple[Out, Out]:
     """(values, indices) of cummax and cummin."""
-    dtype = _ordered(self, "cummax/cummin")
+    dtype = _ordered(self)
     shape = self.array.shape
     wrap_dim(dim, len(shape))
     return Out(shape, dtype), Out(shape, int64, exact=True)
 
 
-def _ordered(self: Tensor, name: str) -> DType:
+def _ordered(self: Tensor) -> DType:
     dtype = self.dtype
     if dtype.category == COMPLEX and self.numel():
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
+        raise DTypeError(f"not defined for {dtype.name} tensors, which have no order")
     return dtype
 
 
 def _picked(self: Tensor, name: str, dim: int, keepdim: bool) -> Result:
-    dtype = _ordered(self, name)
+    dtype = _ordered(self)
     shape = self.array.shape
     dim = wrap_dim(dim, len(shape))
     if shape and not shape[dim]:

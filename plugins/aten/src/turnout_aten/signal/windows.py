@@ -14,7 +14,7 @@ from turnout_aten.generated import functions as _functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from turnout_aten.tensor.tensor import Tensor
@@ -31,7 +31,7 @@ def _window(name: str, M: int, sym: bool, options: dict[str, Any], shape: Callab
     if M < 0:
         raise ArgumentError(f"{name}: M must not be negative, got {M}")
     if layout not in (None, "strided"):
-        raise ArgumentError(f"{name}: is for strided tensors only, got layout {layout!r}")
+        raise ArgumentError(f"{name}: layout must be turnout.strided, got {layout!r}")
     if dtype not in (float32, float64):
         raise ArgumentError(f"{name}: dtype must be float32 or float64, got {dtype.name}")
     if M < 2:
@@ -144,7 +144,10 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
         raise CallError(f"general_cosine: a must be a list or tuple of numbers, got {type(a).__name__}")
     if not a:
         raise ArgumentError("general_cosine: a must not be empty")
+    return _cosines("general_cosine", M, a, sym, options)
 
+
+def _cosines(name: str, M: int, a: Sequence[float], sym: bool, options: dict[str, Any]) -> Tensor:
     def shape(n: Tensor, last: int) -> Tensor:
         terms = [(n * (2 * pi * k / last)).cos() * (-weight if k % 2 else weight) for k, weight in enumerate(a)]
         made: Tensor = terms[0]
@@ -152,7 +155,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
             made = made + term
         return made
 
-    return _window("general_cosine", M, sym, options, shape)
+    return _window(name, M, sym, options, shape)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
@@ -168,7 +171,7 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options:
         >>> turnout.signal.windows.general_hamming(5)
         tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
+    return _cosines("general_hamming", M, [alpha, 1.0 - alpha], sym, options)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
@@ -183,7 +186,7 @@ def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
         >>> turnout.signal.windows.hamming(5)
         tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    return general_hamming(M, sym=sym, **options)
+    return _cosines("hamming", M, [0.54, 1.0 - 0.54], sym, options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
@@ -198,7 +201,7 @@ def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
         >>> turnout.signal.windows.hann(5)
         tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return general_hamming(M, alpha=0.5, sym=sym, **options)
+    return _cosines("hann", M, [0.5, 0.5], sym, options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
@@ -213,7 +216,7 @@ def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
         >>> turnout.signal.windows.blackman(5).shape
         turnout.Size([5])
     """
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
+    return _cosines("blackman", M, [0.42, 0.5, 0.08], sym, options)
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
@@ -228,7 +231,7 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
         >>> turnout.signal.windows.nuttall(5).shape
         turnout.Size([5])
     """
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
+    return _cosines("nuttall", M, [0.3635819, 0.4891775, 0.1365995, 0.0106411], sym, options)
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:

@@ -11,7 +11,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT, bool_, int64, uint8
-from turnout.errors import CallError, DimError
+from turnout.errors import CallError, DimError, RangeError
 from turnout.keys import KEYS
 from turnout.operators.values import is_symbol
 from turnout_aten import operators as aten
@@ -238,7 +238,9 @@ def _tensor(data: Any, dtype: Any, device: TensorDevice) -> Tensor:
         dtype = bool_ if values and all(isinstance(v, bool) for v in values) else int64
     try:
         raw = array("b" if dtype is bool_ else "q", values)
-    except (TypeError, OverflowError):
+    except OverflowError:
+        raise RangeError(f"an int of a list used as an index does not fit in int64, got {data!r}"[:120]) from None
+    except TypeError:
         raise CallError(f"a list used as an index must hold ints or bools, got {data!r}"[:120]) from None
     return wrap(device.backend.from_host(raw.tobytes(), shape, dtype, device), device)
 

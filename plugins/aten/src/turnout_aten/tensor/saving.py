@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import FLOAT, DType
-from turnout.errors import CallError, FileFormatError, NoDataError
+from turnout.errors import CallError, FileFormatError, NoDataError, ShapeError
 from turnout_aten import archives, plain_data
 from turnout_aten.files import Damaged, is_path, name_of, need, reading, replacing, require_file
 from turnout_aten.functions import return_types
@@ -271,8 +271,8 @@ class _Reader:
         need(fits, f"a tensor of {kind.name} is said to require a gradient")
         try:
             made = tensor_at(flat, (offset, tuple(shape), tuple(strides)), where, storage)
-        except (TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
-            raise Damaged(f"a tensor cannot have the shape {shown(str(shape))}: {error}") from None
+        except (ShapeError, TypeError, ValueError, OverflowError) as error:  # more dims or elements than the backend can count
+            raise Damaged(f"a tensor cannot have the shape {shown(str(shape))}") from error
         return made.requires_grad_() if tracked else made
 
     def storage(self, number: int) -> tuple[Any, TensorDevice, Storage]:

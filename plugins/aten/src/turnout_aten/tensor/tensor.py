@@ -606,8 +606,9 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return complex(self.item())
 
     def __index__(self) -> int:
-        if self.shape != () or self.dtype.category >= FLOAT:
-            raise CallError("only 0-dim integer tensors can be used as an index")
+        if self.numel() != 1 or self.dtype.category >= FLOAT:
+            kind = f"a {self.dtype.name} tensor of shape {list(self.shape)}"
+            raise CallError(f"only a tensor of one integer can be used as an index, got {kind}")
         return int(self.item())
 
     def __hash__(self) -> int:

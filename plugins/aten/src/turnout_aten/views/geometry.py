@@ -447,7 +447,7 @@ def diagonal(shape: Ints, strides: Ints, offset: int, offset_: int = 0, dim1: in
     n = len(shape)
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
-        raise ShapeError(f"diagonal: dim1 and dim2 are the same dimension, {dim1} and {dim2} of {n}")
+        raise ShapeError(f"diagonal: dim1 and dim2 must be different dimensions, got {dim1} and {dim2}")
     count = min(shape[a], shape[b] - offset_) if offset_ >= 0 else min(shape[a] + offset_, shape[b])
     count = max(count, 0)
     at = offset

@@ -1,0 +1,139 @@
+"""Every text of an error that a user can meet stands in a test or in a documented example.
+
+A text that nobody has read is often wrong. So each `raise` with literal words is looked up: the longest of its words in a row
+must stand in a string of a test, in an example or in the documentation. The tables in `tests/aten/texts` are where a text is
+written down once, beside a call that causes it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("core/src", "plugins/*/src", "tools/*/src")
+TESTS = ("tests", "examples", "tools/conformance/src")
+DOCUMENTS = ("README.md", "docs/*.md", "docs/site/**/*.md", "plugins/*/README.md", "examples/*/README.md")
+# The composites of turnout_aten have tables of their own.
+LEFT_OUT = ("plugins/aten/src/turnout_aten/composites/",)
+SHORTEST = 10
+
+# Classes that other code catches: no user reads the text. A kernel, or a method that a subclass defines, says with
+# NotImplementedError that it does not do this; AssertionError is for what cannot be.
+CAUGHT = {"NotImplementedError", "AssertionError"}
+# In these distributions, a kernel raises an exception of Python's for a call that it leaves to the checks of the operator.
+KERNELS = ("plugins/arrays/", "plugins/cpu/", "plugins/kernels/")
+PYTHONS = {"IndexError", "OverflowError", "TypeError", "ValueError"}
+
+# File and longest words -> why no test has them.
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("plugins/cpu/src/turnout_cpu/lapack.py", "the algorithm did not converge"): "no finite matrix is known that does it"
+}
+
+
+# A test may put the name of the function before several texts at once.
+_NAME = re.compile(r"^[\w.:]+: ")
+
+
+class Text(NamedTuple):
+    """The longest words in a row of an error, on one line and without what is filled in, and where it is raised."""
+
+    file: str
+    line: int
+    words: str
+
+
+def texts(source: str, file: str) -> Iterator[Text]:
+    """The texts of the errors that a file raises and a user can meet."""
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
+            continue
+        kind = ast.unparse(node.exc.func)
+        if kind in CAUGHT or (kind in PYTHONS and file.startswith(KERNELS)):
+            continue
+        strings = [c.value for c in ast.walk(node.exc) if isinstance(c, ast.Constant) and isinstance(c.value, str)]
+        pieces = [piece for string in strings for piece in re.split(r"\{\}|\n", string) if " " in piece]
+        words = max((_NAME.sub("", piece) for piece in pieces), key=len, default="")
+        if len(words) >= SHORTEST:
+            yield Text(file, node.lineno, words)
+
+
+def written(source: str) -> Iterator[str]:
+    """The strings of a file of Python. A value inside an f-string is left out."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "{}".join(part.value for part in node.values if isinstance(part, ast.Constant) and isinstance(part.value, str))
+
+
+def plain(text: str) -> str:
+    """Without what differs between a text and how it is written: quotes, backslashes, line breaks."""
+    return re.sub(r"""["'\s\\]+""", "", text)
+
+
+def untested(found: Iterable[Text], tested: str) -> list[Text]:
+    """The texts whose words do not stand in `tested`, a plain text."""
+    return [text for text in found if plain(text.words) not in tested]
+
+
+def report(text: Text) -> str:
+    return f"{text.file}:{text.line}: {text.words!r}"
+
+
+def _files(folders: Iterable[str]) -> Iterator[Path]:
+    for folder in folders:
+        for place in ROOT.glob(folder):
+            yield from sorted(p for p in place.rglob("*.py") if "generated" not in p.parts)
+
+
+def _tested() -> str:
+    strings = [text for path in _files(TESTS) if path != Path(__file__) for text in written(path.read_text(encoding="utf-8"))]
+    strings += [path.read_text(encoding="utf-8") for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
+    return plain("\n".join(strings))
+
+
+def test_every_text_of_an_error_stands_in_a_test_or_an_example() -> None:
+    found = [t for path in _files(SOURCES) for t in texts(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())]
+    assert len(found) > 1000
+    missing = untested([t for t in found if not t.file.startswith(LEFT_OUT)], _tested())
+    excepted = {(t.file, t.words) for t in missing} & EXCEPTIONS.keys()
+    lines = [report(t) for t in missing if (t.file, t.words) not in excepted]
+    assert not lines, "\n".join(["No test has these texts: add a row to a table of tests/aten/texts, or a test.", *lines])
+    assert not EXCEPTIONS.keys() - excepted, f"these exceptions are no longer needed: {sorted(EXCEPTIONS.keys() - excepted)}"
+
+
+SMALL = """
+def f(x, name):
+    if x == 1:
+        raise ArgumentError(f"{name}: x must not be 1, got {x}")
+    if x == 2:
+        raise NotImplementedError("another kernel does this")
+    if x == 3:
+        raise TypeError("this kernel takes no 3")
+    if x == 4:
+        raise
+    raise other(x) from None
+"""
+
+
+def test_a_text_without_a_test_is_found_with_its_file_and_line() -> None:
+    (left,) = untested(texts(SMALL, "plugins/cpu/src/f.py"), plain("\n".join(written("assert str(e) == 'f: x must be 1'"))))
+    assert report(left) == "plugins/cpu/src/f.py:4: ': x must not be 1, got '"
+
+
+def test_a_text_is_found_however_a_test_writes_it() -> None:
+    for test in (
+        "assert str(e) == 'f: x must not be 1, got 1'",
+        "assert str(e) == ('f: x must '\n    'not be 1, got 1')",
+        "match=r'f: x must not be 1, got \\d'",
+        "assert str(e) == f'{name}: x must not be 1, got {x}'",
+    ):
+        assert untested(texts(SMALL, "plugins/cpu/src/f.py"), plain("\n".join(written(test)))) == []
+
+
+def test_an_exception_of_python_is_for_a_user_where_no_kernel_raises_it() -> None:
+    assert [text.line for text in texts(SMALL, "core/src/f.py")] == [4, 8]

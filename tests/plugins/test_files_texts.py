@@ -1,0 +1,118 @@
+"""What is said about a file that is damaged, or that another program wrote."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from saved_files import GRAPH
+
+import turnout
+from turnout import graphs
+from turnout.errors import CallError, FileFormatError
+from turnout_aten import archives
+from turnout_aten.plain_data import shown
+
+TENSOR = {"storage": 0, "offset": 0, "shape": [1], "strides": [1], "requires_grad": False}
+CONSTANT = {"ref": 2, "dtype": "float32", "shape": [1], "device": "cpu", "written": False, "data": "AAAAAA=="}
+NEITHER = "load: the file was not written by turnout.save, or is damaged: "
+
+
+def document(obj: Any, **storage: Any) -> bytes:
+    stored = {"dtype": "float32", "device": "cpu", "size": 1} | storage
+    return json.dumps({"format": "turnout", "version": 1, "storages": [stored], "object": obj}).encode()
+
+
+def archive(data: bytes) -> io.BytesIO:
+    file = io.BytesIO()
+    archives.write(file, [("data.json", data), ("storages/0", bytes(4))])
+    return file
+
+
+def refused(file: io.BytesIO) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        turnout.load(file)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (document({"tensor": TENSOR}, dtype="float33"), "'float33' is not the name of a dtype"),
+        (document({"tensor": TENSOR}, device="no where"), "'no where' is not the name of a device"),
+        (document({"tensor": TENSOR | {"shape": [0, 1 << 62], "strides": [1, 1]}}), None),
+        (document({"tensor": TENSOR | {"shape": [1] * 65, "strides": [1] * 65}}), None),
+        (document({"result": ["nothing", {"tuple": []}]}), "'nothing' is not the name of a result"),
+        (document({"dict": [[[], 1]]}), "a list or dict is the key of a dict"),
+        (document(0).replace(b'"object": 0', b'"object": 1' + b"0" * 5000), "an int in it has too many digits"),
+    ],
+)
+def test_a_file_of_tensors_is_refused_with_the_reason(data: bytes, why: str | None) -> None:
+    said = refused(archive(data))
+    if why is None:
+        assert said.startswith(NEITHER + "a tensor cannot have the shape '[")
+    else:
+        assert said == NEITHER + why
+
+
+def test_a_name_that_is_not_utf8_is_refused() -> None:
+    data = archive(document(0)).getvalue().replace(b"storages/0", b"storages/\xff")
+    assert refused(io.BytesIO(data)) == NEITHER + "the name of an entry is not UTF-8"
+
+
+def test_a_size_of_64_bits_that_is_missing_is_refused() -> None:
+    data = archive(document(0)).getvalue()
+    at = data.rindex(b"PK\1\2")
+    changed = data[: at + 20] + struct.pack("<LL", 0xFFFFFFFF, 0xFFFFFFFF) + data[at + 28 :]
+    assert refused(io.BytesIO(changed)) == NEITHER + "the zip64 field of 'storages/0' is missing"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ('"output": {\n  "structure": null', '"output": {\n  "structure": {"set": []}', "a structure is of kind 'set'"),
+        (
+            '"output": {\n  "structure": null',
+            '"output": {\n  "structure": {"result": [null], "type": "nothing"}',
+            "'nothing' is not the name of a result",
+        ),
+        ('"constants": []', f'"constants": [{json.dumps(CONSTANT | {"data": "?"})}]', "the bytes of a constant are not base64"),
+        (
+            '"constants": []',
+            f'"constants": [{json.dumps(CONSTANT | {"shape": [1] * 65})}]',
+            f"a constant cannot have the shape {shown(str((1,) * 65))}",
+        ),
+    ],
+)
+def test_a_file_of_a_graph_is_refused_with_the_reason(tmp_path: Path, before: str, after: str, why: str) -> None:
+    path = tmp_path / "graph"
+    GRAPH.save(path)
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    with pytest.raises(FileFormatError) as caught:
+        graphs.load(path)
+    assert str(caught.value) == f"load: {path} is not a saved graph: {why}"
+
+
+def test_a_graph_is_read_from_a_path_and_tensors_from_a_path_or_a_file() -> None:
+    with pytest.raises(CallError) as caught:
+        graphs.load(io.BytesIO())  # type: ignore[arg-type]
+    assert str(caught.value) == "load: expected a path, got BytesIO"
+
+
+class Text(io.BytesIO):
+    """A file that says it is binary, and gives text."""
+
+    def read(self, size: int | None = -1, /) -> Any:
+        return super().read(size).decode("latin-1")
+
+
+def test_a_file_that_gives_text_is_refused() -> None:
+    with pytest.raises(CallError) as caught:
+        turnout.load(Text(archive(document(0)).getvalue()))
+    assert str(caught.value) == "load: expected a file that is open in binary mode, got str from it"
