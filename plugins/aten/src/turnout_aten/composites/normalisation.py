@@ -1,6 +1,8 @@
 """Normalisation over rows, groups, batches and instances. Two-byte floats are computed in float32.
 
-`native_layer_norm` and `native_group_norm` have kernels. The others are composed of operators and get their gradients from them.
+`native_layer_norm` and `native_group_norm` have kernels. The three operators of batches that write nothing (without statistics, with
+new ones as results, with given ones) are composed of operators and have gradients of their own, so that a backend may have one
+kernel for the call and one for the gradient. The others are composed of all of these and get their gradients from them.
 """
 
 from __future__ import annotations
@@ -163,21 +165,36 @@ def native_batch_norm(
 
     Evaluation uses the running statistics, and the second and third results are empty.
     """
-    made, moved = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    for running, value in zip((running_mean, running_var), moved, strict=True):
-        if running is not None and value is not None:
-            aten.copy_(aten.detach(running), value)
-    return made
+    name, running = "native_batch_norm", (running_mean, running_var)
+    _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    made: tuple[Tensor, Tensor, Tensor]
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ShapeError(f"{name}: without training, running_mean and running_var must be given")
+        made = aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)
+        return made
+    if running_mean is None and running_var is None:
+        made = aten._native_batch_norm_legit__no_stats(input, weight, bias, True, momentum, eps)
+        return made
+    computed = _computed(name, input.dtype)
+    # Copies, because the gradient saves them and these change.
+    old = [aten.new_zeros(input, input.shape[1:2], dtype=computed) if r is None else aten.clone(aten.detach(r)) for r in running]
+    *values, mean, var = aten._native_batch_norm_legit_functional(input, weight, bias, *old, True, momentum, eps)
+    for kept, value in zip(running, (mean, var), strict=True):
+        if kept is not None:
+            aten.copy_(aten.detach(kept), value)
+    return values[0], values[1], values[2]
 
 
 def _batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float,
+    name: str, input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, training: bool, momentum: float, eps: float,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor | None, Tensor | None]]:  # fmt: skip
     """The three results, and the new running statistics, or None where they do not change."""
-    name = "native_batch_norm"
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     computed = _computed(name, input.dtype)
+    if computed.category != FLOAT:
+        raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
     x = _in(input, computed)
     moved: tuple[Tensor | None, Tensor | None] = (None, None)
     if training:
@@ -228,7 +245,7 @@ def native_batch_norm_no_stats(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """native_batch_norm without running statistics."""
-    return native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
+    return _batch_norm("native_batch_norm", input, weight, bias, None, None, training, momentum, eps)[0]
 
 
 def native_batch_norm_no_training(
@@ -236,7 +253,7 @@ def native_batch_norm_no_training(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """native_batch_norm in evaluation: the running statistics are used and unchanged."""
-    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    return _batch_norm("native_batch_norm", input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
 
 
 def native_batch_norm_functional(
@@ -244,7 +261,8 @@ def native_batch_norm_functional(
     momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """native_batch_norm that returns the new running statistics as additional results."""
-    made, (mean, var) = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    given = (input, weight, bias, running_mean, running_var, training, momentum, eps)
+    made, (mean, var) = _batch_norm("native_batch_norm", *given)
     if mean is None or var is None:
         mean, var = aten.clone(aten.detach(running_mean)), aten.clone(aten.detach(running_var))
     return (*made, mean, var)
@@ -255,7 +273,7 @@ def batch_norm_with_update_functional(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """batch_norm_with_update in the same way."""
-    made, middle, factor, mean, var = native_batch_norm_functional(
+    made, middle, factor, mean, var = aten._native_batch_norm_legit_functional(
         input, weight, bias, running_mean, running_var, True, momentum, eps
     )
     return made, middle, factor, _reserve(input), mean, var
