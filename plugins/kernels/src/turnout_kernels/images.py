@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
-from turnout_kernels.layouts import any_floats, deliver, packed, width_of
+from turnout_kernels.layouts import any_floats, laid_out_as, packed, width_of
 from turnout_kernels.native import FLOATS, buffer, code, parts_of, plain, run, whole
 
 Ints = Sequence[int]
@@ -94,6 +94,15 @@ def avg_pool2d(
     return out
 
 
+def adaptive_avg_pool2d(self: Any, output_size: Ints, out: Any) -> Any:
+    if not out.size or not plain(self, out):
+        return NotImplemented
+    parts = parts_of(self.size)
+    sums = np.empty((parts, self.shape[-1]))
+    run("mean_windows", (out, sums), (self,), (code(self), *self.shape[-2:], *out.shape[-2:]), parts=parts)
+    return out
+
+
 def max_pool2d_with_indices_backward(
     grad_output: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, indices: Any
 ) -> Any:
@@ -144,14 +153,6 @@ def _channels(input: Any, weight: Any, bias: Any, *statistics: Any) -> _Channels
     return _Channels(packed(input, char), scale, shift)
 
 
-def _delivered(values: Any, like: Any) -> Any:
-    """Contiguous values in the dtype and the layout of an element-wise result of `like`."""
-    if values.dtype is like.dtype and like.flags.c_contiguous:
-        return values
-    made = np.empty_like(like)
-    return values if values.dtype is made.dtype and made.flags.c_contiguous else deliver(values, made)
-
-
 def _normalised(work: _Channels, eps: float, mean: Any = None, variance: Any = None) -> tuple[Any, Any, Any]:
     """The normalised input, with the statistics that were used: those given, or those of the input."""
     given = mean is not None
@@ -189,7 +190,7 @@ def _of_batch(input: Any, weight: Any, work: _Channels, eps: float) -> tuple[tup
     values, mean, variance = _normalised(work, eps)
     kept = input.dtype if weight is None else weight.dtype
     factor = _reciprocal_deviation(variance, eps)
-    return (_delivered(values, input), mean.astype(kept, copy=False), factor.astype(kept, copy=False)), mean, variance
+    return (laid_out_as(values, input), mean.astype(kept, copy=False), factor.astype(kept, copy=False)), mean, variance
 
 
 def _reciprocal_deviation(variance: Any, eps: float) -> Any:
@@ -204,7 +205,7 @@ def batch_norm_no_training(
         return NotImplemented
     char = work.input.dtype.char
     values = _normalised(work, eps, packed(running_mean, char), packed(running_var, char))[0]
-    return _delivered(values, input), np.empty(0, input.dtype), np.empty(0, input.dtype)
+    return laid_out_as(values, input), np.empty(0, input.dtype), np.empty(0, input.dtype)
 
 
 def native_batch_norm_backward(
@@ -227,7 +228,7 @@ def native_batch_norm_backward(
     run("batch_norm_backward", (made, of_scale, of_shift), arrays, (*work.ints, int(wanted), int(bool(train))), parts=work.parts)
     kept = input.dtype if weight is None else weight.dtype
     found = [g.astype(kept, copy=False) if w else None for g, w in zip((of_scale, of_shift), output_mask[1:], strict=True)]
-    return _delivered(made, input) if wanted else None, *found
+    return laid_out_as(made, input) if wanted else None, *found
 
 
 # ---- interpolation
@@ -287,6 +288,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
     "max_pool2d_with_indices.out": any_floats(max_pool2d_with_indices, outputs=2),
     "avg_pool2d.out":          any_floats(avg_pool2d),
+    "_adaptive_avg_pool2d.out": any_floats(adaptive_avg_pool2d),
     "upsample_bilinear2d.out": any_floats(upsample_bilinear2d),
     "upsample_linear1d.out":   any_floats(upsample_linear1d),
     "upsample_nearest2d.out":  upsample_nearest2d,

@@ -24,8 +24,6 @@ _SHORT = 64
 
 # Columns from which on a dim that is not the last one is gone along as it lies.
 _WIDE = 8
-# The most columns at a time (as in native/rows.h), the least, and into how many blocks they are cut.
-_MOST, _LEAST, _BLOCKS = 1024, 64, 2
 
 
 def softmax_of(*, logarithm: bool) -> Row:
@@ -69,15 +67,13 @@ def _along_columns(name: str, outputs: Any, inputs: Any, dim: int, *, logarithm:
     if inner == 1:
         run(name + ending, outputs, inputs, (code(inputs[0]), length, int(logarithm)))
     else:
-        # Wide blocks read memory in its order, and some blocks are needed for several threads.
-        width = _MOST if inputs[0].size // length >= _BLOCKS * _MOST else max(_LEAST, -(-inner // _BLOCKS))
-        run(f"{name}_columns{ending}", outputs, inputs, (code(inputs[0]), length, inner, int(logarithm), min(width, _MOST)))
+        run(f"{name}_columns{ending}", outputs, inputs, (code(inputs[0]), length, inner, int(logarithm)))
 
 
 def _along_dim(kernel: Any, *, arrays: int, dim: int, few: int = 0) -> Any:
     """A kernel of contiguous arrays along a dim: `arrays` inputs, the output and a dim at a place among the arguments. It goes
-    along the last dim instead where that is how the elements lie, or where there are few columns. Arrays with up to `few` elements
-    are left to the kernel below."""
+    along the last dim instead where that is how the elements lie, or where there are few columns. Arrays with up to `few`
+    elements are left to the kernel below."""
 
     @wraps(kernel)
     def moved(*args: Any) -> Any:
@@ -174,7 +170,16 @@ def native_group_norm(
 
 
 def native_group_norm_backward(
-    grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int, output_mask: Sequence[bool]
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
 ) -> Any:
     if not input.size or input.size != N * C * HxW or grad_out.shape != input.shape or mean.size != N * group:
         return NotImplemented

@@ -1,8 +1,8 @@
 """Normalisation over rows, groups, batches and instances. Two-byte floats are computed in float32.
 
-`native_layer_norm` and `native_group_norm` have kernels. The three operators of batches that write nothing (without statistics, with
-new ones as results, with given ones) are composed of operators and have gradients of their own, so that a backend may have one
-kernel for the call and one for the gradient. The others are composed of all of these and get their gradients from them.
+`native_layer_norm` and `native_group_norm` have kernels. The three operators of batches that write nothing (without statistics,
+with new ones as results, with given ones) are composed of operators and have gradients of their own, so that a backend may have
+one kernel for the call and one for the gradient. The others are composed of all of these and get their gradients from them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ SHARES_STORAGE = "shares_storage"
 INPLACE_VIEW = "inplace_view"
 AS_STRIDED = "aten::as_strided"
 _RESIZES = ("resize_", "resize_as_")
-_PRUNE_AT = 32  # dead entries are removed from a base's list of views when it is this long
+# Dead entries are removed from a base's list of views when it is this long, or has twice, four times ... as many: a call that
+# gives thousands of views would look at all of them for each one otherwise.
+_PRUNE_AT = 32
 
 
 def bookkeeping(op: Operator) -> Any:
@@ -253,6 +255,7 @@ def attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], in
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
     made.view_of = View(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
-    if len(storage.views) >= _PRUNE_AT:
+    count = len(storage.views)
+    if count >= _PRUNE_AT and not count & (count - 1):
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))

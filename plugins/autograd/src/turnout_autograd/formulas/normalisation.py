@@ -62,7 +62,7 @@ def _statistics_grad(grad_mean: Any, grad_rstd: Any, rows: Any, mean: Tensor, rs
 
 
 def batch_statistics(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """The mean and the reciprocal deviation of each channel, as functions of the batch. Two-byte floats are computed in float32."""
+    """The same of each channel, as functions of the batch. Two-byte floats are computed in float32."""
     x = input.float() if input.dtype.itemsize == 2 else input
     dims = [d for d in range(x.ndim) if d != 1]
     mean = x.mean(dims, True)

@@ -255,15 +255,16 @@ static void V(group_norm_backward)(const job *j, int64_t part)
     }
 }
 
-/* i: type, length, inner, whether it is the logarithm, columns at a time (up to COLUMNS). a: output, input [outer, length, inner].
-   Sums of floats are added up in double after 32 rows. */
+/* i: type, length, inner, whether it is the logarithm. a: output, input [outer, length, inner].
+   COLUMNS columns at a time: narrower blocks would read little of each page of memory. Sums of floats are added up in double after
+   32 rows. */
 #define COLUMNS 1024
 static void V(softmax_columns)(const job *j, int64_t part)
 {
-    int64_t n = j->i[1], inner = j->i[2], width = j->i[4], blocks = (inner + width - 1) / width, first, last;
+    int64_t n = j->i[1], inner = j->i[2], blocks = (inner + COLUMNS - 1) / COLUMNS, first, last;
     share(j->a[0].size / (n * inner) * blocks, 1, j, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
-        int64_t at = b % blocks * width, m = LEAST(width, inner - at), base = b / blocks * n * inner + at;
+        int64_t at = b % blocks * COLUMNS, m = LEAST(COLUMNS, inner - at), base = b / blocks * n * inner + at;
         const T *x = (const T *)j->a[1].p + base;
         T *o = (T *)j->a[0].p + base, most[COLUMNS], e[COLUMNS];
         double s[COLUMNS] = {0};
@@ -302,10 +303,10 @@ static void V(softmax_columns)(const job *j, int64_t part)
 /* i: as above. a: gradient of the input, gradient of the output, output. */
 static void V(softmax_columns_backward)(const job *j, int64_t part)
 {
-    int64_t n = j->i[1], inner = j->i[2], width = j->i[4], blocks = (inner + width - 1) / width, first, last;
+    int64_t n = j->i[1], inner = j->i[2], blocks = (inner + COLUMNS - 1) / COLUMNS, first, last;
     share(j->a[0].size / (n * inner) * blocks, 1, j, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
-        int64_t at = b % blocks * width, m = LEAST(width, inner - at), base = b / blocks * n * inner + at;
+        int64_t at = b % blocks * COLUMNS, m = LEAST(COLUMNS, inner - at), base = b / blocks * n * inner + at;
         const T *g = (const T *)j->a[1].p + base, *y = (const T *)j->a[2].p + base;
         T *o = (T *)j->a[0].p + base, e[COLUMNS];
         double s[COLUMNS] = {0};
