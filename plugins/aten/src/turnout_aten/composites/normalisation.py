@@ -56,18 +56,28 @@ def native_layer_norm_backward(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_layer_norm_backward", input.dtype)
-    inner = len(normalized_shape)
-    dims, lead = tuple(range(-inner, 0)), tuple(range(input.ndim - inner))
-    grad, middle, factor = (_in(t, computed) for t in (grad_out, mean, rstd))
-    normal = aten.mul__Tensor(aten.sub__Tensor(_in(input, computed), middle), factor)
+    inner, shape = len(normalized_shape), input.shape
+    length = numel(normalized_shape)
+    count = numel(shape[: input.ndim - inner])
+    # Sums over rows and columns are products with vectors: without an array of what is added up.
+    grad, x = (aten.reshape(_in(t, computed), (count, length)) for t in (grad_out, input))
+    middle, factor = (aten.reshape(_in(t, computed), (count, 1)) for t in (mean, rstd))
+    scale = None if weight is None else aten.reshape(_in(weight, computed), (1, length))
     found: list[Tensor | None] = [None, None, None]
+    if output_mask[0] or (output_mask[1] and weight is not None):
+        centred = aten.sub__Tensor(x, middle)
+        along = aten.mul__Tensor(grad, centred)
     if output_mask[0]:
-        each = grad if weight is None else aten.mul__Tensor(grad, _in(weight, computed))
-        found[0] = _in(_row_grad(each, normal, factor, dims), input.dtype)
+        column = aten.new_ones(x, (length, 1)) if scale is None else aten.reshape(scale, (length, 1))
+        slope = aten.mul__Tensor(aten.div__Scalar(aten.mm(along, column), length), aten.mul__Tensor(factor, factor))
+        level = aten.div__Scalar(aten.mm(grad, column), length)
+        each = grad if scale is None else aten.mul__Tensor(grad, scale)
+        moved = aten.add__Tensor(aten.mul__Tensor(centred, slope), level)
+        found[0] = _in(aten.reshape(aten.mul__Tensor(aten.sub__Tensor(each, moved), factor), shape), input.dtype)
     if output_mask[1] and weight is not None:
-        found[1] = _in(_total(aten.mul__Tensor(grad, normal), lead), weight.dtype)
+        found[1] = _in(aten.reshape(aten.mm(aten.reshape(factor, (1, count)), along), weight.shape), weight.dtype)
     if output_mask[2] and bias is not None:
-        found[2] = _in(_total(grad, lead), bias.dtype)
+        found[2] = _in(aten.reshape(aten.sum__dim_IntList(grad, (0,)), bias.shape), bias.dtype)
     return found[0], found[1], found[2]
 
 
@@ -75,11 +85,6 @@ def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int])
     """The gradient of (x - mean(x)) / deviation(x), where `normal` is that value."""
     along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
     made: Tensor = aten.mul__Tensor(aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor)
-    return made
-
-
-def _total(x: Tensor, dims: Sequence[int]) -> Tensor:
-    made: Tensor = aten.sum__dim_IntList(x, dims) if dims else aten.clone(x)
     return made
 
 
