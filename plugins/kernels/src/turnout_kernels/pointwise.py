@@ -353,7 +353,6 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "trunc.out":        one("trunc", ufunc="trunc", single=False),
     "sign.out":         one("sign", ufunc="sign", single=False),
     "round.out":        one("round", ufunc="rint", single=False),
-    "sin.out":          in_single("sin", np.sin),
     "cos.out":          in_single("cos", np.cos),
     "tan.out":          in_single("tan", np.tan),
     "exp2.out":         in_single("exp2", np.exp2),
