@@ -64,7 +64,7 @@ def test_the_work_of_backward_is_traced_too(x):
     y = x.sin().sum()
     with turnout.trace_dispatch() as log:
         y.backward()
-    assert ("CPU", "cos") in log.counts()
+    assert any(key == "CPU" and kernel.startswith("cos") for key, kernel in log.counts())
     assert x.grad.tolist() == x.cos().tolist()
 
 

@@ -6,6 +6,7 @@ import itertools
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -18,8 +19,10 @@ import turnout
 from turnout import config
 from turnout.explanation import explain
 from turnout.library import Library
+from turnout_arrays.random import random_bits
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels.contract import misfit
+from turnout_aten.tensor.random import default_generator
 from turnout_cpu.kernels import kernels as rows_of_cpu
 from turnout_cpu.pool import Pool
 
@@ -355,3 +358,154 @@ def test_an_input_is_repeated_over_the_output_or_refused():
     for wrong in (np.ones(2, "f"), np.ones((1, 4, 2, 3), "f"), np.ones((2, 2, 3), "f")):
         with pytest.raises(ValueError, match=r"^an input does not broadcast to the output$"):
             native.run("map", (out,), (wrong, column), kinds, (1.0, 0.0, 0.0))
+
+
+# ---- normalisation and losses: against the same formulas in float64, of every layout and dtype
+
+LAYOUTS = {
+    "contiguous": lambda a: a,
+    "transposed": lambda a: np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "every second": lambda a: np.repeat(a, 2, -1)[..., ::2],
+    "misaligned": lambda a: misaligned(a),
+}
+
+
+def misaligned(a: Any) -> Any:
+    """The same numbers at addresses that are no multiple of their size."""
+    made = np.frombuffer(bytearray(a.nbytes + 1), np.uint8)[1:].view(a.dtype).reshape(a.shape)
+    made[...] = a
+    return made
+
+
+def drawn(shape: tuple[int, ...], seed: int) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def results(call: Any, arrays: Sequence[Any], grad: Any, dtype: str) -> list[Any]:
+    """What a call gives, and its gradients with respect to all arrays, in float64."""
+    leaves = [turnout.from_numpy(a).to(getattr(turnout, dtype)).requires_grad_() for a in arrays]
+    made = call(*leaves)
+    found = turnout.autograd.grad(made, leaves, turnout.from_numpy(grad).to(made.dtype))
+    return [t.detach().to(turnout.float64).numpy() for t in (made, *found)]
+
+
+def batch_norm_in_float64(x: Any, w: Any, b: Any, g: Any, mean: Any, var: Any, *, training: bool) -> list[Any]:
+    axes, per = (0, 2, 3), (1, -1, 1, 1)
+    x, w, b, g = (a.astype(np.float64) for a in (x, w, b, g))
+    if training:
+        mean, var = x.mean(axes), x.var(axes)
+    rstd = 1 / np.sqrt(var + 1e-5)
+    normal = (x - mean.reshape(per)) * rstd.reshape(per)
+    each = g * w.reshape(per)
+    inner = each
+    if training:
+        inner = each - each.mean(axes, keepdims=True) - normal * (each * normal).mean(axes, keepdims=True)
+    return [normal * w.reshape(per) + b.reshape(per), inner * rstd.reshape(per), (g * normal).sum(axes), g.sum(axes)]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_batch_norm_and_its_gradient_agree_with_float64(layout: str, dtype: str, training: bool, instructions: str):
+    x, g = LAYOUTS[layout](drawn((3, 5, 7, 33), 1)), LAYOUTS[layout](drawn((3, 5, 7, 33), 2))
+    w, b, mean, var = drawn((5,), 3), drawn((5,), 4), drawn((5,), 5), np.abs(drawn((5,), 6)) + 0.5
+    if dtype == "bfloat16":
+        x, g, w, b, mean, var = (
+            turnout.from_numpy(np.ascontiguousarray(a)).to(turnout.bfloat16).float().numpy() for a in (x, g, w, b, mean, var)
+        )
+    wanted = getattr(turnout, dtype)
+
+    def call(x: Any, w: Any, b: Any) -> Any:
+        running = [turnout.from_numpy(r).to(wanted) for r in (mean, var)]
+        return F.batch_norm(x, *running, w, b, training)
+
+    tolerance = {"float32": 1e-5, "bfloat16": 2e-2, "float64": 1e-12}[dtype]
+    exact = batch_norm_in_float64(x, w, b, g, mean.astype(np.float64), var.astype(np.float64), training=training)
+    for made, right in zip(results(call, (x, w, b), g, dtype), exact, strict=True):
+        np.testing.assert_allclose(made, right, tolerance, tolerance * np.abs(right).max())
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_gradient_of_group_norm_is_that_without_the_kernels(layout: str, groups: int, instructions: str):
+    x, g = LAYOUTS[layout](drawn((2, 4, 9, 21), 1)), LAYOUTS[layout](drawn((2, 4, 9, 21), 2))
+    w, b = drawn((4,), 3), drawn((4,), 4)
+    found = results(lambda x, w, b: F.group_norm(x, groups, w, b), (x, w, b), g, "float32")
+    for made, right in zip(found, results(lambda x, w, b: F.group_norm(x, groups, w, b), (x, w, b), g, "float64"), strict=True):
+        np.testing.assert_allclose(made, right, 1e-5, 1e-5 * np.abs(right).max())
+
+
+def test_batch_norm_in_training_saves_statistics_that_it_then_moves():
+    x = turnout.randn(4, 3, 5, dtype=turnout.float64).requires_grad_()
+    mean, var = turnout.zeros(3, dtype=turnout.float64), turnout.ones(3, dtype=turnout.float64)
+    made = F.batch_norm(x, mean, var, training=True, momentum=0.5)
+    made.sum().backward()
+    values = x.detach().numpy()
+    np.testing.assert_allclose(mean.numpy(), values.mean((0, 2)) / 2)
+    np.testing.assert_allclose(var.numpy(), 0.5 + values.var((0, 2), ddof=1) / 2)
+
+
+def test_batch_norm_has_a_second_derivative():
+    x, w, b = (turnout.randn(*shape, dtype=turnout.float64).requires_grad_() for shape in ((2, 3, 4), (3,), (3,)))
+    assert turnout.autograd.gradgradcheck(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [x, w, b])
+    running = (
+        turnout.randn(3, dtype=turnout.float64).requires_grad_(),
+        (turnout.rand(3, dtype=turnout.float64) + 0.5).requires_grad_(),
+    )
+    assert turnout.autograd.gradcheck(lambda x, w, b, m, v: F.batch_norm(x, m, v, w, b, False), [x, w, b, *running])
+    assert turnout.autograd.gradgradcheck(lambda x, w, b, m, v: F.batch_norm(x, m, v, w, b, False), [x, w, b, *running])
+
+
+@pytest.mark.parametrize("shape", [(3, 70, 33), (40, 9), (2, 5, 8, 3), (1300, 2)])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_softmax_goes_along_any_dim(layout: str, shape: tuple[int, ...], instructions: str):
+    x, g = LAYOUTS[layout](5 * drawn(shape, 1)), LAYOUTS[layout](drawn(shape, 2))
+    for dim, softmax in ((d, s) for d in range(len(shape)) for s in (F.softmax, F.log_softmax)):
+        found = results(lambda x, d=dim, s=softmax: s(x, d), (x,), g, "float32")
+        powers = np.exp(x.astype(np.float64) - x.max(dim, keepdims=True))
+        shares = powers / powers.sum(dim, keepdims=True)
+        if softmax is F.softmax:
+            exact = [shares, (g - (g * shares).sum(dim, keepdims=True)) * shares]
+        else:
+            exact = [np.log(shares), g - shares * g.sum(dim, keepdims=True, dtype=np.float64)]
+        for made, right in zip(found, exact, strict=True):
+            np.testing.assert_allclose(made, right, 2e-6, 2e-6 * np.abs(right).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_losses_of_distances_agree_with_float64(reduction: str, dtype: str):
+    for layout in LAYOUTS.values():
+        x, y = (turnout.from_numpy(layout(drawn((70, 90), seed))).to(getattr(turnout, dtype)) for seed in (1, 2))
+        far = np.abs(x.to(turnout.float64).numpy() - y.to(turnout.float64).numpy())
+        near = np.minimum(far, 0.7)
+        exact = {"l1": far, "smooth_l1": near * (far - near / 2) / 0.7, "huber": near * (far - near / 2)}
+        found = {
+            "l1": F.l1_loss(x, y, reduction=reduction),
+            "smooth_l1": F.smooth_l1_loss(x, y, reduction=reduction, beta=0.7),
+            "huber": F.huber_loss(x, y, reduction=reduction, delta=0.7),
+        }
+        tolerance = {"float32": 1e-6, "float16": 2e-3, "bfloat16": 1e-2, "float64": 1e-14}[dtype]
+        for name, made in found.items():
+            right = {"none": exact[name], "sum": exact[name].sum(), "mean": exact[name].mean()}[reduction]
+            np.testing.assert_allclose(made.to(turnout.float64).numpy(), right, tolerance, tolerance)
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 4), (7, 5), (8, 8), (2, 1)])
+def test_means_of_windows_that_share_out_an_image_agree_with_slices(height: int, width: int, instructions: str):
+    x = drawn((2, 3, 8, 10), 1)
+    made = F.adaptive_avg_pool2d(turnout.from_numpy(x), (height, width)).numpy()
+    for i, k in np.ndindex(height, width):
+        rows, columns = slice(i * 8 // height, -(-(i + 1) * 8 // height)), slice(k * 10 // width, -(-(k + 1) * 10 // width))
+        np.testing.assert_allclose(made[..., i, k], x[..., rows, columns].mean((-1, -2)), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 10), (-(1 << 63), -(1 << 63) + 5), ((1 << 63) - 4, (1 << 63) - 1), (3, 4), (-7, 1 << 31)]
+)
+def test_drawn_integers_are_the_remainders_that_cpu_takes(low: int, high: int, instructions: str):
+    turnout.manual_seed(4)
+    made = turnout.randint(low, high, (5000,))
+    turnout.manual_seed(4)
+    words = random_bits(np, (5000,), *default_generator("cpu").reserve(5000))
+    assert made.tolist() == [int(w & np.uint64((1 << 63) - 1)) % (high - low) + low for w in words]

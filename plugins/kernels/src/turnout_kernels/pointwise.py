@@ -57,7 +57,7 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     """`out`, or a new array, with an operator of inputs that broadcast; numbers may be among them. NotImplemented if C has no
     such dtypes, or if there is no `out` and the inputs are not contiguous and alike."""
     operator = POINTWISE[name]
-    alone = _alike(operator, inputs, out)
+    alone = _taken_as_it_is(operator, inputs, out)
     if alone is not None and name not in _QUESTIONS:
         made = np.empty(alone.shape, alone.dtype) if out is None else out
         kind = CODES[alone.dtype.char]
@@ -105,7 +105,7 @@ def apply(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float, ..
     return out
 
 
-def _alike(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
+def _taken_as_it_is(operator: int, inputs: tuple[Any, ...], out: Any) -> Any:
     """The first input where all and `out` are whole arrays of one shape and dtype, float32 or float64, in one part: C takes them
     as they are. Else None."""
     first = inputs[0]
@@ -178,6 +178,25 @@ def one(name: str, *, ufunc: str = "", single: bool = True) -> Row:
     kernel.__name__ = kernel.__qualname__ = name
     of_others = (LARGE if single else _ALL) if ufunc else limit
     return Row(kernel, pointwise=True, limit=of_others, limit_of_halves=limit, quiet=True)
+
+
+def in_single(name: str, function: Any) -> Row:
+    """A function of NumPy that goes over two-byte floats one by one: of large ones it is computed in float32."""
+
+    def kernel(self: Any, out: Any = None) -> Any:
+        if self.size <= MEDIUM or not halves(self):
+            return NotImplemented
+        if out is None:
+            raise NotImplementedError(f"{name}: two-byte floats need an output")
+        if out.dtype is not self.dtype:
+            return NotImplemented
+        each = np.empty_like(self, np.float32)
+        apply("copy", (self,), each)
+        function(each, each)
+        return apply("copy", (each,), out)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return Row(kernel, pointwise=True, limit=MEDIUM, quiet=True)
 
 
 def with_numbers(name: str, count: int) -> Row:
@@ -341,6 +360,10 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "ceil.out":         one("ceil", ufunc="ceil", single=False),
     "trunc.out":        one("trunc", ufunc="trunc", single=False),
     "sign.out":         one("sign", ufunc="sign", single=False),
+    "round.out":        one("round", ufunc="rint", single=False),
+    "cos.out":          in_single("cos", np.cos),
+    "tan.out":          in_single("tan", np.tan),
+    "exp2.out":         in_single("exp2", np.exp2),
     "rsqrt.out":        one("rsqrt"),
     "log1p.out":        one("log1p"),
     "expm1.out":        one("expm1"),

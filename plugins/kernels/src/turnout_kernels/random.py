@@ -1,4 +1,5 @@
-"""Rows of random operators. Uniform numbers and what is dropped are those of turnout-cpu; normal numbers agree to a few ulp."""
+"""Rows of random operators. Integers, uniform numbers and what is dropped are those of turnout-cpu; normal numbers agree to a few
+ulp."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import float32, get_default_dtype
+from turnout.dtypes import float32, get_default_dtype, int64
 from turnout_arrays.random import mix_number
 from turnout_aten.kernels.wrapping import Row
 from turnout_aten.tensor.random import default_generator
@@ -57,6 +58,31 @@ def drawn(name: str, draws: int, *, with_generator: bool, few: int = _FEW) -> Ro
     return Row(kernel, limit=few)
 
 
+# Up to this many integers, turnout-cpu takes the remainder of 63 bits, and this does. For more of them it takes more bits.
+_SPAN = 1 << 32
+
+
+def integers(*, with_low: bool, with_generator: bool) -> Row:
+    """randint of int64."""
+
+    def kernel(*args: Any) -> Any:
+        low, args = (args[0], args[1:]) if with_low else (0, args)
+        high, size, args = args[0], args[1], args[2:]
+        generator, args = (args[0], args[1:]) if with_generator else (None, args)
+        dtype, _, device, _ = args
+        count = prod(size) if all(n > 0 for n in size) else 0
+        fits = low < high <= low + _SPAN and low >= -(1 << 63) and high <= 1 << 63
+        if not count or not fits or (dtype is not None and dtype is not int64):
+            return NotImplemented
+        out = np.empty(tuple(size), np.int64)
+        source = _source(generator, device or "cpu", count, 1)
+        run("integers", (out,), (), (F32, *source, high - low, low), parts=parts_of(count))
+        return out
+
+    kernel.__name__ = kernel.__qualname__ = "randint"
+    return Row(kernel)
+
+
 def native_dropout(input: Any, p: float, train: Any) -> Any:
     if train is False or not 0 <= p < 1 or input.size <= _FEW or input.dtype.char != "f" or not plain(input):
         return NotImplemented
@@ -72,6 +98,10 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "rand.generator":  drawn("uniform", 1, with_generator=True, few=0),
     "randn":           drawn("normal", 2, with_generator=False),
     "randn.generator": drawn("normal", 2, with_generator=True),
+    "randint":               integers(with_low=False, with_generator=False),
+    "randint.generator":     integers(with_low=False, with_generator=True),
+    "randint.low":           integers(with_low=True, with_generator=False),
+    "randint.low_generator": integers(with_low=True, with_generator=True),
     "native_dropout":  Row(native_dropout, limit=_FEW),
 }
 # fmt: on

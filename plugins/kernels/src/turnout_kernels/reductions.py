@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnout_aten.kernels.wrapping import Row
-from turnout_kernels.layouts import any_floats, deliver, packed, width_of
+from turnout_kernels.layouts import deliver, packed, width_of
 from turnout_kernels.native import FEW, FLOATS, code, plain, run, whole
+from turnout_kernels.pointwise import apply
 
 # Elements that are reduced by one part, where all elements are.
 RUN = 1 << 14
@@ -167,11 +168,45 @@ def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
-    if not reduction or self.size <= FEW or self.shape != target.shape or not plain(self, target, out):
+    if not reduction or self.size <= FEW or self.shape != target.shape or out.dtype is not self.dtype:
         return NotImplemented
-    work = Arranged(self, self.size, 1, (), ())
-    reduce(DIFFERENCES, work, out, 1 / self.size if reduction == 1 else 1.0, target)
-    return out
+    if plain(self, target):
+        work = Arranged(self, self.size, 1, (), ())
+        made = np.empty((), self.dtype)
+        reduce(DIFFERENCES, work, made, 1 / self.size if reduction == 1 else 1.0, target)
+        return deliver(made, out)
+    made = _total("mse", self, target, reduction)
+    return made if made is NotImplemented else deliver(made, out)
+
+
+def _total(name: str, self: Any, target: Any, reduction: int, numbers: tuple[float, ...] = ()) -> Any:
+    """The sum or the mean of an element-wise operator of arrays of one shape, which lie anyhow, in their dtype."""
+    each = np.empty_like(self, width_of(self, target))
+    if apply(name, (self, target), each, numbers) is NotImplemented:
+        return NotImplemented
+    made = np.empty((), each.dtype)
+    reduce(SUM, Arranged(each.ravel("K"), each.size, 1, (), ()), made, 1 / each.size if reduction == 1 else 1.0)
+    return deliver(made, np.empty((), self.dtype))
+
+
+def _loss(name: str, self: Any, target: Any, reduction: int, numbers: tuple[float, ...] = ()) -> Any:
+    if self.size <= FEW or self.shape != target.shape or self.dtype is not target.dtype or self.dtype.char not in FLOATS:
+        return NotImplemented
+    if reduction == 0:
+        return apply(name, (self, target), None, numbers)
+    return _total(name, self, target, reduction, numbers) if reduction in (1, 2) else NotImplemented
+
+
+def l1_loss(self: Any, target: Any, reduction: int) -> Any:
+    return _loss("distance", self, target, reduction)
+
+
+def smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
+    return _loss("bent", self, target, reduction, (float(beta), 1 / beta)) if beta > 0 else NotImplemented
+
+
+def huber_loss(self: Any, target: Any, reduction: int, delta: float) -> Any:
+    return _loss("bent", self, target, reduction, (float(delta), 1.0)) if delta > 0 else NotImplemented
 
 
 # ---- places of extremes
@@ -231,7 +266,10 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "std.correction_out":     spread("std", DEVIATION),
     "linalg_vector_norm.out": Row(linalg_vector_norm, limit=FEW),
     "logsumexp":              Row(logsumexp, limit=FEW),
-    "mse_loss.out":           Row(any_floats(mse_loss), limit=FEW),
+    "mse_loss.out":           Row(mse_loss, limit=FEW),
+    "l1_loss":                Row(l1_loss, limit=FEW),
+    "smooth_l1_loss":         Row(smooth_l1_loss, limit=FEW),
+    "huber_loss":             Row(huber_loss, limit=FEW),
     "argmax.out":             place_of("argmax", 1),
     "argmin.out":             place_of("argmin", -1),
     "max.dim_max":            extreme_at("max", 1),

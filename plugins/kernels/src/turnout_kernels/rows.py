@@ -19,59 +19,75 @@ from turnout_kernels.native import FEW, GRAIN, code, plain, run, whole
 
 # ---- softmax
 
-
-def _last(array: Any, dim: int) -> bool:
-    """Whether `dim` is the last one, of a contiguous array that has elements."""
-    return bool(array.size and array.ndim and dim in (-1, array.ndim - 1) and plain(array))
+# Columns from which on a dim that is not the last one is gone along as it lies.
+_WIDE = 8
 
 
 def softmax_of(*, logarithm: bool) -> Row:
     """softmax, or its logarithm."""
 
     def kernel(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        if half_to_float or not _last(self, dim):
+        if half_to_float or not self.size or not plain(self):
             return NotImplemented
         made = np.empty(self.shape, self.dtype) if out is None else out
         if not plain(self, made):
             return NotImplemented
-        run("softmax", (made,), (self,), (code(self), self.shape[-1], int(logarithm)))
+        _along_columns("softmax", (made,), (self,), dim, logarithm=logarithm)
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax" if logarithm else "softmax"
-    return Row(_at_last_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN))
-
-
-def _at_last_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
-    """A kernel along the last dim for any dim: `arrays` inputs, the output and a dim at a place among the arguments."""
-
-    @wraps(kernel)
-    def moved(*args: Any) -> Any:
-        made, ndim, at = kernel(*args), args[0].ndim, args[dim]
-        if made is not NotImplemented or not -ndim <= at < ndim or at in (-1, ndim - 1):
-            return made
-        if args[-1].__class__ is not np.ndarray:
-            raise NotImplementedError("another dim than the last one needs an output")
-        given = [a.swapaxes(at, -1) if i < arrays else a for i, a in enumerate(args)]
-        given[dim], given[-1] = -1, args[-1].swapaxes(at, -1)
-        return NotImplemented if kernel(*given) is NotImplemented else args[-1]
-
-    return moved
+    return Row(_along_dim(any_floats(kernel), arrays=1, dim=1), over=partial(_native.row, "softmax", logarithm, GRAIN))
 
 
 def softmax_backward_of(*, logarithm: bool) -> Row:
     """The gradient of softmax, or of its logarithm."""
 
     def kernel(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any = None) -> Any:
-        if not _last(output, dim) or grad_output.shape != output.shape or (out is None and input_dtype.name != output.dtype.name):
+        if not output.size or grad_output.shape != output.shape or (out is None and input_dtype.name != output.dtype.name):
+            return NotImplemented
+        if not plain(output, grad_output):
             return NotImplemented
         made = np.empty(output.shape, output.dtype) if out is None else out
-        if not plain(output, grad_output, made):
+        if not plain(output, made):
             return NotImplemented
-        run("softmax_backward", (made,), (grad_output, output), (code(made), made.shape[-1], int(logarithm)))
+        _along_columns("softmax", (made,), (grad_output, output), dim, logarithm=logarithm, ending="_backward")
         return made
 
     kernel.__name__ = kernel.__qualname__ = "log_softmax_backward" if logarithm else "softmax_backward"
-    return Row(_at_last_dim(any_floats(kernel), arrays=2, dim=2))
+    return Row(_along_dim(any_floats(kernel), arrays=2, dim=2))
+
+
+def _along_columns(name: str, outputs: Any, inputs: Any, dim: int, *, logarithm: bool, ending: str = "") -> None:
+    """Call the kernel of the last dim, or that of another one."""
+    shape = inputs[0].shape
+    length, inner = shape[dim], prod(shape[dim % len(shape) + 1 :])
+    if inner == 1:
+        run(name + ending, outputs, inputs, (code(inputs[0]), length, int(logarithm)))
+    else:
+        run(f"{name}_columns{ending}", outputs, inputs, (code(inputs[0]), length, inner, int(logarithm)))
+
+
+def _along_dim(kernel: Any, *, arrays: int, dim: int) -> Any:
+    """A kernel of contiguous arrays along a dim: `arrays` inputs, the output and a dim at a place among the arguments. It goes
+    along the last dim instead where that is how the elements lie, or where there are few columns."""
+
+    @wraps(kernel)
+    def moved(*args: Any) -> Any:
+        self, at = args[0], args[dim]
+        ndim = self.ndim
+        if not -ndim <= at < ndim:
+            return NotImplemented
+        at %= ndim
+        in_a_row = self.strides[at] == self.itemsize
+        if at == ndim - 1 or (not in_a_row and prod(self.shape[at + 1 :]) >= _WIDE):
+            return kernel(*args)
+        if args[-1].__class__ is not np.ndarray:
+            raise NotImplementedError("a dim whose elements lie in a row needs an output")
+        given = [a.swapaxes(at, -1) if i < arrays else a for i, a in enumerate(args)]
+        given[dim], given[-1] = -1, args[-1].swapaxes(at, -1)
+        return NotImplemented if kernel(*given) is NotImplemented else args[-1]
+
+    return moved
 
 
 # ---- normalisation
@@ -152,6 +168,30 @@ def native_group_norm(
     return None
 
 
+def native_group_norm_backward(
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> Any:
+    if not input.size or input.size != N * C * HxW or grad_out.shape != input.shape or mean.size != N * group:
+        return NotImplemented
+    if not plain(input, grad_out, mean, rstd, *_parameters(weight)) or (weight is not None and weight.size != C):
+        return NotImplemented
+    made = np.empty(input.shape if output_mask[0] else (1,), input.dtype)
+    along, sums = np.empty((N, C), input.dtype), np.empty((N, C), input.dtype)
+    ints = (code(input), C // group, HxW, group, int(weight is not None), int(bool(output_mask[0])))
+    run("group_norm_backward", (made, along, sums), (grad_out, input, mean, rstd, input if weight is None else weight), ints)
+    totals = [t.sum(0) if wanted else None for t, wanted in zip((along, sums), output_mask[1:], strict=True)]
+    return made if output_mask[0] else None, *totals
+
+
 # ---- cumulative sums
 
 
@@ -207,6 +247,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "native_layer_norm.out":           Row(any_floats(native_layer_norm, outputs=3), quiet=True, over=_layer_norm),
     "native_layer_norm_backward":      any_floats(native_layer_norm_backward, outputs=0),
     "native_group_norm.out":           Row(any_floats(native_group_norm, outputs=3), quiet=True),
+    "native_group_norm_backward":      any_floats(native_group_norm_backward, outputs=0),
     "rms_norm":                        any_floats(rms_norm, outputs=0),
     "cumsum.out":                      cumulative("cumsum", product=False),
     "cumprod.out":                     cumulative("cumprod", product=True),

@@ -1,6 +1,8 @@
 """Normalisation over rows, groups, batches and instances. Two-byte floats are computed in float32.
 
-`native_layer_norm` and `native_group_norm` have kernels. The others are composed of operators and get their gradients from them.
+`native_layer_norm` and `native_group_norm` have kernels. The three operators of batches that write nothing (without statistics,
+with new ones as results, with given ones) are composed of operators and have gradients of their own, so that a backend may have
+one kernel for the call and one for the gradient. The others are composed of all of these and get their gradients from them.
 """
 
 from __future__ import annotations
@@ -54,18 +56,28 @@ def native_layer_norm_backward(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     """The gradients of (input, weight, bias); None where the mask is False."""
     computed = _computed("native_layer_norm_backward", input.dtype)
-    inner = len(normalized_shape)
-    dims, lead = tuple(range(-inner, 0)), tuple(range(input.ndim - inner))
-    grad, middle, factor = (_in(t, computed) for t in (grad_out, mean, rstd))
-    normal = aten.mul__Tensor(aten.sub__Tensor(_in(input, computed), middle), factor)
+    inner, shape = len(normalized_shape), input.shape
+    length = numel(normalized_shape)
+    count = numel(shape[: input.ndim - inner])
+    # Sums over rows and columns are products with vectors: without an array of what is added up.
+    grad, x = (aten.reshape(_in(t, computed), (count, length)) for t in (grad_out, input))
+    middle, factor = (aten.reshape(_in(t, computed), (count, 1)) for t in (mean, rstd))
+    scale = None if weight is None else aten.reshape(_in(weight, computed), (1, length))
     found: list[Tensor | None] = [None, None, None]
+    if output_mask[0] or (output_mask[1] and weight is not None):
+        centred = aten.sub__Tensor(x, middle)
+        along = aten.mul__Tensor(grad, centred)
     if output_mask[0]:
-        each = grad if weight is None else aten.mul__Tensor(grad, _in(weight, computed))
-        found[0] = _in(_row_grad(each, normal, factor, dims), input.dtype)
+        column = aten.new_ones(x, (length, 1)) if scale is None else aten.reshape(scale, (length, 1))
+        slope = aten.mul__Tensor(aten.div__Scalar(aten.mm(along, column), length), aten.mul__Tensor(factor, factor))
+        level = aten.div__Scalar(aten.mm(grad, column), length)
+        each = grad if scale is None else aten.mul__Tensor(grad, scale)
+        moved = aten.add__Tensor(aten.mul__Tensor(centred, slope), level)
+        found[0] = _in(aten.reshape(aten.mul__Tensor(aten.sub__Tensor(each, moved), factor), shape), input.dtype)
     if output_mask[1] and weight is not None:
-        found[1] = _in(_total(aten.mul__Tensor(grad, normal), lead), weight.dtype)
+        found[1] = _in(aten.reshape(aten.mm(aten.reshape(factor, (1, count)), along), weight.shape), weight.dtype)
     if output_mask[2] and bias is not None:
-        found[2] = _in(_total(grad, lead), bias.dtype)
+        found[2] = _in(aten.reshape(aten.sum__dim_IntList(grad, (0,)), bias.shape), bias.dtype)
     return found[0], found[1], found[2]
 
 
@@ -73,11 +85,6 @@ def _row_grad(each: Tensor, normal: Tensor, factor: Tensor, dims: Sequence[int])
     """The gradient of (x - mean(x)) / deviation(x), where `normal` is that value."""
     along = aten.mul__Tensor(normal, aten.mean__dim(aten.mul__Tensor(each, normal), dims, True))
     made: Tensor = aten.mul__Tensor(aten.sub__Tensor(aten.sub__Tensor(each, aten.mean__dim(each, dims, True)), along), factor)
-    return made
-
-
-def _total(x: Tensor, dims: Sequence[int]) -> Tensor:
-    made: Tensor = aten.sum__dim_IntList(x, dims) if dims else aten.clone(x)
     return made
 
 
@@ -163,21 +170,36 @@ def native_batch_norm(
 
     Evaluation uses the running statistics, and the second and third results are empty.
     """
-    made, moved = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    for running, value in zip((running_mean, running_var), moved, strict=True):
-        if running is not None and value is not None:
-            aten.copy_(aten.detach(running), value)
-    return made
+    name, running = "native_batch_norm", (running_mean, running_var)
+    _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    made: tuple[Tensor, Tensor, Tensor]
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ShapeError(f"{name}: without training, running_mean and running_var must be given")
+        made = aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)
+        return made
+    if running_mean is None and running_var is None:
+        made = aten._native_batch_norm_legit__no_stats(input, weight, bias, True, momentum, eps)
+        return made
+    computed = _computed(name, input.dtype)
+    # Copies, because the gradient saves them and these change.
+    old = [aten.new_zeros(input, input.shape[1:2], dtype=computed) if r is None else aten.clone(aten.detach(r)) for r in running]
+    *values, mean, var = aten._native_batch_norm_legit_functional(input, weight, bias, *old, True, momentum, eps)
+    for kept, value in zip(running, (mean, var), strict=True):
+        if kept is not None:
+            aten.copy_(aten.detach(kept), value)
+    return values[0], values[1], values[2]
 
 
 def _batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float,
+    name: str, input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, training: bool, momentum: float, eps: float,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor | None, Tensor | None]]:  # fmt: skip
     """The three results, and the new running statistics, or None where they do not change."""
-    name = "native_batch_norm"
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     computed = _computed(name, input.dtype)
+    if computed.category != FLOAT:
+        raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
     x = _in(input, computed)
     moved: tuple[Tensor | None, Tensor | None] = (None, None)
     if training:
@@ -228,7 +250,7 @@ def native_batch_norm_no_stats(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """native_batch_norm without running statistics."""
-    return native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
+    return _batch_norm("native_batch_norm", input, weight, bias, None, None, training, momentum, eps)[0]
 
 
 def native_batch_norm_no_training(
@@ -236,7 +258,7 @@ def native_batch_norm_no_training(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """native_batch_norm in evaluation: the running statistics are used and unchanged."""
-    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    return _batch_norm("native_batch_norm", input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
 
 
 def native_batch_norm_functional(
@@ -244,7 +266,8 @@ def native_batch_norm_functional(
     momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """native_batch_norm that returns the new running statistics as additional results."""
-    made, (mean, var) = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    given = (input, weight, bias, running_mean, running_var, training, momentum, eps)
+    made, (mean, var) = _batch_norm("native_batch_norm", *given)
     if mean is None or var is None:
         mean, var = aten.clone(aten.detach(running_mean)), aten.clone(aten.detach(running_var))
     return (*made, mean, var)
@@ -255,7 +278,7 @@ def batch_norm_with_update_functional(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """batch_norm_with_update in the same way."""
-    made, middle, factor, mean, var = native_batch_norm_functional(
+    made, middle, factor, mean, var = aten._native_batch_norm_legit_functional(
         input, weight, bias, running_mean, running_var, True, momentum, eps
     )
     return made, middle, factor, _reserve(input), mean, var

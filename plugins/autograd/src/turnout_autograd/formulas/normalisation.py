@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from turnout.dtypes import float32
 from turnout_aten import operators as aten
 from turnout_aten.tensor.tensor import Tensor
 from turnout_autograd.formulas.recorded_calls import is_recorded
@@ -58,3 +59,37 @@ def _statistics_grad(grad_mean: Any, grad_rstd: Any, rows: Any, mean: Tensor, rs
         factor = grad_rstd * rstd * rstd * rstd / size
         made = made - (rows - mean.unsqueeze(-1)) * factor.unsqueeze(-1)
     return made
+
+
+def batch_statistics(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """The same of each channel, as functions of the batch. Two-byte floats are computed in float32."""
+    x = input.float() if input.dtype.itemsize == 2 else input
+    dims = [d for d in range(x.ndim) if d != 1]
+    mean = x.mean(dims, True)
+    centred = x - mean
+    rstd = ((centred * centred).mean(dims, True) + eps).rsqrt()
+    return mean.reshape((-1,)), rstd.reshape((-1,))
+
+
+def batch_norm_grad(
+    grad: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    mean: Tensor | None, rstd: Tensor | None, training: bool, eps: float, mask: Any,
+) -> Any:  # fmt: skip
+    """By native_batch_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
+    if training and is_recorded(input):
+        mean, rstd = batch_statistics(input, eps)
+    return aten.native_batch_norm_backward(grad, input, weight, running_mean, running_var, mean, rstd, training, eps, mask)
+
+
+def statistics_of_batch_norm_grad(
+    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, variance: Tensor, training: bool, eps: float
+) -> tuple[Tensor | None, Tensor | None]:
+    """-scale sum(g), and -scale sum(g (x - mean)) / (2 (variance + eps)), for the statistics that evaluation uses."""
+    if training:
+        return None, None
+    dims, computed = [d for d in range(input.ndim) if d != 1], float32 if input.dtype.itemsize == 2 else input.dtype
+    per_channel = (1, -1, *[1] * (input.ndim - 2))
+    grad, spread = grad.to(computed), variance.to(computed) + eps
+    scale = spread.rsqrt() if weight is None else spread.rsqrt() * weight
+    along = (grad * (input - mean.to(computed).reshape(per_channel))).sum(dims)
+    return -(scale * grad.sum(dims)), -(scale * along / (2 * spread))

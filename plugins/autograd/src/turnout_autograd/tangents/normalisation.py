@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from turnout.dtypes import float32
 from turnout_aten.tensor.tensor import Tensor
-from turnout_autograd.formulas.normalisation import statistics
+from turnout_autograd.formulas.normalisation import batch_statistics, statistics
 from turnout_autograd.formulas.recorded_calls import is_recorded
 
 if TYPE_CHECKING:
@@ -66,3 +67,46 @@ def group_norm_tangent(
         more = bias_t.reshape(per_channel)
         made = more.expand(input.shape).clone() if made is None else made + more
     return (None if made is None else made.to(input.dtype)), mean_t, rstd_t
+
+
+def batch_norm_tangent(
+    input_t: Tensor | None, weight_t: Tensor | None, bias_t: Tensor | None, running_mean_t: Tensor | None,
+    running_var_t: Tensor | None, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, eps: float,
+) -> Tensor:  # fmt: skip
+    """The same for channels of a batch. The running statistics are used, and have tangents, in evaluation only."""
+    per_channel = (1, input.shape[1], *[1] * (input.ndim - 2))
+    dims, computed = [d for d in range(input.ndim) if d != 1], float32 if input.dtype.itemsize == 2 else input.dtype
+    x, x_t = input.to(computed), None if input_t is None else input_t.to(computed)
+    mean_t: Tensor | None = None
+    rstd_t: Tensor | None = None
+    if training:
+        mean, rstd = (s.reshape(per_channel) for s in batch_statistics(input, eps))
+        if x_t is not None:
+            mean_t, rstd_t = x_t.mean(dims, True), -(rstd * rstd * rstd) * ((x - mean) * x_t).mean(dims, True)
+    else:
+        assert running_mean is not None
+        assert running_var is not None
+        mean = running_mean.to(computed).reshape(per_channel)
+        rstd = (running_var.to(computed) + eps).rsqrt().reshape(per_channel)
+        mean_t = None if running_mean_t is None else running_mean_t.to(computed).reshape(per_channel)
+        if running_var_t is not None:
+            rstd_t = -(rstd * rstd * rstd) * running_var_t.to(computed).reshape(per_channel) / 2
+    scale = rstd if weight is None else rstd * weight.reshape(per_channel)
+    terms = []
+    if x_t is not None:
+        terms.append(x_t * scale)
+    if mean_t is not None:
+        terms.append(-(mean_t * scale))
+    if rstd_t is not None:
+        terms.append((x - mean) * (rstd_t if weight is None else rstd_t * weight.reshape(per_channel)))
+    if weight_t is not None:
+        terms.append((x - mean) * rstd * weight_t.reshape(per_channel))
+    if bias_t is not None:
+        terms.append(bias_t.reshape(per_channel))
+    if not terms:
+        return input.new_zeros(input.shape)
+    made = terms[0]
+    for term in terms[1:]:
+        made = made + term
+    return made.expand(input.shape).to(input.dtype)

@@ -207,6 +207,36 @@ static void V(mean_pool)(const job *j, int64_t part)
     }
 }
 
+/* i: type, height, width, those of the output. a: output, sums [parts, width] in double, input. Each element is the mean of a
+   window; windows share out a plane, and may overlap by a line. */
+static void V(mean_windows)(const job *j, int64_t part)
+{
+    int64_t h = j->i[1], w = j->i[2], oh = j->i[3], ow = j->i[4], first, last;
+    double *sums = (double *)j->a[1].p + part * w;
+    share(j->a[0].size / ow, 1, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        const T *x = (const T *)j->a[2].p + r / oh * h * w;
+        T *o = (T *)j->a[0].p + r * ow;
+        int64_t top = r % oh * h / oh, end = ((r % oh + 1) * h + oh - 1) / oh;
+        if (ow == 1) {
+            o[0] = (T)(V(total)(x + top * w, (end - top) * w) / (double)((end - top) * w));
+            continue;
+        }
+        for (int64_t k = 0; k < w; k++)
+            sums[k] = x[top * w + k];
+        for (int64_t line = top + 1; line < end; line++)
+            for (int64_t k = 0; k < w; k++)
+                sums[k] += x[line * w + k];
+        for (int64_t c = 0; c < ow; c++) {
+            int64_t left = c * w / ow, right = ((c + 1) * w + ow - 1) / ow;
+            double sum = sums[left];
+            for (int64_t k = left + 1; k < right; k++)
+                sum += sums[k];
+            o[c] = (T)(sum / (double)((end - top) * (right - left)));
+        }
+    }
+}
+
 /* i: type, size of a plane, size of a plane of the output's gradient. a: output, [parts] of bytes: an index was out of range;
    gradient, indices. Adds each gradient at its index. */
 static void V(pool_backward)(const job *j, int64_t part)
@@ -227,23 +257,35 @@ static void V(pool_backward)(const job *j, int64_t part)
 }
 
 /* i: type, channels, area, whether the statistics are given. f: eps. a: output, mean and variance (divided by n) [channels],
-   input [images, channels, area], scale, shift [channels]. A part does some of the channels. */
+   input [images, channels, area], scale, shift [channels]. A part does some of the channels, or, where statistics are given, some of
+   the planes, in the order of memory. */
 static void V(batch_norm)(const job *j, int64_t part)
 {
     int64_t channels = j->i[1], area = j->i[2], images = j->a[3].size / (channels * area), first, last;
     T *means = (T *)j->a[1].p, *variances = (T *)j->a[2].p;
+    if (j->i[3]) {
+        share(images * channels, 1, j, part, &first, &last);
+        for (int64_t p = first; p < last; p++) {
+            int64_t c = p % channels;
+            const T *x = (const T *)j->a[3].p + p * area;
+            T *o = (T *)j->a[0].p + p * area, mean = means[c], shift = ((const T *)j->a[5].p)[c];
+            T scale = (T)(1 / sqrt(variances[c] + j->f[0])) * ((const T *)j->a[4].p)[c];
+            for (int64_t k = 0; k < area; k++)
+                o[k] = (x[k] - mean) * scale + shift;
+        }
+        return;
+    }
     share(channels, 1, j, part, &first, &last);
     for (int64_t c = first; c < last; c++) {
         double sum = 0, squares = 0;
-        for (int64_t m = 0; m < images && !j->i[3]; m++)
+        for (int64_t m = 0; m < images; m++)
             sum += V(total)((const T *)j->a[3].p + (m * channels + c) * area, area);
-        T mean = j->i[3] ? means[c] : (T)(sum / (double)(images * area));
-        for (int64_t m = 0; m < images && !j->i[3]; m++) {
+        T mean = (T)(sum / (double)(images * area));
+        for (int64_t m = 0; m < images; m++) {
             const T *x = (const T *)j->a[3].p + (m * channels + c) * area;
             squares += V(product)(x, mean, x, mean, area);
         }
-        if (!j->i[3])
-            means[c] = mean, variances[c] = (T)(squares / (double)(images * area));
+        means[c] = mean, variances[c] = (T)(squares / (double)(images * area));
         T scale = (T)(1 / sqrt(variances[c] + j->f[0])) * ((const T *)j->a[4].p)[c], shift = ((const T *)j->a[5].p)[c];
         for (int64_t m = 0; m < images; m++) {
             const T *x = (const T *)j->a[3].p + (m * channels + c) * area;

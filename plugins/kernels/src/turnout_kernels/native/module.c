@@ -21,7 +21,8 @@
     X(reduce_columns) X(locate) X(cumulate) X(cumulative_extreme) X(max_pool) X(mean_pool)                                        \
     X(gather) X(scatter) X(select_rows) X(add_rows) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
     X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(pool_backward) X(batch_norm)         \
-    X(batch_norm_backward) X(coordinates)
+    X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
+    X(mean_windows) X(integers)
 
 #define ISA base
 #include "kernels.h"

@@ -49,6 +49,8 @@
     X(leaky_relu_backward, b > 0 ? a : a * p[0])                                                                                  \
     X(hardtanh_backward, b > p[0] && b < p[1] ? a : 0)                                                                            \
     X(mse, (a - b) * (a - b))                                                                                                     \
+    X(distance, MATHS(fabs)(a - b))                                                                                              \
+    X(bent, V(bent)(MATHS(fabs)(a - b), p[0]) * p[1])                                                                             \
     X(scaled, a *b *p[0])                                                                                                         \
     X(addcmul, a + p[0] * b * c)                                                                                                  \
     X(addcdiv, a + p[0] * (b / c))                                                                                                \
@@ -109,6 +111,13 @@ static inline T V(share_of_mish)(T x)
 {
     T e = V(expo)(x), top = e * (e + 2);
     return x > 20 ? 1 : top / (top + 2);
+}
+
+/* s^2 / 2 up to a limit, then linear */
+static inline T V(bent)(T size, T limit)
+{
+    T near = size > limit ? limit : size;
+    return near * (size - (T)0.5 * near);
 }
 
 static inline T V(hypotenuse)(T a, T b)

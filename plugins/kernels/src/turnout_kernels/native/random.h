@@ -30,6 +30,16 @@ static void K(uniform)(const job *j, int64_t part)
     }
 }
 
+/* int64: the remainder of 63 bits, above the lowest. i[2]: as above; i[3], i[4]: how many there are, the lowest. a: output. */
+static void K(integers)(const job *j, int64_t part)
+{
+    uint64_t key = (uint64_t)j->i[1], offset = (uint64_t)j->i[2], span = (uint64_t)j->i[3], low = (uint64_t)j->i[4];
+    int64_t first, last, *o = (int64_t *)j->a[0].p;
+    share(j->a[0].size, 64, j, part, &first, &last);
+    for (int64_t k = first; k < last; k++)
+        o[k] = (int64_t)((K(word)(key, offset + (uint64_t)k) & 0x7fffffffffffffff) % span + low);
+}
+
 /* Box and Muller (1958), in float32. f: deviation, mean. a: output. */
 static void K(normal)(const job *j, int64_t part)
 {

@@ -226,6 +226,111 @@ static void V(group_norm)(const job *j, int64_t part)
     }
 }
 
+/* i: type, channels of a group, area, groups, has a scale, wants the input's gradient. a: gradient of the input, sums for scale and
+   shift [rows, channels of a group], gradient, input [rows, channels of a group, area], means, reciprocal deviations, scale. */
+static void V(group_norm_backward)(const job *j, int64_t part)
+{
+    int64_t channels = j->i[1], area = j->i[2], groups = j->i[3], n = channels * area, first, last;
+    share(j->a[4].size / n, 1, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        const T *g = (const T *)j->a[3].p + r * n, *x = (const T *)j->a[4].p + r * n;
+        T *o = (T *)j->a[0].p + r * n, *along = (T *)j->a[1].p + r * channels, *sums = (T *)j->a[2].p + r * channels;
+        T mean = ((const T *)j->a[5].p)[r], factor = ((const T *)j->a[6].p)[r];
+        const T *scale = j->i[4] ? (const T *)j->a[7].p + r % groups * channels : NULL;
+        double level = 0, slope = 0;
+        for (int64_t c = 0; c < channels; c++) {
+            double sum = V(total)(g + c * area, area), more = V(product)(g + c * area, 0, x + c * area, mean, area) * factor;
+            sums[c] = (T)sum, along[c] = (T)more;
+            level += scale ? sum * scale[c] : sum;
+            slope += scale ? more * scale[c] : more;
+        }
+        if (!j->i[5])
+            continue;
+        T taken = (T)(level / (double)n), tilt = (T)(slope / (double)n * factor);
+        for (int64_t c = 0; c < channels; c++) {
+            T each = scale ? scale[c] : 1;
+            for (int64_t k = c * area; k < (c + 1) * area; k++)
+                o[k] = (g[k] * each - taken - (x[k] - mean) * tilt) * factor;
+        }
+    }
+}
+
+/* i: type, length, inner, whether it is the logarithm. a: output, input [outer, length, inner].
+   COLUMNS columns at a time: narrower blocks would read little of each page of memory. Sums of floats are added up in double after
+   32 rows. */
+#define COLUMNS 1024
+static void V(softmax_columns)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], inner = j->i[2], blocks = (inner + COLUMNS - 1) / COLUMNS, first, last;
+    share(j->a[0].size / (n * inner) * blocks, 1, j, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        int64_t at = b % blocks * COLUMNS, m = LEAST(COLUMNS, inner - at), base = b / blocks * n * inner + at;
+        const T *x = (const T *)j->a[1].p + base;
+        T *o = (T *)j->a[0].p + base, most[COLUMNS], e[COLUMNS];
+        double s[COLUMNS] = {0};
+        memcpy(most, x, (size_t)m * sizeof(T));
+        for (int64_t r = 1; r < n; r++)
+            for (int64_t k = 0; k < m; k++)
+                most[k] = most[k] >= x[r * inner + k] || most[k] != most[k] ? most[k] : x[r * inner + k];
+        for (int64_t start = 0; start < n; start += 32) {
+            memset(e, 0, sizeof e);
+            for (int64_t r = start; r < LEAST(n, start + 32); r++)
+                _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++)
+                {
+                    T power = V(expo)(x[r * inner + k] - most[k]);
+                    e[k] += power;
+                    if (!j->i[3])
+                        o[r * inner + k] = power;
+                }
+            for (int64_t k = 0; k < m; k++)
+                s[k] += e[k];
+        }
+        if (j->i[3]) {
+            for (int64_t k = 0; k < m; k++)
+                e[k] = (T)log(s[k]);
+            for (int64_t r = 0; r < n; r++)
+                _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++) o[r * inner + k] = x[r * inner + k] - most[k] - e[k];
+        } else {
+            for (int64_t k = 0; k < m; k++)
+                e[k] = (T)(1 / s[k]);
+            for (int64_t r = 0; r < n; r++)
+                for (int64_t k = 0; k < m; k++)
+                    o[r * inner + k] *= e[k];
+        }
+    }
+}
+
+/* i: as above. a: gradient of the input, gradient of the output, output. */
+static void V(softmax_columns_backward)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], inner = j->i[2], blocks = (inner + COLUMNS - 1) / COLUMNS, first, last;
+    share(j->a[0].size / (n * inner) * blocks, 1, j, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        int64_t at = b % blocks * COLUMNS, m = LEAST(COLUMNS, inner - at), base = b / blocks * n * inner + at;
+        const T *g = (const T *)j->a[1].p + base, *y = (const T *)j->a[2].p + base;
+        T *o = (T *)j->a[0].p + base, e[COLUMNS];
+        double s[COLUMNS] = {0};
+        for (int64_t start = 0; start < n; start += 32) {
+            memset(e, 0, sizeof e);
+            for (int64_t r = start; r < LEAST(n, start + 32); r++)
+                for (int64_t k = 0; k < m; k++)
+                    e[k] += j->i[3] ? g[r * inner + k] : g[r * inner + k] * y[r * inner + k];
+            for (int64_t k = 0; k < m; k++)
+                s[k] += e[k];
+        }
+        for (int64_t k = 0; k < m; k++)
+            e[k] = (T)s[k];
+        for (int64_t r = 0; r < n; r++)
+            if (j->i[3])
+                _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++)
+                    o[r * inner + k] = g[r * inner + k] - V(expo)(y[r * inner + k]) * e[k];
+            else
+                _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++)
+                    o[r * inner + k] = (g[r * inner + k] - e[k]) * y[r * inner + k];
+    }
+}
+#undef COLUMNS
+
 #ifndef TURNOUT_REDUCTIONS
 #define TURNOUT_REDUCTIONS
 /* What a reduction makes of a row. turnout_kernels/rows.py numbers them alike. */
