@@ -124,11 +124,8 @@ class Sizes:
             comparisons = self._in_range(scope, given)
         else:
             return False
-        try:
-            for each in comparisons:
-                self.assume(each)
-        except Unknown:
-            raise Unsupported("a comparison of sizes that nothing has named") from None
+        for each in comparisons:
+            self.assume(each)
         return True
 
     def _asserted(self, scope: Scope, argument: Any) -> list[Comparison]:
