@@ -396,6 +396,7 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "- name: sin(Tensor x) -> Tensor\n  x: grad\n"
         "- name: nothing(Tensor self) -> Tensor\n  self: grad\n"
         "- name: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n  self: grad +\n  alpha: grad\n"
+        "- name: sinc(Tensor self) -> Tensor\n  self: grad * self\n  unless: {self: nothing}\n"
     )
     assert [p for p in found if not p.startswith("declarations:")] == [
         "d.yaml:2: exp: 'nonsense' is neither an argument, a result, an operator, nor a function of formulas",
@@ -405,6 +406,7 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "d.yaml:8: add.Tensor: nothing is said about other",
         "d.yaml:9: add.Tensor: 'grad +' is not a Python expression: invalid syntax",
         "d.yaml:10: add.Tensor: 'alpha' is Scalar, not a tensor",
+        "d.yaml:11: sinc: unless: 'self: nothing' must be a Tensor and a bool among the arguments",
     ]
     assert "declarations:0: aten::abs: no entry: give formulas, or output_differentiability: [False]" in found
 

@@ -53,7 +53,8 @@ class ArrayBackend(NativeDtypes, TensorBackend):
         self.array_type: type = xp.ndarray
         # The short ways, for a class that has no ways of its own. With several devices, each array is made on one.
         own = type(self)
-        if not self.indexed and own.empty is ArrayBackend.empty:
+        makers = all(getattr(own, name) is getattr(ArrayBackend, name) for name in ("empty", "fill", "duplicate"))
+        if not self.indexed and makers:
             self.new_array, self.zero_array = xp.empty, xp.zeros
         if own.strides is ArrayBackend.strides:
             self.row_major = attrgetter("flags.c_contiguous")

@@ -180,7 +180,7 @@ def native_group_norm_backward(
     group: int,
     output_mask: Sequence[bool],
 ) -> Any:
-    if not input.size or input.size != N * C * HxW or grad_out.shape != input.shape or mean.size != N * group:
+    if not input.size or input.size != N * C * HxW or grad_out.shape != input.shape or not mean.size == rstd.size == N * group:
         return NotImplemented
     if not plain(input, grad_out, mean, rstd, *_parameters(weight)) or (weight is not None and weight.size != C):
         return NotImplemented

@@ -2100,6 +2100,16 @@ static PyObject *keys_of_views(PyObject *device)
     return keys;
 }
 
+/* Whether a backend makes, fills and duplicates arrays as NumPy does. 0 with or without an error. */
+static int is_plain_maker(PyObject *device)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NEW_ARRAY);
+    Py_XDECREF(backend);
+    Py_XDECREF(maker);
+    return maker != NULL && maker == EMPTY;
+}
+
 /* The tensor of a geometry over the memory of `storage`, without its record. NULL with or without an error. */
 static PyObject *viewed_by(PyObject *geometry, PyObject *keys, PyObject *device, PyObject *storage)
 {
@@ -2560,7 +2570,7 @@ static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     Py_INCREF(array); /* both stay, whatever the call of Python does */
     Py_INCREF(device);
     PyArrayObject *from = (PyArrayObject *)array;
-    PyObject *keys = keys_of_views(device), *made = NULL;
+    PyObject *keys = is_plain_maker(device) ? keys_of_views(device) : NULL, *made = NULL;
     PyObject *native = keys == NULL || self->dtype < 0 || args[self->dtype] == Py_None ? NULL : native_of(device, args[self->dtype]);
     if (keys != NULL && (self->dtype < 0 || args[self->dtype] == Py_None || native == (PyObject *)PyArray_DESCR(from)))
         made = PyArray_NewCopy(from, NPY_CORDER);
@@ -2717,9 +2727,8 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
     }
     Py_DECREF(modes);
     Py_INCREF(device);
-    PyObject *keys = keys_of_views(device), *backend = keys == NULL ? NULL : PyObject_GetAttr(device, S_BACKEND);
-    PyObject *new_array = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NEW_ARRAY);
-    if (new_array != NULL && new_array == EMPTY) {
+    PyObject *keys = keys_of_views(device);
+    if (keys != NULL && is_plain_maker(device)) {
         if (dtype != Py_None)
             native = native_of(device, dtype);
         else if (array != NULL)
@@ -2737,8 +2746,6 @@ static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_s
         Py_CLEAR(made);
     *result = made == NULL ? NULL : wrap(made, keys, device);
     Py_XDECREF(native);
-    Py_XDECREF(new_array);
-    Py_XDECREF(backend);
     Py_XDECREF(keys);
     Py_DECREF(device);
     return *result == NULL ? decline_after_error() : DONE;
@@ -2783,7 +2790,9 @@ static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     if (array == NULL || value == NULL || !PyArray_CheckExact(array))
         return DECLINED;
     PyArrayObject *target = (PyArrayObject *)array;
-    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || PyArray_SIZE(target) > SMALL_SIZE || !fill_array(target, value))
+    PyObject *device = SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !is_plain_maker(device) || !is_plain(target) || !PyArray_ISWRITEABLE(target)
+        || PyArray_SIZE(target) > SMALL_SIZE || !fill_array(target, value))
         return decline_after_error();
     *result = Py_NewRef(args[0]);
     return DONE;

@@ -45,7 +45,8 @@ class TensorBackend(Backend):
     has_values      False for arrays without elements: checks of values are left out
     fake_mode       the mode of a backend of fake tensors
     new_array       makes a row-major array of a shape and what `native_dtype` gives, wherever the call runs. None: `empty` does
-                    that, and shape functions are asked at each call
+                    that, and shape functions are asked at each call. Where it is NumPy's `empty`, arrays are also filled and
+                    duplicated as NumPy does, without `fill` and `duplicate`
     zero_array      the same with zeros in it. None: `fill` writes them
     native          dtype -> what `native_dtype` gives, where `new_array` is there
     row_major       whether an array lies in memory row by row, without gaps. None: its strides are asked for

@@ -175,15 +175,14 @@ def native_batch_norm(
     made: tuple[Tensor, Tensor, Tensor]
     if not training:
         if running_mean is None or running_var is None:
-            raise ShapeError(f"{name}: without training, running_mean and running_var must be given")
+            raise ArgumentError(f"{name}: without training, running_mean and running_var must be given")
         made = aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)
         return made
     if running_mean is None and running_var is None:
         made = aten._native_batch_norm_legit__no_stats(input, weight, bias, True, momentum, eps)
         return made
     computed = _computed(name, input.dtype)
-    # Copies, because the gradient saves them and these change.
-    old = [aten.new_zeros(input, input.shape[1:2], dtype=computed) if r is None else aten.clone(aten.detach(r)) for r in running]
+    old = [aten.new_zeros(input, input.shape[1:2], dtype=computed) if r is None else aten.detach(r) for r in running]
     *values, mean, var = aten._native_batch_norm_legit_functional(input, weight, bias, *old, True, momentum, eps)
     for kept, value in zip(running, (mean, var), strict=True):
         if kept is not None:

@@ -29,6 +29,8 @@ and out variants have the functional rule.
 A gradient is then fitted to its argument (summed over broadcast dims, cast, moved) unless the entry says `exact: True`, which
 promises that the expression has the argument's shape, dtype and device.
 
+`unless: {x: flag}` does not save x in calls with that flag, which may then write into x; the expression gets None.
+
 An in-place variant has the entry of its functional variant unless it has one of its own. Where the output of that entry is not
 differentiable, what the variant writes is constant: self gets zeros.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from turnout.errors import SchemaError
+from turnout.schema import Argument
 from turnout.schema.model import FunctionSchema
 from turnout_aten.declarations.model import NativeFunction, NativeFunctions
 from turnout_aten.declarations.yaml_nodes import Node, read
@@ -19,7 +20,7 @@ MASK = "grad_input_mask"
 PROPERTIES = {"shape": "Tensor", "dtype": "Tensor", "device": "Tensor", "geometry": "Tensor", "shapes": "Tensor[]"}
 
 # What an entry may hold besides arguments.
-_FIELDS = ("name", "output_differentiability", "exact")
+_FIELDS = ("name", "output_differentiability", "exact", "unless")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Entry:
     exact: bool = False
     constant: frozenset[str] = field(default=frozenset())
     tangents: tuple[Tangent, ...] = ()
+    unless: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_differentiable(self) -> bool:
@@ -205,6 +207,7 @@ class _Reader:
                 self._check(formulas[-1], function)
         outputs = self._outputs(function, bool(formulas))
         exact = bool(fields["exact"].plain()) if "exact" in fields else False
+        unless = self._unless(arguments)
         undecided = [
             n for n, a in arguments.items()
             if str(a.type).startswith("Tensor") and n not in constant and not any(n in f.arguments for f in formulas)
@@ -212,11 +215,22 @@ class _Reader:
         if any(outputs) and undecided:
             self.problem(self.node.line, f"nothing is said about {', '.join(undecided)}")
         entry = Entry(
-            function, self.source, self.node.line, tuple(formulas), outputs, exact, frozenset(constant), tuple(tangents)
+            function, self.source, self.node.line, tuple(formulas), outputs, exact, frozenset(constant), tuple(tangents), unless
         )
         if len(self.problems) == problems:  # what follows reads the gradients
             self._check_tangents(entry)
         return entry
+
+    def _unless(self, arguments: Mapping[str, Argument]) -> dict[str, str]:
+        found = self.node.value.get("unless")
+        rows: dict[str, str] = {} if found is None else found.plain()
+        for name, flag in rows.items():
+            if (
+                str(getattr(arguments.get(name), "type", "")) != "Tensor"
+                or str(getattr(arguments.get(flag), "type", "")) != "bool"
+            ):
+                self.problem(self.node.line, f"unless: '{name}: {flag}' must be a Tensor and a bool among the arguments")
+        return rows
 
     def _check_tangents(self, entry: Entry) -> None:
         """Every differentiable output must have a tangent where any argument has a gradient."""

@@ -233,7 +233,7 @@ class Writer:
         lines: list[str] = []
         for name in uses.tensors:
             var = local(name)
-            if self.kinds[name] == TENSOR:
+            if self.kinds[name] == TENSOR and name not in self.entry.unless:
                 lines += [
                     f"{var} = node.{var}",
                     f"s = {var}.storage",
@@ -241,7 +241,7 @@ class Writer:
                     f"    spoiled(node, {name!r}, {var}, node.{name}_version)",
                 ]
             else:
-                check = "check_optional" if self.kinds[name] == OPTIONAL else "check_list"
+                check = "check_list" if self.kinds[name] in (LIST, OPTIONAL_LIST) else "check_optional"
                 lines.append(f"{var} = {check}(node, {name!r}, node.{var}, node.{name}_version)")
         for name in uses.outputs:
             if self._is_kept(name):
@@ -408,6 +408,9 @@ class Writer:
         var = local(name)
         if self.inplace and name == "self":
             return ("t = original(self)", "node.self = t", "node.self_version = t.version()")
+        if name in self.entry.unless:
+            value = f"None if {local(self.entry.unless[name])} else {var}"
+            return (f"node.{var} = t = {value}", f"node.{name}_version = version_of(t)")
         if self.kinds[name] == TENSOR:
             return (f"node.{var} = {var}", f"s = {var}.storage", f"node.{name}_version = {var}.ver if s is None else s.ver")
         read = "version_of" if self.kinds[name] == OPTIONAL else "versions_of"

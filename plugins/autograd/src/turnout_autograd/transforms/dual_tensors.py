@@ -76,13 +76,16 @@ class set_fwd_grad_enabled(Guard):
     A transform (`turnout.func.jvp`) inside works as ever; tangents from around it do not enter it.
 
     # differs from torch: a view that was made inside `set_fwd_grad_enabled(False)` has no tangent, as other results have
-    # none; in PyTorch it takes that of its base after the block.
+    none; in PyTorch it takes that of its base after the block.
+
     # differs from torch: `set_fwd_grad_enabled(True)` inside `inference_mode` passes tangents on. In PyTorch operators drop
-    # them, though it is said to be enabled.
+    them, though it is said to be enabled.
+
     # differs from torch: `inference_mode(False)` inside `set_fwd_grad_enabled(False)` switches tangents on in PyTorch. Here it
-    # ends inference mode and nothing else.
+    ends inference mode and nothing else.
+
     # differs from torch: `turnout.func.linearize` inside `set_fwd_grad_enabled(False)` gives the derivative, as `jvp` does;
-    # PyTorch gives zeros.
+    PyTorch gives zeros.
     """
 
     def __init__(self, mode: bool) -> None:

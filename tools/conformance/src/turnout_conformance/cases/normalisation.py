@@ -117,7 +117,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("native_batch_norm", (S(X, V, W, None, None, True, 0.1, 1e-5), S(M, None, None, V, C, False, 0.1, 1e-5)), lambda np, *a: _batch_norm(np, *a)[:3], tolerance=1e-7),
     OperatorCase("_native_batch_norm_legit.no_stats", (S(X, V, W, True, 0.1, 1e-5),), lambda np, x, w, b, t, m, e: _batch_norm(np, x, w, b, None, None, t, m, e)[:3], tolerance=1e-7),
     OperatorCase("_native_batch_norm_legit_no_training", (S(X, V, W, V, C, 0.1, 1e-5),), lambda np, x, w, b, rm, rv, m, e: _batch_norm(np, x, w, b, rm, rv, False, m, e)[:3], tolerance=1e-7),
-    OperatorCase("_native_batch_norm_legit_functional", (S(X, V, W, V, C, True, 0.1, 1e-5),), lambda np, *a: (lambda r: (*r[:3], *r[3]))(_batch_norm(np, *a)), tolerance=1e-7),
+    OperatorCase("_native_batch_norm_legit_functional", (S(X, V, W, V, C, True, 0.1, 1e-5), S(X, V, W, V, C, False, 0.1, 1e-5)), lambda np, *a: (lambda r: (*r[:3], *r[3]))(_batch_norm(np, *a)), tolerance=1e-7),
     OperatorCase("_batch_norm_with_update_functional", (S(X, V, W, V, C, 0.1, 1e-5),), lambda np, x, w, b, rm, rv, m, e: (lambda r: (*r[:3], np.zeros((0,), "uint8"), *r[3]))(_batch_norm(np, x, w, b, rm, rv, True, m, e)), tolerance=1e-7),
     OperatorCase("_batch_norm_no_update", (S(X, V, W, V, C, 0.1, 1e-5),), lambda np, x, w, b, rm, rv, m, e: (*_batch_norm(np, x, w, b, rm, rv, False, m, e)[:3], np.zeros((0,), "uint8")), tolerance=1e-7),
     OperatorCase("native_batch_norm_backward", (S(T(values(2, 3, 2, seed=11)), X, V, None, None, V, C, True, 1e-5, ALL), S(T(values(2, 3, 2, seed=11)), X, V, V, C, None, None, False, 1e-5, ALL)), _batch_backward, tolerance=1e-7),
