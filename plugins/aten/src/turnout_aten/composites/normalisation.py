@@ -32,6 +32,13 @@ def _computed(name: str, dtype: DType) -> DType:
     return float32 if dtype.itemsize == 2 else dtype
 
 
+def _computed_of_real(name: str, dtype: DType) -> DType:
+    """The same where complex tensors are refused, too."""
+    if dtype.category != FLOAT:
+        raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
+    return _computed(name, dtype)
+
+
 def _in(x: Tensor, dtype: DType) -> Tensor:
     made: Tensor = x if x.dtype is dtype else aten.to__dtype(x, dtype)
     return made
@@ -172,6 +179,7 @@ def native_batch_norm(
     """
     name, running = "native_batch_norm", (running_mean, running_var)
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    computed = _computed_of_real(name, input.dtype)
     made: tuple[Tensor, Tensor, Tensor]
     if not training:
         if running_mean is None or running_var is None:
@@ -181,7 +189,6 @@ def native_batch_norm(
     if running_mean is None and running_var is None:
         made = aten._native_batch_norm_legit__no_stats(input, weight, bias, True, momentum, eps)
         return made
-    computed = _computed(name, input.dtype)
     old = [aten.new_zeros(input, input.shape[1:2], dtype=computed) if r is None else aten.detach(r) for r in running]
     *values, mean, var = aten._native_batch_norm_legit_functional(input, weight, bias, *old, True, momentum, eps)
     for kept, value in zip(running, (mean, var), strict=True):
@@ -196,9 +203,7 @@ def _batch_norm(
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor | None, Tensor | None]]:  # fmt: skip
     """The three results, and the new running statistics, or None where they do not change."""
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
-    computed = _computed(name, input.dtype)
-    if computed.category != FLOAT:
-        raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
+    computed = _computed_of_real(name, input.dtype)
     x = _in(input, computed)
     moved: tuple[Tensor | None, Tensor | None] = (None, None)
     if training:
