@@ -1,11 +1,20 @@
 """Builds the extension modules where a C compiler is at hand. Without one the package installs all the same, and says so."""
 
+from pathlib import Path
+
 import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+FOLDER = Path("src/turnout_speed")
 EXTENSIONS = [
-    Extension(f"turnout_speed.{name}", [f"src/turnout_speed/{name}.c"], include_dirs=[numpy.get_include()], optional=True)
+    Extension(
+        f"turnout_speed.{name}",
+        [f"{FOLDER}/{name}.c"],
+        include_dirs=[numpy.get_include()],
+        depends=[str(path) for path in sorted(FOLDER.glob("native/*.h"))],
+        optional=True,
+    )
     for name in ("_calls", "_rules")
 ]
 

@@ -6,29 +6,17 @@
  * TangentKernel stands for the kernel at Forward of an operator that writes nothing and returns one tensor: it finds the innermost
  * level that an argument has a tangent at, calls what is below for the value and the rule for its tangent, and attaches that.
  *
- * As in _calls.c a call is taken only if it is plain. Anything else (autocast, lists, a tensor of an ended vmap, a result that is no
+ * As in `_calls.c`, a call is taken only if it is plain. Anything else (autocast, lists, a tensor of an ended vmap, a result that is no
  * tensor) is the Python function's, which starts from the beginning.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <structmember.h>
-#include <stddef.h>
+#include "native/shared.h"
 
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
-#include <numpy/arrayobject.h>
-
-#define MOST 12  /* arguments of an operator */
 #define DIMS 32
 
 /* ---- what is known of Turnout: set once by `configure` */
 
-static PyTypeObject *Tensor;
-static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *S_SHAPE, *S_TANGENTS, *S_KEEPS, *S_IS_DEFERRED, *ZERO, *NOTHING, *NO_LEVELS;
+static PyObject *S_SHAPE, *S_TANGENTS, *S_KEEPS, *S_IS_DEFERRED, *NOTHING, *NO_LEVELS;
 static Py_ssize_t TAKEN, PUSHED; /* calls that were finished here, for those who want to know */
-static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
-
-#define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
 
 enum { OTHER, UNARY, ALIGNED };
 
@@ -46,12 +34,6 @@ typedef struct {
 } RuleKernel;
 
 static PyTypeObject RuleKernelType;
-
-static inline int is_traced(void)
-{
-    PyThreadState *state = PyThreadState_Get();
-    return state->c_tracefunc != NULL || state->c_profilefunc != NULL;
-}
 
 /* Whether no functionality is switched on in this context; 0 also where only the Python function knows. */
 static int is_unswitched(RuleKernel *self)
@@ -374,19 +356,6 @@ static PyTypeObject RuleKernelType = {
     .tp_vectorcall_offset = offsetof(RuleKernel, vectorcall), .tp_call = PyVectorcall_Call, .tp_dealloc = rule_dealloc,
     .tp_traverse = rule_traverse, .tp_clear = rule_clear, .tp_getattro = rule_getattro, .tp_repr = rule_repr,
 };
-
-/* Where a slot of a class lies in its instances; -1 with an error if the name is not a slot that holds any object. */
-static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
-{
-    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
-    Py_ssize_t at = -1;
-    if (found != NULL && Py_IS_TYPE(found, &PyMemberDescr_Type) && ((PyMemberDescrObject *)found)->d_member->type == T_OBJECT_EX)
-        at = ((PyMemberDescrObject *)found)->d_member->offset;
-    else if (found != NULL)
-        PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
-    Py_XDECREF(found);
-    return at;
-}
 
 /* The positions of tensors among `arguments`; returns how many. */
 static int places(PyObject *given, int arguments, int *at)
@@ -894,22 +863,14 @@ static PyObject *make_tangent_kernel(PyObject *module, PyObject *given)
 
 static PyObject *configure(PyObject *module, PyObject *names)
 {
-    static const struct {
-        const char *name;
-        Py_ssize_t *at;
-    } slots[] = {
-        {"array", &AT_ARRAY}, {"keys", &AT_KEYS}, {"device", &AT_DEVICE}, {"gmask", &AT_GMASK}, {"node", &AT_NODE},
-        {"ver", &AT_VER}, {"storage", &AT_STORAGE}, {"view_of", &AT_VIEW_OF}, {"extra", &AT_EXTRA},
-    };
     PyObject *tensor, *builtins, *dispatch;
     if (!PyArg_ParseTuple(names, "O!O!O", &PyType_Type, &tensor, &PyDict_Type, &builtins, &dispatch))
         return NULL;
     Py_XSETREF(Tensor, (PyTypeObject *)Py_NewRef(tensor));
     Py_XSETREF(STUB_BUILTINS, Py_NewRef(builtins));
     Py_XSETREF(DISPATCH, Py_NewRef(dispatch));
-    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
-        if ((*slots[i].at = slot_of(Tensor, slots[i].name)) < 0)
-            return NULL;
+    if (find_tensor_slots() < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

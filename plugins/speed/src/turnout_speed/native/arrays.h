@@ -1,0 +1,233 @@
+/* ArrayKernel: arrays out of tensors, the kernel, a tensor around its result. */
+typedef struct {
+    Face face;
+    PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
+    PyObject *half;           /* NULL: float16 needs no look */
+    PyObject *simple, *kernel, *as_array, *keys;
+    PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
+    int arguments;            /* without the key set */
+    int tensors;              /* of them are tensors that must be given */
+    int tensor[MOST];
+    int number[MOST];         /* whether the argument is a number in place of a tensor */
+    int absent[MOST];         /* whether it must be None */
+    int rank[MOST];           /* of the tensors, or -1 */
+    int bools, unsure, inplace;
+    Program program;          /* where it has one, and the other arguments have their defaults */
+    int ignored[MOST];        /* of an argument without default: the program is for False only */
+    npy_intp limit, limit_of_halves;
+    char refuses[16];
+} ArrayKernel;
+
+/* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
+static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
+{
+    PyObject *epoch = PyObject_GetAttr(CLOCK, S_EPOCH);
+    PyObject *made = epoch == NULL ? NULL : PyType_GenericAlloc(Tensor, 0);
+    if (made == NULL) {
+        Py_XDECREF(epoch);
+        Py_DECREF(array);
+        return NULL;
+    }
+    SLOT(made, AT_ARRAY) = array;
+    SLOT(made, AT_KEYS) = Py_NewRef(keys);
+    SLOT(made, AT_DEVICE) = Py_NewRef(device);
+    SLOT(made, AT_GMASK) = Py_NewRef(ZERO);
+    SLOT(made, AT_NODE) = Py_NewRef(Py_None);
+    SLOT(made, AT_VER) = epoch;
+    SLOT(made, AT_STORAGE) = Py_NewRef(Py_None);
+    SLOT(made, AT_VIEW_OF) = Py_NewRef(Py_None);
+    SLOT(made, AT_EXTRA) = Py_NewRef(Py_None);
+    return made;
+}
+
+/* Write a result into the array of the tensor that was given first. Declined where that is not plain memory of its own. */
+static Outcome write_back(PyArrayObject *first, PyObject *made)
+{
+    PyArrayObject *from = (PyArrayObject *)made;
+    if (!is_plain(first) || !is_plain(from) || !PyArray_ISWRITEABLE(first) || PyArray_DESCR(from) != PyArray_DESCR(first)
+        || PyArray_NDIM(from) != PyArray_NDIM(first)
+        || !PyArray_CompareLists(PyArray_DIMS(from), PyArray_DIMS(first), PyArray_NDIM(first)))
+        return DECLINED;
+    memmove(PyArray_DATA(first), PyArray_DATA(from), PyArray_NBYTES(first));
+    return DONE;
+}
+
+/* The kernel that this one leaves a call to. It runs once: what it raises goes to the caller. */
+static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *passed[MOST + 2];
+    passed[1] = ks;
+    for (Py_ssize_t i = 0; i < n; i++)
+        passed[2 + i] = args[i];
+    *result = PyObject_Vectorcall(self->below, passed + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    return *result == NULL ? FAILED : DONE;
+}
+
+static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    ArrayKernel *self = (ArrayKernel *)face;
+    PyObject *given[MOST + 1];
+    if (n != self->arguments)
+        return DECLINED;
+    int plain = 1; /* whether every other argument has its default */
+    for (int i = 0; i < n; i++) {
+        given[i] = args[i];
+        if (self->absent[i] && args[i] != Py_None)
+            return DECLINED;
+        if (self->number[i] && (!self->bools && PyBool_Check(args[i])))
+            return DECLINED;
+        if (self->standard[i] != NULL && args[i] != self->standard[i])
+            plain = 0;
+    }
+    PyArray_Descr *descr = NULL;
+    PyArrayObject *first = NULL; /* its tensor belongs to the caller; a kernel can exchange the tensor's array, so it is held */
+    for (int k = 0; k < self->tensors; k++) {
+        PyObject *tensor = args[self->tensor[k]];
+        PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+        if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL || SLOT(tensor, AT_STORAGE) == NULL)
+            return DECLINED;
+        if (k == 0) {
+            first = (PyArrayObject *)array;
+            descr = PyArray_DESCR(first);
+        } else if (PyArray_DESCR((PyArrayObject *)array) != descr && self->finish == NULL)
+            return DECLINED;
+        if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
+            return DECLINED;
+        if (self->inplace && k > 0 && SLOT(args[self->tensor[0]], AT_STORAGE) != Py_None
+            && SLOT(args[self->tensor[0]], AT_STORAGE) == SLOT(tensor, AT_STORAGE))
+            return DECLINED;
+        given[self->tensor[k]] = array;
+    }
+    if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
+        return DECLINED;
+    if (self->inplace && (!is_plain(first) || PyArray_SIZE(first) > SMALL_SIZE))
+        return DECLINED;
+    if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
+        return call_below(self, ks, args, n, result);
+    npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
+    int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
+    int serves = self->program.count;
+    for (int i = 0; serves && i < n; i++)
+        if (i != self->program.dim && i != self->program.keepdim
+            && ((self->standard[i] != NULL && args[i] != self->standard[i]) || (self->ignored[i] && args[i] != Py_False)))
+            serves = 0;
+    PyObject *made = serves ? run_program(&self->program, given, (int)n) : NULL;
+    if (made == NULL) {
+        if (PyErr_Occurred())
+            return decline_after_error();
+        PyObject *passed[MOST + 1];
+        Py_ssize_t count = 0;
+        Py_INCREF(first);
+        for (int i = 0; i < n; i++)
+            if (!simple || self->standard[i] == NULL)
+                passed[1 + count++] = Py_NewRef(given[i]); /* the kernel may let go of what holds it */
+        made = PyObject_Vectorcall(simple ? self->simple : self->kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        for (Py_ssize_t i = 0; i < count; i++)
+            Py_DECREF(passed[1 + i]);
+        Py_DECREF(first);
+        if (made == NULL)
+            return decline_after_error();
+        if (self->finish != NULL && made == Py_NotImplemented) {
+            Py_DECREF(made);
+            return self->below == NULL ? DECLINED : call_below(self, ks, args, n, result);
+        }
+        if (self->finish != NULL && !PyArray_CheckExact(made)) {
+            PyObject *given_args = PyTuple_New(n);
+            for (Py_ssize_t i = 0; given_args != NULL && i < n; i++)
+                PyTuple_SET_ITEM(given_args, i, Py_NewRef(args[i]));
+            *result = given_args == NULL ? NULL : PyObject_CallFunctionObjArgs(self->finish, made, given_args, NULL);
+            Py_XDECREF(given_args);
+            Py_DECREF(made);
+            return *result == NULL ? FAILED : DONE;
+        }
+        if (!PyArray_CheckExact(made)) {
+            /* A number of NumPy's, as it gives for 0 dims, needs no Python to become an array. */
+            Py_SETREF(made, PyArray_IsScalar(made, Number) || PyArray_IsScalar(made, Bool)
+                                ? PyArray_FromScalar(made, NULL) : PyObject_CallOneArg(self->as_array, made));
+            if (made == NULL)
+                return decline_after_error();
+            if (!PyArray_CheckExact(made)) {
+                Py_DECREF(made);
+                return DECLINED;
+            }
+        }
+    }
+    PyObject *tensor = args[self->tensor[0]];
+    if (self->inplace) {
+        Outcome outcome = SLOT(tensor, AT_ARRAY) == (PyObject *)first ? write_back(first, made) : DECLINED;
+        Py_DECREF(made);
+        if (outcome == DONE)
+            *result = Py_NewRef(tensor);
+        return outcome;
+    }
+    if (self->unsure && PyArray_DESCR((PyArrayObject *)made) != descr) {
+        Py_DECREF(made);
+        return DECLINED;
+    }
+    *result = wrap(made, self->keys, SLOT(tensor, AT_DEVICE));
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
+ * inplace, program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
+ * or "value". */
+static PyObject *make_array_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *below = Py_None, *finish = NULL;
+    Py_ssize_t limit, limit_of_halves;
+    int bools, unsure, inplace;
+    const char *refuses;
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &below, &finish))
+        return NULL;
+    if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
+        PyErr_SetString(PyExc_ValueError, "too many arguments");
+        return NULL;
+    }
+    ArrayKernel *made = (ArrayKernel *)new_face(&ArrayKernelType, function, kernel_vectorcall, array_run);
+    if (made == NULL)
+        return NULL;
+    made->limit = limit;
+    made->limit_of_halves = limit_of_halves;
+    made->bools = bools;
+    made->unsure = unsure;
+    strcpy(made->refuses, refuses);
+    made->half = half == Py_None ? NULL : Py_NewRef(half);
+    made->simple = simple == Py_None ? NULL : Py_NewRef(simple);
+    made->kernel = Py_NewRef(kernel);
+    made->as_array = Py_NewRef(as_array);
+    made->keys = Py_NewRef(keys);
+    made->inplace = inplace;
+    made->below = below == Py_None ? NULL : Py_NewRef(below);
+    made->finish = Py_XNewRef(finish);
+    made->arguments = (int)PyTuple_GET_SIZE(arguments);
+    for (int i = 0; i < made->arguments; i++) {
+        const char *role;
+        PyObject *standard;
+        int rank;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank)) {
+            PyObject_GC_Track(made);
+            Py_DECREF(made);
+            return NULL;
+        }
+        if (strcmp(role, "tensor") == 0) {
+            made->rank[made->tensors] = rank;
+            made->tensor[made->tensors++] = i;
+        }
+        made->absent[i] = strcmp(role, "absent") == 0;
+        made->number[i] = strcmp(role, "number") == 0;
+        made->ignored[i] = strcmp(role, "value") == 0 && standard == missing;
+        made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
+    }
+    PyObject_GC_Track(made);
+    if (program != Py_None && read_program(&made->program, program) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    if (made->tensors == 0) {
+        Py_DECREF(made);
+        PyErr_SetString(PyExc_ValueError, "a kernel needs a tensor");
+        return NULL;
+    }
+    return (PyObject *)made;
+}

@@ -1,0 +1,416 @@
+/* Call: a stub, a public function or a method. Arguments, key set, look-up in the operator's cache. */
+enum { IS_TENSOR, IS_SCALAR, IS_INT, IS_FLOAT, IS_BOOL, IS_STR, IS_DTYPE, IS_DEVICE, IS_INTS, IS_TENSORS, IS_NONE };
+
+typedef struct {
+    PyObject *cache;
+    int arguments;          /* of the schema */
+    int tensors;            /* of them hold tensors: without any, the state alone gives the key set */
+    int kind[MOST];
+    int optional[MOST];     /* whether it may be None; of a list of tensors, whether its elements may be */
+    int size[MOST];         /* of a list of ints: how often one that stands for the list is repeated, or 0 */
+    int source[MOST];       /* the parameter that gives it, or -1: it always has its default */
+    PyObject *standard[MOST]; /* its default, or NULL */
+    PyObject *name[MOST];   /* the parameter's name, or NULL where it cannot be given by name */
+    int parameters;         /* how many may be given by position */
+    int rest;               /* the parameter that takes all that are left: ints, or one list of them; or -1 */
+    int alone;              /* whether that is taken for ints without keywords only */
+} Target;
+
+typedef struct {
+    Face face;
+    int count;
+    Target targets[2];
+    PyObject *tail;         /* the last line of the text: (kernel, ks, arguments); or NULL */
+    PyObject *chosen;       /* the overloads by the types of a call; or NULL */
+    int most;               /* the arguments of a call that is looked for there */
+} Call;
+
+/* Whether a value is an int of 64 bits. */
+static inline int is_int(PyObject *value)
+{
+    int overflow = 1;
+    if (PyLong_CheckExact(value))
+        PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
+}
+
+/* Whether a value is what the schema asks for, so that the Python function would pass it on as it is. */
+static inline int fits(int kind, int optional, PyObject *value)
+{
+    if (value == Py_None)
+        return optional;
+    switch (kind) {
+    case IS_TENSOR:
+        return Py_IS_TYPE(value, Tensor);
+    case IS_SCALAR:
+        if (PyFloat_CheckExact(value))
+            return 1;
+        if (PyLong_CheckExact(value)) {
+            int overflow;
+            long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+            return !overflow && number > -(1LL << 30) && number < (1LL << 30);
+        }
+        return 0;
+    case IS_INT:
+        return is_int(value);
+    case IS_FLOAT:
+        return PyFloat_CheckExact(value);
+    case IS_BOOL:
+        return PyBool_Check(value);
+    case IS_STR:
+        return PyUnicode_CheckExact(value);
+    case IS_DTYPE:
+        return (PyObject *)Py_TYPE(value) == DTYPE;
+    case IS_DEVICE:
+        return (PyObject *)Py_TYPE(value) == DEVICE;
+    default:
+        return 0;
+    }
+}
+
+/* A list of ints as the Python function would pass it on: a plain tuple. A new reference; NULL with or without an error. */
+static PyObject *as_ints(PyObject *value, int size)
+{
+    int is_list = PyList_CheckExact(value);
+    if (is_list || PyTuple_CheckExact(value) || Py_IS_TYPE(value, SIZE)) {
+        Py_ssize_t n = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+        PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
+        for (Py_ssize_t i = 0; i < n; i++)
+            if (!is_int(items[i]))
+                return NULL;
+        return is_list ? PyList_AsTuple(value) : PyTuple_GetSlice(value, 0, n);
+    }
+    if (size == 0 || !is_int(value))
+        return NULL;
+    PyObject *made = PyTuple_New(size);
+    for (int i = 0; made != NULL && i < size; i++)
+        PyTuple_SET_ITEM(made, i, Py_NewRef(value));
+    return made;
+}
+
+/* ks | the keys of a tensor; 0 if it is none, or with an error. */
+static inline int add_keys(PyObject **ks, PyObject *tensor)
+{
+    PyObject *keys = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_KEYS) : NULL;
+    if (keys == NULL)
+        return 0;
+    if (*ks == NULL)
+        *ks = Py_NewRef(keys);
+    else if (keys != *ks)
+        Py_SETREF(*ks, PyNumber_Or(*ks, keys));
+    return *ks != NULL;
+}
+
+/* The state of the context: FRESH, another pair, or NULL where only the Python function knows. A new reference. */
+static PyObject *dispatch_state(void)
+{
+    PyObject *reader = PyDict_GetItemWithError(STUB_BUILTINS, S_DISPATCH);
+    PyObject *state = NULL;
+    if (reader == NULL || !PyCFunction_Check(reader) || PyCFunction_GET_SELF(reader) != DISPATCH)
+        return NULL;
+    if (PyContextVar_Get(DISPATCH, NULL, &state) < 0)
+        return NULL;
+    return state;
+}
+
+/* (ks | state[0]) & state[1]; steals ks. */
+static PyObject *with_state(PyObject *ks, PyObject *state)
+{
+    PyObject *include = PySequence_GetItem(state, 0), *keep = PySequence_GetItem(state, 1), *both = NULL, *made = NULL;
+    if (include != NULL && keep != NULL && (both = PyNumber_Or(ks, include)) != NULL)
+        made = PyNumber_And(both, keep);
+    Py_XDECREF(include);
+    Py_XDECREF(keep);
+    Py_XDECREF(both);
+    Py_DECREF(ks);
+    return made;
+}
+
+/* Call a kernel of Python from the frame that the text of the function would have: its last line. Not again, if that fails. */
+static Outcome call_kernel(const Target *target, PyObject *tail, PyObject *kernel, PyObject *ks, PyObject **values, PyObject **result)
+{
+    PyObject *passed[MOST + 3];
+    Py_ssize_t count = 2;
+    passed[1] = is_kernel(kernel) ? ((Face *)kernel)->function : kernel; /* it has just declined */
+    passed[2] = ks;
+    for (int i = 0; i < target->arguments; i++)
+        if (target->source[i] >= 0 || target->name[i] != NULL)
+            passed[1 + count++] = values[i];
+    *result = PyObject_Vectorcall(tail, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    return *result == NULL ? FAILED : DONE;
+}
+
+static Outcome run_target(const Target *target, PyObject *tail, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+{
+    PyObject *values[MOST], *made[MOST + 1]; /* what was made of an argument here, to be released */
+    PyObject *ks = NULL, *kernel = NULL;
+    int count = 0;
+    Outcome outcome = DECLINED;
+    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    PyObject *rest = NULL; /* the ints that were written one by one */
+    PyObject *const *keywords = args + n;
+    if (target->rest >= 0 && n > target->rest && PyLong_CheckExact(args[target->rest])) {
+        rest = PyTuple_New(n - target->rest);
+        for (Py_ssize_t k = target->rest; rest != NULL && k < n; k++)
+            if (is_int(args[k]))
+                PyTuple_SET_ITEM(rest, k - target->rest, Py_NewRef(args[k]));
+            else
+                Py_CLEAR(rest);
+        if (rest == NULL)
+            return decline_after_error();
+        made[count++] = rest;
+        n = target->rest + 1;
+    }
+    Py_ssize_t used = n;
+    if (n > target->parameters || (target->alone && (rest == NULL || named)))
+        goto end;
+    for (int i = 0; i < target->arguments; i++) {
+        PyObject *value = NULL;
+        int from = target->source[i];
+        if (rest != NULL && from == target->rest)
+            value = rest;
+        else if (from >= 0 && from < n)
+            value = args[from];
+        else {
+            for (Py_ssize_t k = 0; k < named && target->name[i] != NULL; k++)
+                if (PyTuple_GET_ITEM(kwnames, k) == target->name[i]) {
+                    value = keywords[k];
+                    used++;
+                    break;
+                }
+            if (value == NULL)
+                value = target->standard[i];
+            if (value == NULL)
+                goto end;
+        }
+        values[i] = value;
+        switch (target->kind[i]) {
+        case IS_TENSOR:
+            if (!(value == Py_None ? target->optional[i] : add_keys(&ks, value)))
+                goto end;
+            break;
+        case IS_TENSORS: {
+            int is_list = PyList_CheckExact(value);
+            if (!is_list && !PyTuple_CheckExact(value))
+                goto end;
+            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+            PyObject **items = is_list ? ((PyListObject *)value)->ob_item : ((PyTupleObject *)value)->ob_item;
+            for (Py_ssize_t k = 0; k < length; k++)
+                if (!(items[k] == Py_None ? target->optional[i] : add_keys(&ks, items[k])))
+                    goto end;
+            break;
+        }
+        case IS_INTS:
+            if ((value == Py_None && target->optional[i]) || (value == rest && rest != NULL))
+                break;
+            value = as_ints(value, target->size[i]);
+            if (value == NULL)
+                goto end;
+            values[i] = made[count++] = value;
+            break;
+        default:
+            if (!fits(target->kind[i], target->optional[i], value))
+                goto end;
+        }
+    }
+    if (used != n + named || (ks == NULL && target->tensors))
+        goto end;
+    PyObject *state = dispatch_state();
+    if (state == NULL)
+        goto end;
+    if (ks == NULL)
+        ks = with_state(Py_NewRef(ZERO), state);
+    else if (state != FRESH)
+        ks = with_state(ks, state);
+    Py_DECREF(state);
+    kernel = ks == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(target->cache, ks)); /* it may be cleared while it runs */
+    if (kernel == NULL)
+        goto end;
+    if (is_kernel(kernel)) {
+        outcome = ((Face *)kernel)->run((Face *)kernel, ks, values, target->arguments, result);
+        TAKEN += outcome == DONE;
+    }
+    if (outcome == DECLINED && tail != NULL && !PyErr_Occurred())
+        outcome = call_kernel(target, tail, kernel, ks, values, result);
+end:
+    if (outcome == DECLINED)
+        outcome = decline_after_error();
+    while (count > 0)
+        Py_DECREF(made[--count]);
+    Py_XDECREF(kernel);
+    Py_XDECREF(ks);
+    return outcome;
+}
+
+/* The overload that the types of the arguments choose, if its call can be finished here. */
+static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *types = PyTuple_New(n);
+    if (types == NULL)
+        return decline_after_error();
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SET_ITEM(types, i, Py_NewRef(Py_TYPE(args[i])));
+    PyObject *op = Py_XNewRef(PyDict_GetItemWithError(chosen, types));
+    Py_DECREF(types);
+    PyObject *call = op == NULL ? NULL : PyObject_GetAttr(op, S_CALL);
+    Outcome outcome = DECLINED;
+    if (call != NULL && Py_IS_TYPE(call, &CallType))
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, NULL, result);
+    Py_XDECREF(op);
+    Py_XDECREF(call);
+    return outcome == DECLINED ? decline_after_error() : outcome;
+}
+
+static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Call *call = (Call *)self;
+    if (!is_traced()) {
+        PyObject *result = NULL;
+        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+        Outcome outcome = DECLINED;
+        /* The tail is that of the function's own target: a call of another one is finished here or not at all. */
+        for (int i = 0; i < call->count && outcome == DECLINED; i++)
+            outcome = run_target(&call->targets[i], i == 0 ? call->tail : NULL, args, n, kwnames, &result);
+        if (outcome == DECLINED && n <= call->most && kwnames == NULL)
+            outcome = run_chosen(call->chosen, args, n, &result);
+        if (outcome != DECLINED)
+            return outcome == DONE ? result : NULL;
+    }
+    return PyObject_Vectorcall(call->face.function, args, nargsf, kwnames);
+}
+
+static int call_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Call *call = (Call *)self;
+    Py_VISIT(call->face.function);
+    Py_VISIT(call->tail);
+    Py_VISIT(call->chosen);
+    for (int t = 0; t < call->count; t++) {
+        Py_VISIT(call->targets[t].cache);
+        for (int i = 0; i < call->targets[t].arguments; i++)
+            Py_VISIT(call->targets[t].standard[i]);
+    }
+    return 0;
+}
+
+static int call_clear(PyObject *self)
+{
+    Call *call = (Call *)self;
+    Py_CLEAR(call->face.function);
+    Py_CLEAR(call->tail);
+    Py_CLEAR(call->chosen);
+    for (int t = 0; t < call->count; t++) {
+        Py_CLEAR(call->targets[t].cache);
+        for (int i = 0; i < call->targets[t].arguments; i++) {
+            Py_CLEAR(call->targets[t].standard[i]);
+            Py_CLEAR(call->targets[t].name[i]);
+        }
+    }
+    call->count = 0;
+    return 0;
+}
+
+/* What a kernel holds lies behind its face, object after object. */
+#define HOLDS(STRUCT, LAST) ((int)((offsetof(STRUCT, LAST) + sizeof(PyObject *) - sizeof(Face)) / sizeof(PyObject *)))
+#define HELD(self) ((PyObject **)((char *)(self) + sizeof(Face)))
+
+static int visit_held(PyObject *self, int count, visitproc visit, void *arg)
+{
+    Py_VISIT(((Face *)self)->function);
+    for (int i = 0; i < count; i++)
+        Py_VISIT(HELD(self)[i]);
+    return 0;
+}
+
+static int clear_held(PyObject *self, int count)
+{
+    Py_CLEAR(((Face *)self)->function);
+    for (int i = 0; i < count; i++)
+        Py_CLEAR(HELD(self)[i]);
+    return 0;
+}
+
+#define HOLDING(NAME, COUNT)                                                                                              \
+    static int NAME##_traverse(PyObject *self, visitproc visit, void *arg) { return visit_held(self, COUNT, visit, arg); } \
+    static int NAME##_clear(PyObject *self) { return clear_held(self, COUNT); }
+
+static void face_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (((Face *)self)->weakrefs != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_TYPE(self)->tp_clear(self);
+    PyObject_GC_Del(self);
+}
+
+static const char *const KINDS[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Device", "ints",
+                                    "tensors", "none", NULL};
+
+/* (cache, parameters, ((kind, optional, size, source, default or MISSING, name or None), ...), rest or -1, alone) */
+static int read_target(Target *target, PyObject *row, PyObject *missing)
+{
+    PyObject *arguments, *cache;
+    if (!PyArg_ParseTuple(row, "O!iO!ip", &PyDict_Type, &cache, &target->parameters, &PyTuple_Type, &arguments, &target->rest,
+                          &target->alone))
+        return -1;
+    target->cache = Py_NewRef(cache);
+    if (PyTuple_GET_SIZE(arguments) > MOST) {
+        PyErr_SetString(PyExc_ValueError, "too many arguments");
+        return -1;
+    }
+    for (int i = 0; i < PyTuple_GET_SIZE(arguments); i++) {
+        const char *kind;
+        PyObject *standard, *name;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "spiiOO", &kind, &target->optional[i], &target->size[i],
+                              &target->source[i], &standard, &name))
+            return -1;
+        target->kind[i] = -1;
+        for (int k = 0; KINDS[k] != NULL; k++)
+            if (strcmp(KINDS[k], kind) == 0)
+                target->kind[i] = k;
+        if (target->kind[i] < 0) {
+            PyErr_Format(PyExc_ValueError, "unknown kind %s", kind);
+            return -1;
+        }
+        target->tensors += target->kind[i] == IS_TENSOR || target->kind[i] == IS_TENSORS;
+        target->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
+        target->name[i] = NULL;
+        if (name != Py_None) {
+            target->name[i] = Py_NewRef(name);
+            PyUnicode_InternInPlace(&target->name[i]);
+        }
+        target->arguments = i + 1;
+    }
+    return 0;
+}
+
+/* (function, targets, MISSING, tail or None, chosen or None, most) */
+static PyObject *make_call(PyObject *module, PyObject *args)
+{
+    PyObject *function, *targets, *missing, *tail, *chosen;
+    int most;
+    if (!PyArg_ParseTuple(args, "OO!OOOi", &function, &PyTuple_Type, &targets, &missing, &tail, &chosen, &most))
+        return NULL;
+    if (PyTuple_GET_SIZE(targets) > 2 || (chosen != Py_None && !PyDict_CheckExact(chosen))) {
+        PyErr_SetString(PyExc_ValueError, "at most two targets");
+        return NULL;
+    }
+    Call *made = (Call *)new_face(&CallType, function, call_vectorcall, NULL);
+    if (made == NULL)
+        return NULL;
+    made->count = 0;
+    made->tail = tail == Py_None ? NULL : Py_NewRef(tail);
+    made->chosen = chosen == Py_None ? NULL : Py_NewRef(chosen);
+    made->most = made->chosen == NULL ? -1 : most;
+    for (int i = 0; i < PyTuple_GET_SIZE(targets); i++) {
+        memset(&made->targets[i], 0, sizeof(Target));
+        made->count = i + 1;
+        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i), missing) < 0) {
+            PyObject_GC_Track(made);
+            Py_DECREF(made);
+            return NULL;
+        }
+    }
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}

@@ -1,0 +1,209 @@
+/* CompositeKernel: a composite kernel that ends in one call of another operator. */
+enum { ANYTHING = -1, NO_VALUE = -2, ROW_MAJOR = -3, LENGTHS = -4, OTHER_DTYPE = -5, SAME_DTYPE = -6, IS_FALSE = -7,
+       CONTIGUOUS = -8 }; /* or a number of dims */
+enum { ENDING = 32 }; /* operands: arguments by their place, and from here on other endings; constants are objects */
+
+#define ENDINGS 8
+
+typedef struct {
+    int nested;                 /* only an operand of another one */
+    int when[MOST];
+    PyObject *op;
+    int count, operand[MOST];
+    PyObject *constant[MOST];   /* in place of an operand, or NULL */
+    PyObject *keywords;         /* the names of the last operands, or NULL */
+    int item;                   /* of the result, or -1 */
+} Ending;
+
+typedef struct {
+    Face face;
+    int arguments, count;
+    Ending endings[ENDINGS];
+} CompositeKernel;
+
+/* The array library's dtype for one of Turnout's, on the device of a tensor; a new reference, or NULL with or without an error. */
+static PyObject *native_of(PyObject *device, PyObject *dtype)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND), *natives = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NATIVE);
+    PyObject *found = natives == NULL || !PyDict_CheckExact(natives) ? NULL : Py_XNewRef(PyDict_GetItemWithError(natives, dtype));
+    Py_XDECREF(backend);
+    Py_XDECREF(natives);
+    if (found != NULL && !PyArray_DescrCheck(found))
+        Py_CLEAR(found);
+    return found;
+}
+
+/* Whether a dtype is another one than that of a tensor with an array; -1 if nobody knows. */
+static int is_other_dtype(PyObject *tensor, PyObject *dtype)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL, *device = array == NULL ? NULL : SLOT(tensor, AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || (PyObject *)Py_TYPE(dtype) != DTYPE)
+        return -1;
+    PyObject *native = native_of(device, dtype);
+    int other = native == NULL ? -1 : native != (PyObject *)PyArray_DESCR((PyArrayObject *)array);
+    Py_XDECREF(native);
+    return other;
+}
+
+static int meets(int wanted, PyObject *value, PyObject *first)
+{
+    if (wanted == ANYTHING)
+        return 1;
+    if (wanted == OTHER_DTYPE || wanted == SAME_DTYPE)
+        return is_other_dtype(first, value) == (wanted == OTHER_DTYPE);
+    if (wanted == IS_FALSE)
+        return value == Py_False;
+    if (wanted == CONTIGUOUS)
+        return PyUnicode_CheckExact(value) && PyUnicode_CompareWithASCIIString(value, "contiguous_format") == 0;
+    if (wanted == NO_VALUE)
+        return value == Py_None;
+    if (wanted == LENGTHS) {
+        if (!PyTuple_CheckExact(value))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+            PyObject *length = PyTuple_GET_ITEM(value, i);
+            int overflow;
+            if (!PyLong_CheckExact(length) || PyLong_AsLongLongAndOverflow(length, &overflow) < 0 || overflow)
+                return 0;
+        }
+        return 1;
+    }
+    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array))
+        return 0;
+    if (wanted == ROW_MAJOR)
+        return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS);
+    return PyArray_NDIM((PyArrayObject *)array) == wanted;
+}
+
+/* Make a call of an operator, if it can be finished here. */
+static Outcome call_operator(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **result)
+{
+    PyObject *call = PyObject_GetAttr(op, S_CALL);
+    Outcome outcome = call == NULL ? decline_after_error() : DECLINED;
+    if (call != NULL && Py_IS_TYPE(call, &CallType))
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n - (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords)), keywords,
+                             result);
+    Py_XDECREF(call);
+    return outcome;
+}
+
+static Outcome run_ending(CompositeKernel *self, const Ending *ending, PyObject *const *args, PyObject **result)
+{
+    PyObject *values[MOST] = {NULL}, *made = NULL;
+    Outcome outcome = DONE;
+    int n = 0;
+    for (; n < ending->count && outcome == DONE; n++)
+        if (ending->constant[n] != NULL)
+            values[n] = Py_NewRef(ending->constant[n]);
+        else if (ending->operand[n] < ENDING)
+            values[n] = Py_NewRef(args[ending->operand[n]]);
+        else
+            outcome = run_ending(self, &self->endings[ending->operand[n] - ENDING], args, &values[n]);
+    if (outcome == DONE && ending->op == Py_None)
+        made = Py_NewRef(values[0]);
+    else if (outcome == DONE)
+        outcome = call_operator(ending->op, values, n, ending->keywords, &made);
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(values[i]);
+    if (outcome == DONE && ending->item >= 0) {
+        PyObject *item = PyTuple_CheckExact(made) && ending->item < PyTuple_GET_SIZE(made) ? PyTuple_GET_ITEM(made, ending->item) : NULL;
+        outcome = item == NULL ? DECLINED : DONE;
+        Py_SETREF(made, Py_XNewRef(item));
+    }
+    *result = made;
+    return outcome;
+}
+
+static Outcome composite_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    CompositeKernel *self = (CompositeKernel *)face;
+    if (n != self->arguments)
+        return DECLINED;
+    for (int e = 0; e < self->count; e++) {
+        int applies = !self->endings[e].nested;
+        for (int i = 0; i < n && applies; i++)
+            applies = meets(self->endings[e].when[i], args[i], args[0]);
+        if (applies)
+            return run_ending(self, &self->endings[e], args, result);
+    }
+    return DECLINED;
+}
+
+static int composite_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CompositeKernel *kernel = (CompositeKernel *)self;
+    Py_VISIT(kernel->face.function);
+    for (int e = 0; e < kernel->count; e++)
+        Py_VISIT(kernel->endings[e].op);
+    return 0;
+}
+
+static int composite_clear(PyObject *self)
+{
+    CompositeKernel *kernel = (CompositeKernel *)self;
+    Py_CLEAR(kernel->face.function);
+    for (int e = 0; e < kernel->count; e++) {
+        Py_CLEAR(kernel->endings[e].op);
+        Py_CLEAR(kernel->endings[e].keywords);
+        for (int i = 0; i < MOST; i++)
+            Py_CLEAR(kernel->endings[e].constant[i]);
+    }
+    kernel->count = 0;
+    return 0;
+}
+
+/* (function, number of arguments, endings), each (nested, when, op, operands, keywords, item): `when` a number for each argument,
+ * `operands` ints as numbered above, or a tuple of a constant, `keywords` the names of the last of them. Without an operator, the first
+ * operand is the result. Another ending comes before those that use it. */
+static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *endings;
+    int arguments;
+    if (!PyArg_ParseTuple(args, "OiO!", &function, &arguments, &PyTuple_Type, &endings))
+        return NULL;
+    if (arguments < 0 || arguments > MOST || PyTuple_GET_SIZE(endings) > ENDINGS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    CompositeKernel *made = (CompositeKernel *)new_face(&CompositeKernelType, function, kernel_vectorcall, composite_run);
+    if (made == NULL)
+        return NULL;
+    made->arguments = arguments;
+    PyObject_GC_Track(made);
+    for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
+        Ending *ending = &made->endings[e];
+        PyObject *when, *op, *operands, *keywords;
+        made->count = e + 1;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(endings, e), "pO!OO!O!i", &ending->nested, &PyTuple_Type, &when, &op, &PyTuple_Type,
+                              &operands, &PyTuple_Type, &keywords, &ending->item))
+            goto failed;
+        ending->op = Py_NewRef(op);
+        ending->keywords = PyTuple_GET_SIZE(keywords) ? Py_NewRef(keywords) : NULL;
+        if (PyTuple_GET_SIZE(when) != arguments || PyTuple_GET_SIZE(operands) > MOST
+            || PyTuple_GET_SIZE(keywords) > PyTuple_GET_SIZE(operands) || PyTuple_GET_SIZE(operands) == 0)
+            goto failed;
+        for (int i = 0; i < arguments; i++)
+            ending->when[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(when, i));
+        for (int i = 0; i < PyTuple_GET_SIZE(operands); i++) {
+            PyObject *operand = PyTuple_GET_ITEM(operands, i);
+            ending->count = i + 1;
+            if (PyTuple_CheckExact(operand) && PyTuple_GET_SIZE(operand) == 1) {
+                ending->constant[i] = Py_NewRef(PyTuple_GET_ITEM(operand, 0));
+                continue;
+            }
+            long at = PyLong_AsLong(operand);
+            if (PyErr_Occurred() || at < 0 || (at >= arguments && at < ENDING) || at >= ENDING + e)
+                goto failed;
+            ending->operand[i] = (int)at;
+        }
+        if (PyErr_Occurred())
+            goto failed;
+    }
+    return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
+}

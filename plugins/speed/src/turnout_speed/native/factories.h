@@ -1,0 +1,306 @@
+/* CopyKernel, SelectKernel, FactoryKernel, FillKernel: new memory, and what is written into all of it. */
+/* ---- CopyKernel */
+
+typedef struct {
+    Face face;
+    int dtype; /* the argument that says in which dtype, or -1 */
+} CopyKernel;
+
+/* Whether the elements have the strides that row-major memory has; dims of length 1 may have others. */
+static int is_row_major(PyArrayObject *array)
+{
+    npy_intp step = PyArray_ITEMSIZE(array);
+    for (int d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(array, d) != step)
+            return 0;
+        step *= PyArray_DIM(array, d);
+    }
+    return is_plain(array);
+}
+
+/* Whether every float becomes a number of the other dtype without a warning of NumPy's. */
+#define EACH_WITHIN(TYPE, CONDITION)                              \
+    for (npy_intp k = 0; k < size; k++) {                         \
+        double number = (double)((const TYPE *)PyArray_DATA(array))[k]; \
+        if (!(CONDITION))                                         \
+            return 0;                                             \
+    }
+static int converts_quietly(PyArrayObject *array, int to)
+{
+    npy_intp size = PyArray_SIZE(array);
+    int from = PyArray_TYPE(array), whole = to == NPY_INT32 || to == NPY_INT64;
+    if (PyArray_CanCastSafely(from, to))
+        return !PyTypeNum_ISUSERDEF(from) && !PyTypeNum_ISUSERDEF(to) && to != NPY_HALF;
+    if ((PyTypeNum_ISINTEGER(from) || from == NPY_BOOL) && (PyTypeNum_ISINTEGER(to) || to == NPY_FLOAT || to == NPY_DOUBLE || to == NPY_BOOL))
+        return size <= SMALL_SIZE / 2;
+    if (size > SMALL_SIZE / 2)
+        return 0;
+    if (from == NPY_DOUBLE && to == NPY_FLOAT) {
+        EACH_WITHIN(double, !isfinite(number) || fabs(number) <= FLT_MAX)
+        return 1;
+    }
+    if (from == NPY_DOUBLE && whole) {
+        EACH_WITHIN(double, fabs(number) < 2147483648.0)
+        return 1;
+    }
+    if (from == NPY_FLOAT && whole) {
+        EACH_WITHIN(float, fabs(number) < 2147483648.0)
+        return 1;
+    }
+    return (from == NPY_FLOAT || from == NPY_DOUBLE) && to == NPY_BOOL;
+}
+
+static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    CopyKernel *self = (CopyKernel *)face;
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || !is_row_major((PyArrayObject *)array)) /* a copy keeps the strides */
+        return DECLINED;
+    for (Py_ssize_t i = 1; i < n; i++)
+        if (args[i] != Py_None && args[i] != Py_False && i != self->dtype)
+            return DECLINED;
+    Py_INCREF(array); /* both stay, whatever the call of Python does */
+    Py_INCREF(device);
+    PyArrayObject *from = (PyArrayObject *)array;
+    PyObject *keys = is_plain_maker(device) ? keys_of_views(device) : NULL, *made = NULL;
+    PyObject *native = keys == NULL || self->dtype < 0 || args[self->dtype] == Py_None ? NULL : native_of(device, args[self->dtype]);
+    if (keys != NULL && (self->dtype < 0 || args[self->dtype] == Py_None || native == (PyObject *)PyArray_DESCR(from)))
+        made = PyArray_NewCopy(from, NPY_CORDER);
+    else if (native != NULL && converts_quietly(from, ((PyArray_Descr *)native)->type_num))
+        made = PyArray_CastToType(from, (PyArray_Descr *)Py_NewRef(native), 0);
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(native);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(array);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* (function, the argument that is the dtype, or -1) */
+static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    int dtype;
+    if (!PyArg_ParseTuple(args, "Oi", &function, &dtype))
+        return NULL;
+    CopyKernel *made = (CopyKernel *)new_face(&CopyKernelType, function, kernel_vectorcall, copy_run);
+    if (made == NULL)
+        return NULL;
+    made->dtype = dtype < MOST ? dtype : -1;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- SelectKernel */
+
+typedef struct {
+    Face face;
+    PyObject *cache, *above, *default_device;
+    int at; /* the argument that is the device */
+} SelectKernel;
+
+static Outcome select_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    SelectKernel *self = (SelectKernel *)face;
+    PyObject *passed[MOST];
+    if (n > MOST || self->at >= n)
+        return DECLINED;
+    memcpy(passed, args, n * sizeof *passed);
+    PyObject *wanted = args[self->at], *device = wanted == Py_None ? PyObject_CallNoArgs(self->default_device) : Py_NewRef(wanted);
+    PyObject *backend = device == NULL || (PyObject *)Py_TYPE(device) != DEVICE ? NULL : PyObject_GetAttr(device, S_BACKEND);
+    PyObject *place = backend == NULL       ? NULL
+                      : wanted == Py_None ? PyObject_CallMethodNoArgs(backend, S_CURRENT_DEVICE)
+                                          : PyObject_CallMethodOneArg(backend, S_RESOLVE_DEVICE, device);
+    PyObject *dense = place == NULL ? NULL : PyObject_GetAttr(backend, S_DENSE);
+    PyObject *rest = dense == NULL ? NULL : PyNumber_And(ks, self->above), *below = rest == NULL ? NULL : PyNumber_Or(rest, dense);
+    Outcome outcome = DECLINED;
+    if (below != NULL) {
+        passed[self->at] = place;
+        outcome = run_cached(self->cache, below, passed, n, result);
+    } else
+        outcome = decline_after_error();
+    Py_XDECREF(device);
+    Py_XDECREF(backend);
+    Py_XDECREF(place);
+    Py_XDECREF(dense);
+    Py_XDECREF(rest);
+    Py_XDECREF(below);
+    return outcome;
+}
+
+/* (function, cache, the keys that are left, default_device, the argument that is the device) */
+static PyObject *make_select_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *cache, *above, *default_device;
+    int at;
+    if (!PyArg_ParseTuple(args, "OO!OOi", &function, &PyDict_Type, &cache, &above, &default_device, &at))
+        return NULL;
+    SelectKernel *made = (SelectKernel *)new_face(&SelectKernelType, function, kernel_vectorcall, select_run);
+    if (made == NULL)
+        return NULL;
+    made->cache = Py_NewRef(cache);
+    made->above = Py_NewRef(above);
+    made->default_device = Py_NewRef(default_device);
+    made->at = at;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- FactoryKernel */
+
+typedef struct {
+    Face face;
+    PyObject *number;                     /* what it fills with, or NULL: the argument `value` */
+    PyObject *default_dtype;              /* a function */
+    int like, size, value, dtype, device; /* places of arguments, or -1; all others must be None */
+    int fills;                            /* 0: memory as it is */
+} FactoryKernel;
+
+/* Write a number into all elements of a plain array; 0 where only Python knows how. */
+static int fill_array(PyArrayObject *array, PyObject *value)
+{
+    char number[sizeof(double)];
+    int type = PyArray_TYPE(array), overflow = 0;
+    npy_intp size = PyArray_SIZE(array), itemsize = PyArray_ITEMSIZE(array);
+    if (PyLong_CheckExact(value) && PyObject_Not(value) == 1) {
+        memset(PyArray_DATA(array), 0, PyArray_NBYTES(array));
+        return 1;
+    }
+    if (type == NPY_BOOL && PyBool_Check(value))
+        number[0] = value == Py_True;
+    else if (type == NPY_INT64 && PyLong_CheckExact(value)) {
+        npy_int64 whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow)
+            return 0;
+        memcpy(number, &whole, sizeof whole);
+    } else if (number_as(value, type, number) == NULL)
+        return 0;
+    for (npy_intp k = 0; k < size; k++)
+        memcpy(PyArray_BYTES(array) + k * itemsize, number, itemsize);
+    return 1;
+}
+
+static Outcome factory_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    FactoryKernel *self = (FactoryKernel *)face;
+    PyObject *array = NULL, *device = self->device >= 0 && self->device < n ? args[self->device] : Py_None;
+    npy_intp dims[DIMS];
+    int count = 0;
+    if (self->like >= n || self->size >= n || self->value >= n || self->dtype >= n)
+        return DECLINED;
+    for (int i = 0; i < n; i++)
+        if (i != self->like && i != self->size && i != self->value && i != self->dtype && i != self->device && args[i] != Py_None)
+            return DECLINED;
+    if (self->like >= 0) {
+        array = Py_IS_TYPE(args[self->like], Tensor) ? SLOT(args[self->like], AT_ARRAY) : NULL;
+        if (array == NULL || !PyArray_CheckExact(array) || device != Py_None)
+            return DECLINED;
+        device = SLOT(args[self->like], AT_DEVICE);
+    }
+    if (self->size >= 0)
+        count = numbers_of(args[self->size], dims, DIMS);
+    else if (array != NULL) {
+        if (!is_row_major((PyArrayObject *)array))
+            return DECLINED;
+        count = PyArray_NDIM((PyArrayObject *)array);
+        for (int d = 0; d < count; d++)
+            dims[d] = PyArray_DIM((PyArrayObject *)array, d);
+    }
+    for (int d = 0; d < count; d++)
+        if (dims[d] < 0)
+            count = -1;
+    if (count < 0 || device == NULL || (PyObject *)Py_TYPE(device) != DEVICE)
+        return decline_after_error();
+    PyObject *value = self->number != NULL ? self->number : self->value >= 0 ? args[self->value] : NULL;
+    PyObject *dtype = self->dtype < 0 ? Py_None : args[self->dtype], *modes = NULL, *native = NULL, *made = NULL;
+    if (PyContextVar_Get(FAKE_MODE, NULL, &modes) < 0 || modes == NULL || PyObject_Not(modes) != 1) {
+        Py_XDECREF(modes);
+        return decline_after_error();
+    }
+    Py_DECREF(modes);
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device);
+    if (keys != NULL && is_plain_maker(device)) {
+        if (dtype != Py_None)
+            native = native_of(device, dtype);
+        else if (array != NULL)
+            native = Py_NewRef(PyArray_DESCR((PyArrayObject *)array));
+        else if (self->value < 0 || PyFloat_CheckExact(value)) {
+            PyObject *standard = PyObject_CallNoArgs(self->default_dtype);
+            native = standard == NULL ? NULL : native_of(device, standard);
+            Py_XDECREF(standard);
+        } else if (PyLong_CheckExact(value))
+            native = (PyObject *)PyArray_DescrFromType(NPY_INT64);
+    }
+    if (native != NULL)
+        made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), count, dims, NULL, NULL, 0, NULL);
+    if (made != NULL && self->fills && (PyArray_SIZE((PyArrayObject *)made) > SMALL_SIZE || !fill_array((PyArrayObject *)made, value)))
+        Py_CLEAR(made);
+    *result = made == NULL ? NULL : wrap(made, keys, device);
+    Py_XDECREF(native);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* (function, get_default_dtype, whether it fills, the number or None, places of: the tensor that it is like, size, value, dtype,
+ * device; -1 where there is no such argument) */
+static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *default_dtype, *number;
+    int fills, like, size, value, dtype, device;
+    if (!PyArg_ParseTuple(args, "OOpOiiiii", &function, &default_dtype, &fills, &number, &like, &size, &value, &dtype, &device))
+        return NULL;
+    FactoryKernel *made = (FactoryKernel *)new_face(&FactoryKernelType, function, kernel_vectorcall, factory_run);
+    if (made == NULL)
+        return NULL;
+    made->default_dtype = Py_NewRef(default_dtype);
+    made->number = number == Py_None ? NULL : Py_NewRef(number);
+    made->fills = fills;
+    made->like = like;
+    made->size = size;
+    made->value = value;
+    made->dtype = dtype;
+    made->device = device;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- FillKernel */
+
+typedef struct {
+    Face face;
+    PyObject *number; /* what it writes, or NULL: the second argument */
+} FillKernel;
+
+static Outcome fill_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *value = ((FillKernel *)face)->number;
+    PyObject *array = n > 0 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    if (value == NULL && n == 2)
+        value = args[1];
+    if (array == NULL || value == NULL || !PyArray_CheckExact(array))
+        return DECLINED;
+    PyArrayObject *target = (PyArrayObject *)array;
+    PyObject *device = SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !is_plain_maker(device) || !is_plain(target) || !PyArray_ISWRITEABLE(target)
+        || PyArray_SIZE(target) > SMALL_SIZE || !fill_array(target, value))
+        return decline_after_error();
+    *result = Py_NewRef(args[0]);
+    return DONE;
+}
+
+/* (function, the number that it writes, or None) */
+static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *number;
+    if (!PyArg_ParseTuple(args, "OO", &function, &number))
+        return NULL;
+    FillKernel *made = (FillKernel *)new_face(&FillKernelType, function, kernel_vectorcall, fill_run);
+    if (made == NULL)
+        return NULL;
+    made->number = number == Py_None ? NULL : Py_NewRef(number);
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}

@@ -1,0 +1,435 @@
+/* PlanKernel: what the shape function answered for calls that look alike, new arrays, the kernel. */
+/* ---- what is kept of calls that look alike */
+
+#define KEPT 8   /* calls */
+#define WORDS 96 /* that say what a call looks like */
+#define DIMS 32
+
+typedef struct {
+    npy_intp words[WORDS];
+    int count;
+    PyObject *held; /* the objects whose addresses are among the words */
+    PyObject *value;
+} Kept;
+
+typedef struct {
+    Kept kept[KEPT];
+    unsigned next;
+} Memo;
+
+typedef struct {
+    npy_intp words[WORDS];
+    int count;
+    PyObject *held[MOST * 3];
+    int holds;
+} Look;
+
+static inline int add_word(Look *look, npy_intp word)
+{
+    if (look->count >= WORDS)
+        return 0;
+    look->words[look->count++] = word;
+    return 1;
+}
+
+static inline int add_object(Look *look, PyObject *value)
+{
+    if (look->holds >= MOST * 3)
+        return 0;
+    look->held[look->holds++] = value;
+    return add_word(look, (npy_intp)value);
+}
+
+/* The array of a plain tensor, and how it looks; NULL if it is none, or has too much to say. */
+static PyObject *look_at(Look *look, PyObject *tensor)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+    if (array == NULL || !PyArray_CheckExact(array) || SLOT(tensor, AT_DEVICE) == NULL)
+        return NULL;
+    PyArrayObject *a = (PyArrayObject *)array;
+    int n = PyArray_NDIM(a);
+    if (!add_object(look, (PyObject *)PyArray_DESCR(a)) || !add_word(look, n) || look->count + 2 * n > WORDS)
+        return NULL;
+    for (int d = 0; d < n; d++) {
+        look->words[look->count++] = PyArray_DIM(a, d);
+        look->words[look->count++] = PyArray_STRIDE(a, d);
+    }
+    return array;
+}
+
+static int look_at_value(Look *look, PyObject *value)
+{
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && add_word(look, (npy_intp)&PyLong_Type) && add_word(look, (npy_intp)number);
+    }
+    if (PyFloat_CheckExact(value)) {
+        double number = PyFloat_AS_DOUBLE(value);
+        npy_intp word;
+        memcpy(&word, &number, sizeof word);
+        return add_word(look, (npy_intp)&PyFloat_Type) && add_word(look, word);
+    }
+    if (PyTuple_CheckExact(value)) {
+        if (!add_word(look, (npy_intp)&PyTuple_Type) || !add_word(look, PyTuple_GET_SIZE(value)))
+            return 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+            if (!look_at_value(look, PyTuple_GET_ITEM(value, i)))
+                return 0;
+        return 1;
+    }
+    if (value == Py_None || PyBool_Check(value))
+        return add_word(look, (npy_intp)value);
+    if (PyUnicode_CheckExact(value) || (PyObject *)Py_TYPE(value) == DTYPE || (PyObject *)Py_TYPE(value) == DEVICE)
+        return add_object(look, value);
+    return 0;
+}
+
+/* What is kept for a call: a borrowed reference, or NULL. */
+static PyObject *find_kept(const Memo *memo, const Look *look)
+{
+    for (int k = 0; k < KEPT; k++) {
+        const Kept *kept = &memo->kept[k];
+        if (kept->count == look->count && memcmp(kept->words, look->words, look->count * sizeof(npy_intp)) == 0)
+            return kept->value;
+    }
+    return NULL;
+}
+
+/* Keep a value for calls that look like this one, in place of the oldest. -1 with an error. */
+static int keep(Memo *memo, const Look *look, PyObject *value)
+{
+    PyObject *held = PyTuple_New(look->holds);
+    if (held == NULL)
+        return -1;
+    for (int i = 0; i < look->holds; i++)
+        PyTuple_SET_ITEM(held, i, Py_NewRef(look->held[i]));
+    Kept *kept = &memo->kept[memo->next++ % KEPT];
+    PyObject *before[2] = {kept->held, kept->value};
+    memcpy(kept->words, look->words, look->count * sizeof(npy_intp));
+    kept->count = look->count;
+    kept->held = held;
+    kept->value = Py_NewRef(value);
+    Py_XDECREF(before[0]);
+    Py_XDECREF(before[1]);
+    return 0;
+}
+
+static int visit_memo(const Memo *memo, visitproc visit, void *arg)
+{
+    for (int k = 0; k < KEPT; k++) {
+        Py_VISIT(memo->kept[k].held);
+        Py_VISIT(memo->kept[k].value);
+    }
+    return 0;
+}
+
+static void clear_memo(Memo *memo)
+{
+    for (int k = 0; k < KEPT; k++) {
+        memo->kept[k].count = 0;
+        Py_CLEAR(memo->kept[k].held);
+        Py_CLEAR(memo->kept[k].value);
+    }
+}
+
+/* ---- PlanKernel */
+
+static int index_of(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    PyErr_Format(PyExc_ValueError, "unknown word %s", name);
+    return -1;
+}
+
+/* Numbers of a tuple; -1 if it is not a tuple of at most `most` numbers. */
+static int numbers_of(PyObject *tuple, npy_intp *values, int most)
+{
+    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > most)
+        return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if ((values[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i))) == -1 && PyErr_Occurred())
+            return -1;
+    return (int)PyTuple_GET_SIZE(tuple);
+}
+
+/* What a kernel that only moves elements does: arguments and outputs as it gets them. */
+enum { MOVES_NOT, JOINS, PICKS };
+
+/* Arrays one behind the other along a dim: (arrays, dim, out). */
+static int join(PyObject *const *given)
+{
+    PyArrayObject *out = (PyArrayObject *)given[2];
+    int n = PyArray_NDIM(out);
+    long dim = PyLong_CheckExact(given[1]) ? PyLong_AsLong(given[1]) : n;
+    dim += dim < 0 ? n : 0;
+    if (!PyList_CheckExact(given[0]) || dim < 0 || dim >= n)
+        return 0;
+    npy_intp outer = 1, inner = PyArray_ITEMSIZE(out), length = 0;
+    for (int d = 0; d < n; d++)
+        if (d < dim)
+            outer *= PyArray_DIM(out, d);
+        else if (d > dim)
+            inner *= PyArray_DIM(out, d);
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
+        PyObject *one = PyList_GET_ITEM(given[0], k);
+        PyArrayObject *array = (PyArrayObject *)one;
+        if (!PyArray_CheckExact(one) || !is_plain(array) || PyArray_DESCR(array) != PyArray_DESCR(out) || PyArray_NDIM(array) != n)
+            return 0;
+        for (int d = 0; d < n; d++)
+            if (d != dim && PyArray_DIM(array, d) != PyArray_DIM(out, d))
+                return 0;
+        length += PyArray_DIM(array, (int)dim);
+    }
+    if (length != PyArray_DIM(out, (int)dim))
+        return 0;
+    char *line = PyArray_BYTES(out);
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
+        PyArrayObject *array = (PyArrayObject *)PyList_GET_ITEM(given[0], k);
+        npy_intp bytes = PyArray_DIM(array, (int)dim) * inner;
+        for (npy_intp o = 0; o < outer; o++)
+            memcpy(line + o * length * inner, PyArray_BYTES(array) + o * bytes, bytes);
+        line += bytes;
+    }
+    return 1;
+}
+
+/* Rows by their numbers: (array, [numbers], out). Negative ones count from the end. */
+static int pick(PyObject *const *given)
+{
+    PyArrayObject *self = (PyArrayObject *)given[0], *out = (PyArrayObject *)given[2], *index;
+    if (!PyArray_CheckExact(given[0]) || !PyList_CheckExact(given[1]) || PyList_GET_SIZE(given[1]) != 1
+        || !PyArray_CheckExact(PyList_GET_ITEM(given[1], 0)))
+        return 0;
+    index = (PyArrayObject *)PyList_GET_ITEM(given[1], 0);
+    if (!is_plain(self) || !is_plain(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(self) < 1
+        || PyArray_DESCR(self) != PyArray_DESCR(out) || PyArray_SIZE(self) == 0)
+        return 0;
+    npy_intp length = PyArray_DIM(self, 0), bytes = PyArray_NBYTES(self) / length, count = PyArray_SIZE(index);
+    if (PyArray_NBYTES(out) != count * bytes)
+        return 0;
+    const npy_int64 *numbers = (const npy_int64 *)PyArray_DATA(index);
+    for (npy_intp k = 0; k < count; k++) {
+        npy_intp at = numbers[k] + (numbers[k] < 0 ? length : 0);
+        if (at < 0 || at >= length)
+            return 0; /* the kernel says it */
+        memcpy(PyArray_BYTES(out) + k * bytes, PyArray_BYTES(self) + at * bytes, bytes);
+    }
+    return 1;
+}
+
+static int move_elements(int moves, PyObject *const *given, Py_ssize_t count)
+{
+    if (moves == MOVES_NOT || count != 3 || !PyArray_CheckExact(given[2]) || PyArray_SIZE((PyArrayObject *)given[2]) > SMALL_SIZE)
+        return 0;
+    return moves == JOINS ? join(given) : pick(given);
+}
+
+enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
+enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
+
+typedef struct {
+    Face face;
+    PyObject *find, *kernel, *few, *keys, *as_given;
+    npy_intp limit;
+    int arguments, role[MOST], outs, first; /* the first tensor's place */
+    int passes, passed[MOST];
+    int moves;  /* what the kernel does, where it only moves elements */
+    Memo memo;
+} PlanKernel;
+
+#define OUTS 6
+
+/* The plan of a call that looks like this: one that is kept, else the one that Python finds. A new reference, or NULL. */
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+{
+    PyObject *plan = Py_XNewRef(find_kept(&self->memo, look));
+    if (plan != NULL)
+        return plan;
+    plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
+    if (plan != NULL && !(PyTuple_CheckExact(plan) && PyTuple_GET_SIZE(plan) == 4 * self->outs + 3))
+        Py_CLEAR(plan);
+    if (plan != NULL && keep(&self->memo, look, plan) < 0)
+        Py_CLEAR(plan);
+    return plan;
+}
+
+/* A new array of a plan's shape and dtype; NULL with or without an error. */
+static PyObject *new_output(PyObject *shape, PyObject *native, PyObject *strides)
+{
+    npy_intp dims[DIMS];
+    int n = strides == Py_None && PyArray_DescrCheck(native) ? numbers_of(shape, dims, DIMS) : -1;
+    return n < 0 ? NULL : PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), n, dims, NULL, NULL, 0, NULL);
+}
+
+static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PlanKernel *self = (PlanKernel *)face;
+    PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
+    Look look;
+    Outcome outcome = DECLINED;
+    look.count = look.holds = 0;
+    if (n != self->arguments)
+        return DECLINED;
+    for (int i = 0; i < n; i++) {
+        PyObject *value = args[i], *array;
+        if (self->role[i] == A_VALUE) {
+            if (!look_at_value(&look, value))
+                goto end;
+            arrays[i] = Py_NewRef(value);
+            continue;
+        }
+        if (value == Py_None) {
+            if (self->role[i] != A_OPTIONAL || !add_word(&look, (npy_intp)Py_None))
+                goto end;
+            arrays[i] = Py_NewRef(value);
+        } else if (self->role[i] != A_LIST) {
+            if ((array = look_at(&look, value)) == NULL)
+                goto end;
+            arrays[i] = Py_NewRef(array);
+            device = device != NULL || i != self->first ? device : SLOT(value, AT_DEVICE);
+        } else {
+            int is_list = PyList_CheckExact(value);
+            Py_ssize_t length = is_list ? PyList_GET_SIZE(value) : PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : 0;
+            if (length == 0 || !add_word(&look, length) || (arrays[i] = PyList_New(length)) == NULL)
+                goto end;
+            for (Py_ssize_t k = 0; k < length; k++) {
+                PyObject *tensor = is_list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
+                array = tensor == Py_None ? Py_None : look_at(&look, tensor);
+                if (array == NULL || (tensor == Py_None && !add_word(&look, (npy_intp)Py_None)))
+                    goto end;
+                PyList_SET_ITEM(arrays[i], k, Py_NewRef(array));
+                if (k == 0 && i == self->first)
+                    device = tensor == Py_None ? NULL : SLOT(tensor, AT_DEVICE);
+            }
+        }
+    }
+    if (device == NULL || (plan = plan_of(self, &look, args)) == NULL)
+        goto end;
+    Py_INCREF(device);
+    int at = 4 * self->outs;
+    PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
+    if (casts != Py_None || !PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
+        goto release;
+    if (values != Py_None) {
+        Py_ssize_t k = 0;
+        for (int i = 0; i < n; i++)
+            if (self->role[i] == A_VALUE && k < PyList_GET_SIZE(values)) {
+                PyObject *other = PyList_GET_ITEM(values, k++);
+                if (other != self->as_given)
+                    Py_SETREF(arrays[i], Py_NewRef(other));
+            }
+    }
+    for (int k = 0; k < self->outs; k++) {
+        outs[k] = new_output(PyTuple_GET_ITEM(plan, 4 * k), PyTuple_GET_ITEM(plan, 4 * k + 1), PyTuple_GET_ITEM(plan, 4 * k + 3));
+        if (outs[k] == NULL)
+            goto release;
+    }
+    Py_ssize_t count = 0;
+    for (int i = 0; i < self->passes; i++) {
+        int from = self->passed[i];
+        if (from >= EXTRA && from - EXTRA >= PyTuple_GET_SIZE(extra))
+            goto release;
+        passed[1 + count++] = from >= EXTRA ? PyTuple_GET_ITEM(extra, from - EXTRA) : arrays[from];
+    }
+    for (int k = 0; k < self->outs; k++)
+        passed[1 + count++] = outs[k];
+    PyObject *kernel = self->kernel;
+    if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
+        && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
+        kernel = self->few;
+    if (move_elements(self->moves, passed + 1, count))
+        made = Py_NewRef(Py_None);
+    else
+        made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
+        goto release;
+    PyObject *tensors[OUTS];
+    int wrapped = 0;
+    for (; wrapped < self->outs; wrapped++) {
+        tensors[wrapped] = wrap(outs[wrapped], self->keys, device);
+        outs[wrapped] = NULL;
+        if (tensors[wrapped] == NULL)
+            break;
+    }
+    if (wrapped == 1 && self->outs == 1)
+        *result = Py_NewRef(tensors[0]);
+    else if (wrapped == self->outs && (*result = PyTuple_New(wrapped)) != NULL)
+        for (int k = 0; k < wrapped; k++)
+            PyTuple_SET_ITEM(*result, k, Py_NewRef(tensors[k]));
+    while (wrapped > 0)
+        Py_DECREF(tensors[--wrapped]);
+    outcome = *result == NULL ? DECLINED : DONE;
+release:
+    Py_DECREF(device);
+end:
+    if (outcome == DECLINED)
+        outcome = decline_after_error();
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(arrays[i]);
+    for (int k = 0; k < OUTS; k++)
+        Py_XDECREF(outs[k]);
+    Py_XDECREF(made);
+    Py_XDECREF(plan);
+    return outcome;
+}
+
+static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
+static const char *const MOVES[] = {"", "join", "pick", NULL};
+
+/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
+ * places of arguments and, from EXTRA on, of what plans add */
+static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *find, *kernel, *few, *keys, *as_given, *roles, *passed;
+    Py_ssize_t limit;
+    int outs;
+    const char *moves;
+    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!is", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+                          &PyTuple_Type, &passed, &outs, &moves))
+        return NULL;
+    int moved = index_of(MOVES, moves);
+    if (moved < 0)
+        return NULL;
+    if (PyTuple_GET_SIZE(roles) > MOST || PyTuple_GET_SIZE(passed) > MOST || outs < 1 || outs > OUTS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    PlanKernel *made = (PlanKernel *)new_face(&PlanKernelType, function, kernel_vectorcall, plan_run);
+    if (made == NULL)
+        return NULL;
+    made->find = Py_NewRef(find);
+    made->kernel = Py_NewRef(kernel);
+    made->few = few == Py_None ? NULL : Py_NewRef(few);
+    made->limit = limit;
+    made->keys = Py_NewRef(keys);
+    made->as_given = Py_NewRef(as_given);
+    made->outs = outs;
+    made->moves = moved;
+    made->first = -1;
+    PyObject_GC_Track(made);
+    for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
+        const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
+        if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
+            goto failed;
+        if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
+            made->first = i;
+        made->arguments = i + 1;
+    }
+    for (int i = 0; i < PyTuple_GET_SIZE(passed); i++) {
+        long at = PyLong_AsLong(PyTuple_GET_ITEM(passed, i));
+        if (PyErr_Occurred() || at < 0 || (at >= made->arguments && at < EXTRA) || at >= 2 * EXTRA)
+            goto failed;
+        made->passed[i] = (int)at;
+        made->passes = i + 1;
+    }
+    if (made->first >= 0)
+        return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
+}

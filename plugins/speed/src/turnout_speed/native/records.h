@@ -1,0 +1,247 @@
+/* RecordKernel: the call below, and a node that says how it was made. */
+enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_RESULT };
+enum { FITS_NOT, FITS_PAIR, FITS_DTYPE, FITS_ALL };
+
+typedef struct {
+    int kind, argument;
+    unsigned need;            /* bits of the differentiable arguments; it is saved if one of them is tracked */
+    Py_ssize_t at, version_at;
+} Save;
+
+typedef struct {
+    Face face;
+    PyObject *cache, *below, *tracked_bit, *next_seq, *metas, *unlike, *kept;
+    PyTypeObject *node;
+    Py_ssize_t at_edges, at_seq, at_extra, at_metas;
+    int arguments, differentiable, argument[MOST], saves, fits, dtype_argument;
+    Save save[2 * MOST];
+} RecordKernel;
+
+static PyObject *shape_of(PyObject *tensor)
+{
+    return PyObject_GetAttrString(SLOT(tensor, AT_ARRAY), "shape");
+}
+
+static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *args, PyObject *result, PyObject *tracked, unsigned tracks)
+{
+    PyObject *seq = PyObject_CallNoArgs(self->next_seq);
+    PyObject *edges = seq == NULL ? NULL : PyTuple_New(self->differentiable);
+    if (edges == NULL) {
+        Py_XDECREF(seq);
+        return DECLINED;
+    }
+    SLOT(node, self->at_seq) = seq;
+    SLOT(node, self->at_extra) = Py_NewRef(Py_None);
+    SLOT(node, self->at_edges) = edges;
+    int inner = 0;
+    for (int k = 0; k < self->differentiable; k++) {
+        PyObject *tensor = args[self->argument[k]], *edge = Py_None;
+        if (tracks & 1u << k) {
+            PyObject *before = SLOT(tensor, AT_NODE);
+            edge = before != Py_None ? before : tensor;
+            inner |= before != Py_None;
+        }
+        PyTuple_SET_ITEM(edges, k, Py_NewRef(edge));
+    }
+    for (int i = 0; i < self->saves; i++) {
+        Save *save = &self->save[i];
+        PyObject *value = NULL, *version;
+        if (!(save->need & tracks))
+            continue;
+        switch (save->kind) {
+        case SAVE_TENSOR:
+            value = Py_NewRef(args[save->argument]);
+            version = SLOT(value, AT_STORAGE);
+            version = version == Py_None ? Py_XNewRef(SLOT(value, AT_VER)) : PyObject_GetAttr(version, S_VER);
+            if (version == NULL) {
+                Py_DECREF(value);
+                return DECLINED;
+            }
+            SLOT(node, save->version_at) = version;
+            break;
+        case SAVE_VALUE:
+            value = Py_NewRef(args[save->argument]);
+            break;
+        case SAVE_SHAPE:
+            value = shape_of(args[save->argument]);
+            break;
+        case SAVE_DTYPE:
+            value = PyObject_GetAttrString(args[save->argument], "dtype");
+            break;
+        case SAVE_DEVICE:
+            value = Py_NewRef(SLOT(args[save->argument], AT_DEVICE));
+            break;
+        case SAVE_RESULT:
+            value = PyObject_CallFunctionObjArgs(self->kept, result, tracked, NULL);
+            break;
+        }
+        if (value == NULL)
+            return DECLINED;
+        SLOT(node, save->at) = value;
+    }
+    if (self->fits == FITS_NOT)
+        return DONE;
+    PyObject *metas = Py_NewRef(Py_None), *one = args[self->argument[0]];
+    if (self->fits == FITS_ALL || inner) {
+        PyObject *other = self->fits == FITS_PAIR ? args[self->argument[1]] : result;
+        PyArrayObject *a = (PyArrayObject *)SLOT(one, AT_ARRAY), *b = (PyArrayObject *)SLOT(other, AT_ARRAY);
+        int same = self->fits != FITS_ALL && PyArray_CheckExact(a) && PyArray_CheckExact(b) && PyArray_DESCR(a) == PyArray_DESCR(b)
+                   && SLOT(one, AT_DEVICE) == SLOT(other, AT_DEVICE);
+        if (same && self->fits == FITS_PAIR)
+            same = PyArray_NDIM(a) == PyArray_NDIM(b) && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(b), PyArray_NDIM(a));
+        if (!same) {
+            PyObject *passed[MOST + 1] = {result};
+            for (int k = 0; k < self->differentiable; k++)
+                passed[k + 1] = args[self->argument[k]];
+            int all = self->fits == FITS_ALL;
+            Py_SETREF(metas, PyObject_Vectorcall(all ? self->unlike : self->metas, passed + !all, self->differentiable + all, NULL));
+            if (metas == NULL)
+                return DECLINED;
+        }
+    }
+    SLOT(node, self->at_metas) = metas;
+    return DONE;
+}
+
+/* The gradient levels that record now: a new reference, or NULL with or without an error. */
+static PyObject *levels_enabled(void)
+{
+    PyObject *levels = NULL;
+    if (PyContextVar_Get(GRAD, NULL, &levels) < 0 || levels == NULL)
+        return NULL;
+    PyObject *first = PySequence_GetItem(levels, 0);
+    Py_DECREF(levels);
+    return first;
+}
+
+static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    RecordKernel *self = (RecordKernel *)face;
+    if (n != self->arguments)
+        return DECLINED;
+    PyObject *first = levels_enabled();
+    long long enabled, tracked = 0;
+    unsigned tracks = 0;
+    int overflow = 0;
+    if (first == NULL || !PyLong_CheckExact(first)) {
+        Py_XDECREF(first);
+        return decline_after_error();
+    }
+    enabled = PyLong_AsLongLongAndOverflow(first, &overflow);
+    Py_DECREF(first);
+    if (overflow)
+        return DECLINED;
+    for (int k = 0; enabled && k < self->differentiable; k++) {
+        PyObject *tensor = args[self->argument[k]];
+        if (!Py_IS_TYPE(tensor, Tensor) || SLOT(tensor, AT_VIEW_OF) != Py_None || SLOT(tensor, AT_GMASK) == NULL)
+            return DECLINED;
+        long long mask = PyLong_AsLongLongAndOverflow(SLOT(tensor, AT_GMASK), &overflow);
+        if (overflow)
+            return DECLINED;
+        if (mask & enabled)
+            tracks |= 1u << k;
+        tracked |= mask & enabled;
+    }
+    /* Where a dtype is asked for, the result may be of whole numbers. */
+    if (tracked && self->dtype_argument >= 0 && args[self->dtype_argument] != Py_None)
+        return DECLINED;
+    PyObject *below = PyNumber_And(ks, self->below);
+    if (below == NULL)
+        return decline_after_error();
+    Outcome outcome = run_cached(self->cache, below, args, n, result);
+    Py_DECREF(below);
+    if (outcome != DONE || !tracked)
+        return outcome;
+    PyObject *made = *result;
+    PyObject *node = NULL, *mask = NULL, *keys = NULL;
+    *result = NULL;
+    if (Py_IS_TYPE(made, Tensor) && SLOT(made, AT_NODE) == Py_None && (mask = PyLong_FromLongLong(tracked)) != NULL
+        && (keys = PyNumber_Or(SLOT(made, AT_KEYS), self->tracked_bit)) != NULL
+        && (node = PyType_GenericAlloc(self->node, 0)) != NULL && fill_node(self, node, args, made, mask, tracks) == DONE) {
+        Py_SETREF(SLOT(made, AT_GMASK), mask);
+        Py_SETREF(SLOT(made, AT_KEYS), keys);
+        Py_SETREF(SLOT(made, AT_NODE), node);
+        *result = made;
+        return DONE;
+    }
+    Py_XDECREF(node);
+    Py_XDECREF(mask);
+    Py_XDECREF(keys);
+    Py_DECREF(made);
+    return decline_after_error();
+}
+
+static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "result", NULL};
+static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
+
+/* (function, cache, below, tracked, next_seq, metas, unlike, kept, node class, number of arguments, differentiable arguments,
+ * saves, fits, dtype argument or -1) */
+static PyObject *make_record_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *cache, *below, *tracked, *next_seq, *metas, *unlike, *kept, *node, *differentiable, *saves;
+    const char *fits;
+    int arguments, dtype_argument;
+    if (!PyArg_ParseTuple(args, "OO!OOOOOOO!iO!O!si", &function, &PyDict_Type, &cache, &below, &tracked, &next_seq, &metas, &unlike,
+                          &kept, &PyType_Type, &node, &arguments, &PyTuple_Type, &differentiable, &PyTuple_Type, &saves, &fits,
+                          &dtype_argument))
+        return NULL;
+    int wanted = index_of(FITS, fits);
+    if (wanted < 0)
+        return NULL;
+    if (arguments > MOST || PyTuple_GET_SIZE(differentiable) > MOST || PyTuple_GET_SIZE(saves) > 2 * MOST
+        || (wanted == FITS_PAIR && PyTuple_GET_SIZE(differentiable) != 2) || PyTuple_GET_SIZE(differentiable) == 0) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of arguments");
+        return NULL;
+    }
+    RecordKernel *made = (RecordKernel *)new_face(&RecordKernelType, function, kernel_vectorcall, record_run);
+    if (made == NULL)
+        return NULL;
+    made->cache = Py_NewRef(cache);
+    made->below = Py_NewRef(below);
+    made->tracked_bit = Py_NewRef(tracked);
+    made->next_seq = Py_NewRef(next_seq);
+    made->metas = Py_NewRef(metas);
+    made->unlike = Py_NewRef(unlike);
+    made->kept = Py_NewRef(kept);
+    made->node = (PyTypeObject *)Py_NewRef(node);
+    made->arguments = arguments;
+    made->dtype_argument = dtype_argument;
+    made->fits = wanted;
+    PyObject_GC_Track(made);
+    if ((made->at_edges = slot_of(made->node, "edges")) < 0 || (made->at_seq = slot_of(made->node, "seq")) < 0
+        || (made->at_extra = slot_of(made->node, "extra")) < 0
+        || (made->at_metas = wanted == FITS_NOT ? 0 : slot_of(made->node, "metas")) < 0)
+        goto failed;
+    for (int k = 0; k < PyTuple_GET_SIZE(differentiable); k++) {
+        made->argument[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(differentiable, k));
+        if (PyErr_Occurred() || made->argument[k] < 0 || made->argument[k] >= arguments)
+            goto failed;
+        made->differentiable = k + 1;
+    }
+    for (int i = 0; i < PyTuple_GET_SIZE(saves); i++) {
+        const char *kind, *slot;
+        Save *save = &made->save[i];
+        /* (kind, slot, argument, need) */
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(saves, i), "ssiI", &kind, &slot, &save->argument, &save->need)
+            || (save->kind = index_of(SAVED, kind)) < 0 || (save->at = slot_of(made->node, slot)) < 0)
+            goto failed;
+        if (save->kind == SAVE_TENSOR) {
+            PyObject *version = PyUnicode_FromFormat("%s_version", slot);
+            save->version_at = version == NULL ? -1 : slot_of(made->node, PyUnicode_AsUTF8(version));
+            Py_XDECREF(version);
+            if (save->version_at < 0)
+                goto failed;
+        }
+        if (save->argument >= arguments || (save->argument < 0 && save->kind != SAVE_RESULT)) {
+            PyErr_SetString(PyExc_ValueError, "no such argument");
+            goto failed;
+        }
+        made->saves = i + 1;
+    }
+    return (PyObject *)made;
+failed:
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_DECREF(made);
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* What the modules of turnout-speed share: the slots of tensors, and the questions that each asks first. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+#include <stddef.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#define MOST 12 /* arguments of an operator; one with more keeps its Python function */
+
+/* Set once by each module's `configure`. */
+static PyTypeObject *Tensor;
+static Py_ssize_t AT_ARRAY, AT_KEYS, AT_DEVICE, AT_GMASK, AT_NODE, AT_VER, AT_STORAGE, AT_VIEW_OF, AT_EXTRA;
+static PyObject *STUB_BUILTINS, *DISPATCH, *S_DISPATCH, *ZERO;
+
+#define SLOT(object, at) (*(PyObject **)((char *)(object) + (at)))
+
+/* A debugger or a profiler sees the generated Python text: nothing is taken here. */
+static inline int is_traced(void)
+{
+    PyThreadState *state = PyThreadState_Get();
+    return state->c_tracefunc != NULL || state->c_profilefunc != NULL;
+}
+
+/* Where a slot of a class lies in its instances; -1 with an error if the name is not a slot that holds any object. */
+static Py_ssize_t slot_of(PyTypeObject *type, const char *name)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    Py_ssize_t at = -1;
+    if (found != NULL && Py_IS_TYPE(found, &PyMemberDescr_Type) && ((PyMemberDescrObject *)found)->d_member->type == T_OBJECT_EX)
+        at = ((PyMemberDescrObject *)found)->d_member->offset;
+    else if (found != NULL)
+        PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
+    Py_XDECREF(found);
+    return at;
+}
+
+/* Find the slots of tensors, and what each module has from the beginning. 0, or -1 with an error. */
+static int find_tensor_slots(void)
+{
+    static const struct {
+        const char *name;
+        Py_ssize_t *at;
+    } slots[] = {
+        {"array", &AT_ARRAY}, {"keys", &AT_KEYS}, {"device", &AT_DEVICE}, {"gmask", &AT_GMASK}, {"node", &AT_NODE},
+        {"ver", &AT_VER}, {"storage", &AT_STORAGE}, {"view_of", &AT_VIEW_OF}, {"extra", &AT_EXTRA},
+    };
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+        if ((*slots[i].at = slot_of(Tensor, slots[i].name)) < 0)
+            return -1;
+    return 0;
+}

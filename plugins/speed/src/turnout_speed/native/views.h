@@ -1,0 +1,300 @@
+/* ViewKernel and WriteKernel: an array over the same memory and the record of the view; the count of a write. */
+/* ---- ViewKernel */
+
+typedef struct {
+    Face face;
+    PyObject *op, *cache, *below, *attach;
+    PyObject *kernel, *remembered; /* the kernel that was found last, and its geometries; NULL if it is not one by geometry */
+    int is_as_strided;
+    Memo memo;                     /* of them */
+} ViewKernel;
+
+static PyObject *tuple_of(const npy_intp *values, int n)
+{
+    PyObject *made = PyTuple_New(n);
+    for (int i = 0; made != NULL && i < n; i++) {
+        PyObject *value = PyLong_FromSsize_t(values[i]);
+        if (value == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, i, value);
+    }
+    return made;
+}
+
+/* An array over the memory of a row-major root, from (shape, strides and start in bytes, ...). NULL with or without an error:
+ * not of this kind, or it would reach outside that memory. */
+static PyObject *array_over(PyObject *root, PyObject *geometry)
+{
+    npy_intp shape[DIMS], strides[DIMS];
+    if (!PyArray_CheckExact(root) || !PyArray_CHKFLAGS((PyArrayObject *)root, NPY_ARRAY_C_CONTIGUOUS))
+        return NULL;
+    PyArrayObject *whole = (PyArrayObject *)root;
+    npy_intp bytes = PyArray_NBYTES(whole), start = PyLong_AsSsize_t(PyTuple_GET_ITEM(geometry, 2)), low = start, high = start;
+    if (start == -1 && PyErr_Occurred())
+        return NULL;
+    int n = numbers_of(PyTuple_GET_ITEM(geometry, 0), shape, DIMS);
+    if (n < 0 || numbers_of(PyTuple_GET_ITEM(geometry, 1), strides, DIMS) != n || start < 0 || start > bytes)
+        return NULL;
+    for (int d = 0; d < n; d++) {
+        npy_intp step = strides[d] < 0 ? -strides[d] : strides[d];
+        if (shape[d] < 1 || step < 0 || (step > 0 && shape[d] - 1 > bytes / step))
+            return NULL;
+        if (strides[d] < 0)
+            low -= (shape[d] - 1) * step;
+        else
+            high += (shape[d] - 1) * step;
+    }
+    if (low < 0 || high > bytes - PyArray_ITEMSIZE(whole))
+        return NULL;
+    PyArray_Descr *descr = PyArray_DESCR(whole);
+    Py_INCREF(descr);
+    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, n, shape, strides, PyArray_BYTES(whole) + start,
+                                          PyArray_FLAGS(whole) & NPY_ARRAY_WRITEABLE, NULL);
+    if (made == NULL)
+        return NULL;
+    PyArray_UpdateFlags((PyArrayObject *)made, NPY_ARRAY_UPDATE_ALL);
+    if (PyArray_SetBaseObject((PyArrayObject *)made, Py_NewRef(root)) < 0)
+        Py_CLEAR(made);
+    return made;
+}
+
+/* What a view operator remembers of a call: (shape, strides and start in bytes, start in elements). A new reference; NULL with or
+ * without an error. Nothing is changed: a tensor that shares its memory with no other one has no storage yet. */
+static PyObject *geometry_of(ViewKernel *self, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *tensor = args[0], *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
+    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
+    PyObject *passed[MOST + 4], *found = NULL;
+    if (offset == NULL || array == NULL || !PyArray_CheckExact(array))
+        return NULL;
+    Look look;
+    look.count = look.holds = 0;
+    int known = look_at(&look, tensor) != NULL && look_at_value(&look, offset);
+    for (Py_ssize_t i = 1; i < n && known; i++)
+        known = look_at_value(&look, args[i]);
+    if (known && (found = find_kept(&self->memo, &look)) != NULL)
+        return Py_NewRef(found);
+    passed[0] = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array));
+    passed[1] = tuple_of(PyArray_STRIDES(array), PyArray_NDIM(array));
+    passed[2] = PyLong_FromSsize_t(PyArray_ITEMSIZE(array));
+    passed[3] = offset;
+    for (Py_ssize_t i = 1; i < n; i++)
+        passed[3 + i] = args[i];
+    if (passed[0] != NULL && passed[1] != NULL && passed[2] != NULL)
+        found = PyObject_Vectorcall(self->remembered, passed, 3 + n, NULL);
+    Py_XDECREF(passed[0]);
+    Py_XDECREF(passed[1]);
+    Py_XDECREF(passed[2]);
+    if (found != NULL && !(PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 4))
+        Py_CLEAR(found);
+    if (found != NULL && known && keep(&self->memo, &look, found) < 0)
+        Py_CLEAR(found);
+    return found;
+}
+
+/* The key set of a tensor that NumPy's own constructor may make for a view on this device; NULL with or without an error. */
+static PyObject *keys_of_views(PyObject *device)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_VIEW_ARRAY);
+    PyObject *keys = maker != (PyObject *)&PyArray_Type ? NULL : PyObject_GetAttr(backend, S_KEYS);
+    Py_XDECREF(backend);
+    Py_XDECREF(maker);
+    return keys;
+}
+
+/* Whether a backend makes, fills and duplicates arrays as NumPy does. 0 with or without an error. */
+static int is_plain_maker(PyObject *device)
+{
+    PyObject *backend = PyObject_GetAttr(device, S_BACKEND);
+    PyObject *maker = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NEW_ARRAY);
+    Py_XDECREF(backend);
+    Py_XDECREF(maker);
+    return maker != NULL && maker == EMPTY;
+}
+
+/* The tensor of a geometry over the memory of `storage`, without its record. NULL with or without an error. */
+static PyObject *viewed_by(PyObject *geometry, PyObject *keys, PyObject *device, PyObject *storage)
+{
+    PyObject *root = Py_XNewRef(SLOT(storage, AT_ROOT)), *over = root == NULL ? NULL : array_over(root, geometry);
+    PyObject *made = over == NULL ? NULL : wrap(over, keys, device);
+    Py_XDECREF(root);
+    if (made != NULL) {
+        Py_SETREF(SLOT(made, AT_STORAGE), Py_NewRef(storage));
+        SLOT(made, AT_OFFSET) = Py_NewRef(PyTuple_GET_ITEM(geometry, 3));
+    }
+    return made;
+}
+
+static int has_record(PyObject *view)
+{
+    return SLOT(view, AT_BASE) != NULL && SLOT(view, AT_CHAIN) != NULL && PyTuple_CheckExact(SLOT(view, AT_CHAIN))
+           && SLOT(view, AT_MULTI) != NULL && SLOT(view, AT_NO_GRAD) != NULL && SLOT(view, AT_MAKER) != NULL;
+}
+
+/* How a view comes from its base: the links of what is viewed, or none, and one more. */
+static PyObject *chain_of(PyObject *old, PyObject *op, PyObject *rest)
+{
+    PyObject *link = Py_BuildValue("((OOO))", op, rest, Py_None);
+    if (link != NULL && old != Py_None)
+        Py_SETREF(link, PySequence_Concat(SLOT(old, AT_CHAIN), link));
+    return link;
+}
+
+/* Say of a new tensor that it is a view; 0, or -1 with an error. */
+static int record_view(ViewKernel *self, PyObject *made, PyObject *const *args, Py_ssize_t n, PyObject *storage)
+{
+    PyObject *rest = PyTuple_New(n - 1), *views = SLOT(storage, AT_VIEWS), *chain = NULL, *enabled = NULL, *view = NULL, *ref = NULL;
+    int failed = -1;
+    if (rest == NULL)
+        return -1;
+    for (Py_ssize_t i = 1; i < n; i++)
+        PyTuple_SET_ITEM(rest, i - 1, Py_NewRef(args[i]));
+    PyObject *old = SLOT(args[0], AT_VIEW_OF);
+    if ((old != Py_None && (self->is_as_strided || !Py_IS_TYPE(old, View) || !has_record(old))) || views == NULL
+        || !PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 32) {
+        PyObject *none = PyObject_CallFunctionObjArgs(self->attach, made, args[0], self->op, rest, Py_None, NULL);
+        failed = none == NULL ? -1 : 0;
+        Py_XDECREF(none);
+        Py_DECREF(rest);
+        return failed;
+    }
+    int on = (enabled = levels_enabled()) == NULL ? -1 : PyObject_IsTrue(enabled);
+    if (on >= 0 && (chain = chain_of(old, self->op, rest)) != NULL && SLOT(storage, AT_STORAGE_VER) != NULL
+        && (view = PyType_GenericAlloc(View, 0)) != NULL && (ref = PyWeakref_NewRef(made, NULL)) != NULL) {
+        int is_base = old == Py_None;
+        SLOT(view, AT_BASE) = Py_NewRef(is_base ? args[0] : SLOT(old, AT_BASE));
+        SLOT(view, AT_CHAIN) = Py_NewRef(chain);
+        SLOT(view, AT_SEEN) = Py_NewRef(SLOT(storage, AT_STORAGE_VER));
+        SLOT(view, AT_MULTI) = Py_NewRef(is_base ? Py_False : SLOT(old, AT_MULTI));
+        SLOT(view, AT_NO_GRAD) = Py_NewRef(!on ? Py_True : is_base ? Py_False : SLOT(old, AT_NO_GRAD));
+        SLOT(view, AT_MAKER) = Py_NewRef(is_base ? NO_TEXT : SLOT(old, AT_MAKER));
+        Py_SETREF(SLOT(made, AT_VIEW_OF), Py_NewRef(view));
+        failed = PyList_Append(views, ref);
+    }
+    Py_DECREF(rest);
+    Py_XDECREF(enabled);
+    Py_XDECREF(chain);
+    Py_XDECREF(view);
+    Py_XDECREF(ref);
+    return failed;
+}
+
+static Outcome view_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    ViewKernel *self = (ViewKernel *)face;
+    if (n < 1 || n > MOST || !Py_IS_TYPE(args[0], Tensor))
+        return DECLINED;
+    PyObject *below = PyNumber_And(ks, self->below);
+    PyObject *kernel = below == NULL ? NULL : PyDict_GetItemWithError(self->cache, below);
+    Py_XDECREF(below);
+    if (kernel == NULL)
+        return decline_after_error();
+    if (kernel != self->kernel) {
+        PyObject *variables = PyFunction_Check(kernel) ? ((PyFunctionObject *)kernel)->func_dict : NULL;
+        PyObject *remembered = variables == NULL ? NULL : PyDict_GetItemWithError(variables, S_REMEMBERED);
+        Py_INCREF(kernel);
+        Py_XSETREF(self->remembered, Py_XNewRef(remembered));
+        clear_memo(&self->memo);
+        Py_XSETREF(self->kernel, kernel);
+    }
+    PyObject *storage = SLOT(args[0], AT_STORAGE), *device = SLOT(args[0], AT_DEVICE), *made = NULL;
+    if (self->remembered == NULL || storage == NULL || device == NULL)
+        return DECLINED;
+    PyObject *remembered = Py_NewRef(self->remembered); /* all stay, whatever the calls of Python do */
+    Py_INCREF(device);
+    PyObject *keys = keys_of_views(device), *geometry = keys == NULL ? NULL : geometry_of(self, args, n);
+    storage = SLOT(args[0], AT_STORAGE);
+    if (geometry == NULL || storage == NULL)
+        storage = NULL;
+    else
+        storage = storage == Py_None ? PyObject_CallMethodNoArgs(args[0], S_SHARED_STORAGE) : Py_NewRef(storage);
+    if (storage != NULL && Py_IS_TYPE(storage, Storage))
+        made = viewed_by(geometry, keys, device, storage);
+    if (made != NULL && record_view(self, made, args, n, storage) < 0)
+        Py_CLEAR(made);
+    Py_XDECREF(storage);
+    Py_XDECREF(geometry);
+    Py_XDECREF(keys);
+    Py_DECREF(device);
+    Py_DECREF(remembered);
+    *result = made;
+    return made == NULL ? decline_after_error() : DONE;
+}
+
+/* (function, op, cache, below, attach, whether it may leave the memory of what is viewed) */
+static PyObject *make_view_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *op, *cache, *below, *attach;
+    int is_as_strided;
+    if (!PyArg_ParseTuple(args, "OOO!OOp", &function, &op, &PyDict_Type, &cache, &below, &attach, &is_as_strided))
+        return NULL;
+    ViewKernel *made = (ViewKernel *)new_face(&ViewKernelType, function, kernel_vectorcall, view_run);
+    if (made == NULL)
+        return NULL;
+    made->op = Py_NewRef(op);
+    made->cache = Py_NewRef(cache);
+    made->below = Py_NewRef(below);
+    made->attach = Py_NewRef(attach);
+    made->is_as_strided = is_as_strided;
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
+/* ---- WriteKernel */
+
+typedef struct {
+    Face face;
+    PyObject *cache, *below;
+} WriteKernel;
+
+/* Count a write of the first argument; -1 with an error. */
+static int count_write(PyObject *tensor)
+{
+    PyObject *storage = SLOT(tensor, AT_STORAGE);
+    PyObject **counter = storage == Py_None ? &SLOT(tensor, AT_VER) : &SLOT(storage, AT_STORAGE_VER);
+    PyObject *one = PyLong_FromLong(1), *next = one == NULL ? NULL : PyNumber_Add(*counter, one);
+    Py_XDECREF(one);
+    if (next == NULL)
+        return -1;
+    Py_SETREF(*counter, next);
+    return 0;
+}
+
+static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    WriteKernel *self = (WriteKernel *)face;
+    if (n < 1 || !Py_IS_TYPE(args[0], Tensor))
+        return DECLINED;
+    PyObject *storage = SLOT(args[0], AT_STORAGE), *view = SLOT(args[0], AT_VIEW_OF);
+    if (storage == NULL || !(storage == Py_None || (Py_IS_TYPE(storage, Storage) && SLOT(storage, AT_STORAGE_VER) != NULL))
+        || SLOT(args[0], AT_VER) == NULL || view == NULL
+        || !(view == Py_None || (Py_IS_TYPE(view, View) && SLOT(view, AT_NO_GRAD) == Py_False)))
+        return DECLINED;
+    PyObject *below = PyNumber_And(ks, self->below);
+    if (below == NULL)
+        return decline_after_error();
+    Outcome outcome = run_cached(self->cache, below, args, n, result);
+    Py_DECREF(below);
+    if (outcome == DONE && count_write(args[0]) < 0) {
+        Py_CLEAR(*result);
+        return FAILED; /* it is written: not once more */
+    }
+    return outcome;
+}
+
+/* (function, cache, below) */
+static PyObject *make_write_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function, *cache, *below;
+    if (!PyArg_ParseTuple(args, "OO!O", &function, &PyDict_Type, &cache, &below))
+        return NULL;
+    WriteKernel *made = (WriteKernel *)new_face(&WriteKernelType, function, kernel_vectorcall, write_run);
+    if (made == NULL)
+        return NULL;
+    made->cache = Py_NewRef(cache);
+    made->below = Py_NewRef(below);
+    PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
