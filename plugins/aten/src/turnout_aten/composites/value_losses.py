@@ -209,7 +209,7 @@ def multi_margin_loss(
     if len(shape) > 2 or not classes or len(wanted) > 1 or target.numel() != rows:
         raise ShapeError(f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
     if weight is not None and weight.numel() != classes:
-        raise ShapeError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
+        raise ArgumentError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not int64:
         raise DTypeError(f"multi_margin_loss: 'target' must be int64, got {target.dtype.name}")
     x, t = aten.reshape(self, (rows, classes)), aten.reshape(target, (rows, 1))

@@ -189,10 +189,12 @@ def max_pool3d_with_indices(
     return _generated.max_pool3d_with_indices(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
-def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
+def _filled(name: str, input: Tensor, output_size: Any, ndim: int) -> list[int]:
     """An output size with None replaced by the input's length. One of another number of dims is for the operator to refuse."""
+    if input.ndim <= ndim:
+        raise ArgumentError(f"{name}: 'input' must have at least {ndim + 1} dimensions, got shape {list(input.shape)}")
     given, lengths = _each(output_size, ndim), input.shape[-ndim:]
-    return [n if o is None else o for n, o in zip(lengths, given, strict=True)] if len(given) == len(lengths) else list(given)
+    return [n if o is None else o for n, o in zip(lengths, given, strict=True)] if len(given) == ndim else list(given)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
@@ -207,7 +209,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return _generated.adaptive_avg_pool2d(input, _filled(input, output_size, 2))
+    return _generated.adaptive_avg_pool2d(input, _filled("adaptive_avg_pool2d", input, output_size, 2))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
@@ -221,7 +223,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         >>> turnout.nn.functional.adaptive_avg_pool3d(turnout.ones(1, 4, 4, 4), 2).shape
         turnout.Size([1, 2, 2, 2])
     """
-    return _generated.adaptive_avg_pool3d(input, _filled(input, output_size, 3))
+    return _generated.adaptive_avg_pool3d(input, _filled("adaptive_avg_pool3d", input, output_size, 3))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Tensor | MaybeTwo:
@@ -285,7 +287,7 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
         tensor([[ 0,  2],
                 [ 8, 10]])
     """
-    return _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
+    return _generated.adaptive_max_pool2d(input, _filled("adaptive_max_pool2d", input, output_size, 2))
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor | MaybeTwo:
@@ -316,7 +318,7 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
         >>> turnout.nn.functional.adaptive_max_pool3d_with_indices(turnout.ones(1, 4, 4, 4), 2)[1].shape
         turnout.Size([1, 2, 2, 2])
     """
-    return _generated.adaptive_max_pool3d(input, _filled(input, output_size, 3))
+    return _generated.adaptive_max_pool3d(input, _filled("adaptive_max_pool3d", input, output_size, 3))
 
 
 def _fractional(
