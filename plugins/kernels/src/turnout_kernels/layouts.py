@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from turnout_aten.shapes.extents import iterated_strides
 from turnout_kernels.native import FLOATS, whole
 from turnout_kernels.pointwise import apply
 
@@ -37,10 +38,13 @@ def deliver(values: Any, out: Any) -> Any:
 
 def laid_out_as(values: Any, like: Any) -> Any:
     """Contiguous values in the dtype and the layout of an element-wise result of `like`."""
-    if values.dtype is like.dtype and like.flags.c_contiguous:
-        return values
-    made = np.empty_like(like)
-    return values if values.dtype is made.dtype and made.flags.c_contiguous else deliver(values, made)
+    shape = like.shape
+    own = tuple([0 if n == 1 else s for n, s in zip(shape, like.strides, strict=True)])
+    strides = None if like.flags.c_contiguous or not values.size else iterated_strides(shape, [own])
+    if strides is None:
+        return values if values.dtype is like.dtype else deliver(values, np.empty(shape, like.dtype))
+    steps = tuple([s * like.itemsize for s in strides])
+    return deliver(values, np.ndarray(shape, like.dtype, np.empty(values.size, like.dtype), 0, steps))
 
 
 def width_of(*arrays: Any) -> str:
@@ -52,7 +56,7 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
     """A kernel of contiguous float32 or float64, for floats of any dtype and layout.
 
     `outputs` is how many arrays it writes into, its last arguments; a single one may be missing. A kernel without outputs returns
-    new arrays, of the dtype of its floats; those of the shape of its first floats come back as these lay.
+    new arrays, of the dtype of its floats; it serves contiguous floats only, because others may have to come back as they lay.
     """
     every = fn.__code__.co_argcount
 
@@ -63,6 +67,8 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             return made
         floats = [a for a in args if a.__class__ is np.ndarray and a.dtype.char in FLOATS]
         if not any(a.dtype.itemsize == 2 or not whole(a) for a in floats):
+            return NotImplemented
+        if not outputs and not all(a.flags.c_contiguous for a in floats):
             return NotImplemented
         writes = bool(outputs) and len(args) == every and args[-1] is not None
         first = every - outputs if writes else every
@@ -88,17 +94,15 @@ def any_floats(fn: Call, outputs: int = 1) -> Call:
             for values, out in targets:
                 deliver(values, out)
             return args[-1] if outputs == 1 else None
-        return _rounded(made, floats[0].dtype, None if outputs else floats[0])
+        return _rounded(made, floats[0].dtype)
 
     return kernel
 
 
-def _rounded(made: Any, dtype: Any, like: Any) -> Any:
-    """New arrays, also in a tuple, in the dtype of the arguments, and in the layout of one that has their shape."""
+def _rounded(made: Any, dtype: Any) -> Any:
+    """New arrays, also in a tuple, in the dtype of the arguments."""
     if made.__class__ is tuple:
-        return tuple([_rounded(m, dtype, like) for m in made])
-    if made is not None and like is not None and made.shape == like.shape and made.dtype.char in FLOATS:
-        return laid_out_as(made, like)
+        return tuple([_rounded(m, dtype) for m in made])
     if made is None or made.dtype is dtype or made.dtype.char not in FLOATS:
         return made
     return deliver(made, np.empty(made.shape, dtype))
