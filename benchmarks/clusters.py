@@ -1,6 +1,7 @@
 """Tensors on `dask` beside the same programs in dask.array: time, graphs, bytes between workers.
 
     python benchmarks/clusters.py [overhead] [building] [scaling] [graphs] [--megabytes 40] [--repeats 5]
+    python benchmarks/clusters.py graphs --chunks 1000 --workers 100
 
 Each row is measured in one run, the two sides in turns, and the ratio is that of the medians. Memory is measured by
 examples/dask_programs: `turnout-larger-than-memory --gigabytes 8 --memory 1400MB`.
@@ -89,14 +90,15 @@ def scaling(options: argparse.Namespace) -> None:
 
 
 def graphs(options: argparse.Namespace) -> None:
-    """Tasks and bytes between workers, for 1,000 chunks and 100 workers, which are threads of this process."""
-    array = ones(10_000, 1000).astype("float32")
-    matrix = da.ones((100_000, 20), chunks=(100, 20), dtype="float32")
+    """Tasks and bytes between workers, which are threads of this process."""
+    chunks, workers = options.chunks, options.workers
+    array = ones(10_000, chunks).astype("float32")
+    matrix = da.ones((100 * chunks, 20), chunks=(100, 20), dtype="float32")
     x, w = turnout.dask.from_array(matrix), turnout.ones(20, 1, device="dask")
     numbers = da.ones((20, 1), dtype="float32")
     programs = {"chain": both(array), "gradient of x @ w": (lambda: x.t() @ (x @ w), lambda: matrix.T @ (matrix @ numbers))}
-    place: dict[str, Any] = {"n_workers": 100, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(silence_logs=50, memory_limit=0, **place) as cluster, Client(cluster) as client:
+    place: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(processes=False, silence_logs=50, **place) as cluster, Client(cluster) as client:
         for name, sides in programs.items():
             tasks, sent = [], []
             for side in sides:
@@ -106,8 +108,8 @@ def graphs(options: argparse.Namespace) -> None:
                 before = moved(client)
                 value.compute()
                 sent.append(float(moved(client) - before))
-            row(f"{name}: tasks for 1,000 chunks", *tasks, "")
-            row(f"{name}: bytes between 100 workers", *sent, "B")
+            row(f"{name}: tasks for {chunks:,} chunks", *tasks, "")
+            row(f"{name}: bytes between {workers} workers", *sent, "B")
 
 
 def moved(client: Client) -> int:
@@ -130,6 +132,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what is measured; all by default")
     parser.add_argument("--megabytes", type=float, default=40, help=f"the size of each of {CHUNKS} chunks")
     parser.add_argument("--repeats", type=int, default=5, help="how often each side runs")
+    parser.add_argument("--chunks", type=int, default=1000, help="how many chunks `graphs` has")
+    parser.add_argument("--workers", type=int, default=100, help="how many workers `graphs` has")
     options = parser.parse_args(argv)
     print(f"{'what':58}  {'turnout':>18}  {'dask.array':>18}  {'ratio':>6}")
     for name in options.parts or PARTS:

@@ -1,4 +1,7 @@
-"""The kit on the device `dask`, in chunks so small that most arrays have several."""
+"""The kit on the device `dask`, in chunks so small that most arrays have several.
+
+`make test` runs a part of it, and `--whole-kit` all: see `PART_OF_KIT` in tests/conftest.py.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import pytest
 
 import turnout
 from turnout_conformance.test_backend_device import *  # noqa: F403 - its tests
-from turnout_conformance.test_backend_operators import test_operator_gives_what_cpu_gives  # noqa: F401 - a test
+from turnout_conformance.test_backend_operators import *  # noqa: F403 - its tests
 from turnout_conformance.test_backend_plugin import *  # noqa: F403 - its tests
 
 TURNOUT_BACKENDS = ("dask",)

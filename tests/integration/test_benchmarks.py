@@ -81,6 +81,25 @@ def test_the_page_draws_a_bar_for_each_ratio_and_lists_what_is_none(monkeypatch:
     assert page.place(2 * page.MOST) == page.WIDTH
 
 
+def test_the_benchmark_of_clusters_prints_every_row() -> None:
+    pytest.importorskip("distributed")
+    small = ["--megabytes", "0.01", "--repeats", "1", "--chunks", "6", "--workers", "3"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "clusters.py"), *small]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    what = [line[:58].strip() for line in done.stdout.splitlines()[1:]]
+    assert what == [
+        "50 chunks of 0.0025 million float32, threads",
+        "1,000 operators on 4 chunks, building",
+        "the same on 1 process",
+        "the same on 2 processes",
+        "chain: tasks for 6 chunks",
+        "chain: bytes between 3 workers",
+        "gradient of x @ w: tasks for 6 chunks",
+        "gradient of x @ w: bytes between 3 workers",
+    ]
+
+
 @pytest.mark.parametrize("row", ["add", "backward", "custom_op", "impl", "import", "recorded"])
 def test_a_profile_names_the_pieces_of_a_row(row: str) -> None:
     done = run("--quick", "--profile", row)
