@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import dask.array as da
+import numpy as np
 
 from turnout_aten.backend.functional_rows import Wanted
 from turnout_aten.kernels.wrapping import Row
@@ -181,8 +182,12 @@ def _cat(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -
     return da.concatenate([t if t.dtype == native[0] else t.astype(native[0]) for t in parts], axis=dim)
 
 
-def _triangle(function: Call, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
-    return function(args[0], args[1])
+def _triangle(lower: bool, args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
+    """A triangle of matrices. `da.tril` warns for complex numbers, because it makes its mask like them."""
+    x, diagonal = args
+    mask = da.tri(*x.shape[-2:], k=diagonal if lower else diagonal - 1, dtype=bool, chunks=x.chunks[-2:])
+    zero = np.zeros(1, x.dtype)
+    return da.where(mask, x, zero) if lower else da.where(mask, zero, x)
 
 
 def _index_select(args: Sequence[Any], wanted: Sequence[Wanted], native: Sequence[Any]) -> Any:
@@ -228,7 +233,7 @@ _OWN: dict[str, Call] = {
     "var.correction_out": partial(reductions.variance, root=False),
     "std.correction_out": partial(reductions.variance, root=True),
     "cat.out": _cat,
-    "tril.out": partial(_triangle, da.tril),
-    "triu.out": partial(_triangle, da.triu),
+    "tril.out": partial(_triangle, True),
+    "triu.out": partial(_triangle, False),
     "index_select.out": _index_select,
 }

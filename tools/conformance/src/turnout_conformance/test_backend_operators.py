@@ -226,8 +226,15 @@ def test_operators_refuse_what_cpu_refuses(family: ModuleType, turnout_device: s
                 theirs = [change(a) if i == place else a for i, a in enumerate(cpu_args)]
                 expected = outcome(find(case.op), *theirs, **cpu_kwargs)
                 if isinstance(expected, Raised):
-                    found = outcome(find(case.op), *mine, **kwargs)
+                    found = outcome(with_numbers, find(case.op), *mine, **kwargs)
                     check(found, expected, turnout_device, case.tolerance)
+
+
+def with_numbers(op: Operator, *args: Any, **kwargs: Any) -> list[Any]:
+    """The results of a call, with their numbers: a device that computes later notices a wrong index when they are read."""
+    found = flat(op(*args, **kwargs))
+    shown(found)
+    return found
 
 
 def test_the_kit_notices_a_wrong_result(turnout_device: str) -> None:
