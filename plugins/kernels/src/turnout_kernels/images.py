@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
+from turnout_kernels.convolutions import convolve
 from turnout_kernels.layouts import any_floats, laid_out_as, packed, width_of
 from turnout_kernels.native import FLOATS, buffer, code, parts_of, plain, run, whole
 
@@ -37,7 +38,7 @@ def convolution(
     groups: int, out: Any,
 ) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not out.size:
-        return NotImplemented
+        return NotImplemented if transposed else convolve(input, weight, bias, stride, padding, dilation, groups, out)
     weight = np.require(weight, None, ("C", "A"))
     if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
         return NotImplemented
