@@ -685,11 +685,15 @@ static void V(scatter)(const job *j, int64_t part)
         if (inner == 1) {
             T *row = o + r * n;
             memcpy(row, start + r * n, (size_t)n * sizeof(T));
+            uint64_t most = 0;
             for (int64_t k = r * count; k < (r + 1) * count; k++)
-                if ((uint64_t)index[k] >= (uint64_t)n)
-                    j->a[1].p[part] = 1;
-                else
-                    row[index[k]] += x[k];
+                most = (uint64_t)index[k] > most ? (uint64_t)index[k] : most;
+            if (most >= (uint64_t)n) {
+                j->a[1].p[part] = 1;
+                return;
+            }
+            for (int64_t k = r * count; k < (r + 1) * count; k++)
+                row[index[k]] += x[k];
             continue;
         }
         for (int64_t k = r * n; k < (r + 1) * n; k++)
