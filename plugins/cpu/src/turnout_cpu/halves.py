@@ -1,7 +1,8 @@
 """Two-byte floats by integer arithmetic, which NumPy does in vectors; its own conversions go element by element.
 
 A float16 has its last digit at 2^(e - 10) for the exponent e of the number, and at 2^-24 where e is below -14. Adding 2^(e + 13)
-to a float32 rounds it to that digit, half to even: the digits of the sum are then those of the result. A bfloat16 is the upper half of a float32.
+to a float32 rounds it to that digit, half to even: the digits of the sum are then those of the result. A bfloat16 is the upper
+half of a float32.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _widened(words: Any, halves: Any) -> None:
 
 
 def _narrowed(halves: Any, words: Any, room: Any) -> None:
-    """Round to nearest, half to even. The lower half of a nan that was computed from two bfloat16 is 0: it does not become infinite."""
+    """Round to nearest, half to even. The lower half of a nan that comes from bfloat16 is 0, so it does not become infinite."""
     np.right_shift(words, _WORD(16), room)
     np.bitwise_and(room, _WORD(1), room)
     np.add(room, _WORD(0x7FFF), room)

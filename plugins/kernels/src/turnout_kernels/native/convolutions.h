@@ -12,6 +12,7 @@ typedef T V(vector_anywhere) __attribute__((vector_size(VECTOR_BYTES), aligned(s
 #define LANES ((int64_t)(VECTOR_BYTES / sizeof(T)))
 #define TILE_WIDTH (VECTORS_OF_TILE * LANES)
 #define MOST_TAPS 128
+#define STRETCH ((int64_t)(3328 / sizeof(T))) /* of ROWS_AT_ONCE rows: they stay in the first-level cache */
 
 #if VECTOR_REGISTERS >= 32
 #define ROWS_AT_ONCE 8
@@ -147,10 +148,92 @@ static void V(convolve)(const job *j, int64_t part)
     free(lines);
 }
 
+/* sums[ROWS_AT_ONCE][3] += products of `n` elements of rows of gradients, with a line at three places; n is a multiple
+   of LANES. */
+static void V(tile_of_weights)(T *sums, int64_t step, const T *g, int64_t apart, int64_t n, const T *x, const int64_t *places,
+                               int64_t count)
+{
+    const T *one = x + places[0], *two = x + places[count > 1 ? 1 : 0], *three = x + places[count > 2 ? 2 : 0];
+#define START(r) V(vector) a##r = {0}, b##r = {0}, c##r = {0};
+    EVERY_ROW(START)
+#undef START
+    for (int64_t k = 0; k < n; k += LANES) {
+        V(vector) p = *(const V(vector_anywhere) *)(one + k), q = *(const V(vector_anywhere) *)(two + k);
+        V(vector) r = *(const V(vector_anywhere) *)(three + k);
+#define ADD(m)                                                                                                                    \
+    {                                                                                                                             \
+        V(vector) own = *(const V(vector_anywhere) *)(g + m * apart + k);                                                             \
+        a##m += p * own, b##m += q * own, c##m += r * own;                                                                        \
+    }
+        EVERY_ROW(ADD)
+#undef ADD
+    }
+    T found[ROWS_AT_ONCE * 3][VECTOR_BYTES / sizeof(T)];
+#define KEEP(m)                                                                                                                   \
+    memcpy(found[3 * m], &a##m, VECTOR_BYTES);                                                                                    \
+    memcpy(found[3 * m + 1], &b##m, VECTOR_BYTES);                                                                                \
+    memcpy(found[3 * m + 2], &c##m, VECTOR_BYTES);
+    EVERY_ROW(KEEP)
+#undef KEEP
+    for (int64_t width = LANES / 2; width; width /= 2)
+        for (int64_t m = 0; m < ROWS_AT_ONCE * 3; m++)
+            for (int64_t k = 0; k < width; k++)
+                found[m][k] += found[m][k + width];
+    for (int64_t m = 0; m < ROWS_AT_ONCE; m++)
+        for (int64_t k = 0; k < count; k++)
+            sums[m * step + k] += found[3 * m + k][0];
+}
+
+/* i: as above, but for the bias. a: [parts, groups, output channels of a group rounded up to BLOCK, depth] of sums, [parts] of
+   bytes: there was no memory; gradient of the output, input. */
+static void V(convolve_weights)(const job *j, int64_t part)
+{
+    V(shape_of_convolution) s;
+    V(read_convolution)(&s, j->i + 1);
+    int64_t images = j->a[3].size / (s.groups * s.inputs * s.h * s.w), outputs = (s.outputs + BLOCK - 1) / BLOCK * BLOCK, first, last;
+    int64_t most = s.rows + (s.kh - 1) * s.dh / s.sh, plane = V(place_taps)(&s, most), size = s.inputs * plane + LANES;
+    int64_t length = (s.rows * s.width + LANES - 1) / LANES * LANES, depth = s.inputs * s.taps;
+    char *room = malloc((size_t)(size + outputs * length) * sizeof(T) + 64);
+    T *g = (T *)(room + (64 - (uintptr_t)room % 64)), *lines = g + outputs * length;
+    T *sums = (T *)j->a[0].p + part * s.groups * outputs * depth;
+    if (!room) {
+        j->a[1].p[part] = 1;
+        return;
+    }
+    memset(sums, 0, (size_t)(s.groups * outputs * depth) * sizeof(T));
+    for (int64_t k = size - LANES; k < size; k++)
+        lines[k] = 0;
+    for (int64_t k = 0; k < outputs * length; k++)
+        g[k] = 0;
+    share(images * s.groups * s.bands, 1, j, part, &first, &last);
+    for (int64_t task = first; task < last; task++) {
+        int64_t y = task % s.bands * s.rows, rows = LEAST(s.rows, s.oh - y), group = task / s.bands % s.groups;
+        int64_t image = task / s.bands / s.groups;
+        V(fill_lines)(lines, &s, (const T *)j->a[3].p + (image * s.groups + group) * s.inputs * s.h * s.w, y, most);
+        for (int64_t channel = 0; channel < s.outputs; channel++) {
+            const T *from = (const T *)j->a[2].p + (((image * s.groups + group) * s.outputs + channel) * s.oh + y) * s.ow;
+            T *to = g + channel * length;
+            for (int64_t row = 0; row < rows; row++)
+                memcpy(to + row * s.width, from + row * s.ow, (size_t)s.ow * sizeof(T));
+            for (int64_t row = rows; row < s.rows; row++)
+                memset(to + row * s.width, 0, (size_t)s.ow * sizeof(T));
+        }
+        for (int64_t from = 0; from < length; from += STRETCH)
+            for (int64_t channel = 0; channel < outputs; channel += ROWS_AT_ONCE)
+                for (int64_t input = 0; input < s.inputs; input++)
+                    for (int64_t tap = 0; tap < s.taps; tap += 3)
+                        V(tile_of_weights)(sums + (group * outputs + channel) * depth + input * s.taps + tap, depth,
+                                           g + channel * length + from, length, LEAST(STRETCH, length - from),
+                                           lines + input * plane + from, s.places + tap, LEAST(3, s.taps - tap));
+    }
+    free(room);
+}
+
 #undef BLOCK
 #undef VECTORS_OF_TILE
 #undef LANES
 #undef TILE_WIDTH
 #undef MOST_TAPS
+#undef STRETCH
 #undef ROWS_AT_ONCE
 #undef EVERY_ROW

@@ -62,6 +62,7 @@ BY_TYPE(pool_backward)
 BY_TYPE(batch_norm)
 BY_TYPE(batch_norm_backward)
 BY_TYPE(convolve)
+BY_TYPE(convolve_weights)
 BY_TYPE(topk)
 #undef BY_TYPE
 #include "moving.h"
