@@ -566,6 +566,22 @@ def test_convolutions_with_many_channels_agree_with_float64(
     np.testing.assert_allclose(found.numpy(), exact, rtol=0, atol=(3e-5 if dtype == "f" else 1e-12) * np.abs(exact).max() / 4)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolutions_of_two_byte_floats_are_those_in_float32_rounded(
+    transposed: bool, dtype: str, monkeypatch: pytest.MonkeyPatch
+):
+    names = served(monkeypatch)
+    narrow = getattr(turnout, dtype)
+    x, w, b = (
+        turnout.from_numpy(RNG.standard_normal(s).astype("f")).to(narrow) for s in ((2, 16, 40, 40), (16, 16, 3, 3), (16,))
+    )
+    function = F.conv_transpose2d if transposed else F.conv2d
+    found = function(x, w, b, padding=1)
+    assert names == ["convolve"]
+    assert turnout.equal(found, function(x.float(), w.float(), b.float(), padding=1).to(narrow))
+
+
 @pytest.mark.parametrize("dtype", ["f", "d"])
 def test_gradients_of_convolutions_with_many_channels_agree_with_float64(
     dtype: str, instructions: str, monkeypatch: pytest.MonkeyPatch
