@@ -10,7 +10,19 @@ EXTENSION = Extension(
     sources=[f"{FOLDER}/module.c"],
     depends=[
         f"{FOLDER}/{name}.h"
-        for name in ("job", "pool", "halves", "functions", "pointwise", "rows", "images", "moving", "random", "kernels")
+        for name in (
+            "job",
+            "pool",
+            "halves",
+            "functions",
+            "pointwise",
+            "rows",
+            "images",
+            "convolutions",
+            "moving",
+            "random",
+            "kernels",
+        )
     ],
     py_limited_api=True,
     optional=True,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import turnout
+from turnout_cpu import halves
 from turnout_cpu.kernels import kernels
 from turnout_cpu.pool import LARGE, Pool
 from turnout_cpu.rows import BLOCK
@@ -128,3 +130,55 @@ def test_negation_in_place_takes_its_own_elements_whatever_the_stride(dtype: str
         assert x.tolist() == expected
         turnout.neg(x[::step], out=x[::step])
         assert x.tolist() == [abs(v) for v in expected]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("bounds", [(0, 50), (-128, 127), (-3, 100), (-100, -90)])
+def test_distinct_integers_are_found_whether_they_lie_close_together_or_not(dtype: str, bounds: tuple[int, int]) -> None:
+    drawn = np.random.default_rng(3).integers(bounds[0], bounds[1] + 1, (40, 31)).astype(dtype)
+    far = drawn.astype(np.int64) * (1 << 40) if dtype == "int64" else drawn
+    for given in (drawn, drawn.T, drawn[::2, ::3], drawn[:3], far):
+        found = turnout.unique(turnout.from_numpy(given))
+        assert found.numpy().dtype == given.dtype
+        assert np.array_equal(found.numpy(), np.unique(given))
+
+
+def test_distinct_integers_at_the_ends_of_their_dtype_are_found() -> None:
+    for dtype in ("int8", "uint8", "int32", "int64"):
+        ends = np.iinfo(dtype)
+        given = np.resize(np.array([ends.max, ends.min, 0], dtype), 900)
+        assert np.array_equal(turnout.unique(turnout.from_numpy(given)).numpy(), np.unique(given))
+
+
+@pytest.mark.parametrize("name", ["add.out", "sub.out", "mul.out", "div.out"])
+def test_many_bfloat16_are_computed_as_few_are(name: str) -> None:
+    pool = Pool(lambda: 1)
+    row = kernels(pool)[name].fn
+    bits = np.random.default_rng(5).integers(0, 1 << 16, (2, 3 * halves.SMALL), np.uint16)
+    bits[:, :6] = [[0x7F80, 0xFF80, 0x7FC0, 0x0000, 0x8000, 0x7F7F], [0xFF80, 0xFF80, 0x3F80, 0x8000, 0x8000, 0x7F7F]]
+    a, b = bits.view(ml_dtypes.bfloat16)
+    step = 1 << 10
+    with np.errstate(all="ignore"):
+        few = np.concatenate([row(a[at : at + step], b[at : at + step]) for at in range(0, a.size, step)])
+        for many in (row(a, b), row(a, b, out=np.empty_like(a)), row(a[::-1], b[::-1])[::-1]):
+            nan = np.isnan(few)
+            assert np.array_equal(np.isnan(many), nan)
+            assert np.array_equal(many.view(np.uint16)[~nan], few.view(np.uint16)[~nan])
+        inside = a.copy()
+        row(inside, b, out=inside)
+    assert np.array_equal(inside.view(np.uint16)[~nan], few.view(np.uint16)[~nan])
+    pool.close()
+
+
+def test_many_float32_become_the_nearest_float16() -> None:
+    bits = np.random.default_rng(6).integers(0, 1 << 32, 3 * halves.BLOCK // 2, np.uint32)
+    bits[: halves.BLOCK] &= 0xC7FFFFFF  # the first block has no number that is too large
+    bits[::3] &= 0xFFFFF000  # many lie half-way between two float16
+    source = bits.view(np.float32)
+    source[: halves.BLOCK][np.abs(source[: halves.BLOCK]) >= 65520] = 1.0
+    found = np.empty(source.size, np.float16)
+    with np.errstate(all="ignore"):
+        halves.to_float16(found, source)
+        exact = source.astype(np.float16)
+    assert np.array_equal(np.isnan(found), np.isnan(exact))
+    assert np.array_equal(found.view(np.uint16)[~np.isnan(exact)], exact.view(np.uint16)[~np.isnan(exact)])

@@ -61,6 +61,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
     "cumprod.out":                    lambda x, y: (x, 1),
     "cummax.out":                     lambda x, y: (x, 0),
     "cummin.out":                     lambda x, y: (x, 1),
+    "topk.values":                    lambda x, y: (x, 2),
     "gather.out":                     lambda x, y: (x, 0, index(x, x.shape[0])),
     "scatter_add.out":                lambda x, y: (x, 1, index(x, x.shape[1]), y),
     "index_select.out":               lambda x, y: (x, 0, index(x[:, 0], x.shape[0])),

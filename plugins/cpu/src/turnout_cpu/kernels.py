@@ -9,7 +9,7 @@ import numpy as np
 import turnout_arrays
 from turnout_arrays.numbers import is_half_beside_number
 from turnout_aten.kernels.wrapping import ALWAYS, SAME, Row
-from turnout_cpu import blocks, lapack, rows, scattering, special
+from turnout_cpu import blocks, halves, lapack, rows, scattering, special
 from turnout_cpu.pool import LARGE, Pool
 
 
@@ -49,8 +49,8 @@ def scaled(pool: Pool, ufunc: Any, general: Any) -> Row:
         if alpha != 1 or alpha is True:
             return general(self, other, alpha, out)
         try:
-            if self.size > LARGE:
-                made = pool.apply(ufunc, (self, other), out)
+            if self.size > halves.SMALL and (self.size > LARGE or self.dtype.kind == "V"):
+                made = _shared(pool, ufunc, self, other, out)
                 if made is not None:
                     return made
             return ufunc(self, other, out)
@@ -69,8 +69,8 @@ def binary(pool: Pool, ufunc: Any, general: Any) -> Row:
         if is_half_beside_number(self, other, out):
             return general(self, other, out)
         try:
-            if self.size > LARGE:
-                made = pool.apply(ufunc, (self, other), out)
+            if self.size > halves.SMALL and (self.size > LARGE or self.dtype.kind == "V"):
+                made = _shared(pool, ufunc, self, other, out)
                 if made is not None:
                     return made
             return ufunc(self, other, out)
@@ -79,7 +79,13 @@ def binary(pool: Pool, ufunc: Any, general: Any) -> Row:
                 raise
         return general(self, other, out)
 
-    return _row(kernel, ufunc, halves=False)
+    return _row(kernel, ufunc, of_halves=False)
+
+
+def _shared(pool: Pool, ufunc: Any, self: Any, other: Any, out: Any) -> Any:
+    """A ufunc of two large arrays, in pieces; None if that does not serve them."""
+    made = halves.apply(ufunc, self, other, out) if self.dtype.kind == "V" else None
+    return pool.apply(ufunc, (self, other), out) if made is None and self.size > LARGE else made
 
 
 def unary(pool: Pool, ufunc: Any) -> Row:
@@ -95,7 +101,7 @@ def unary(pool: Pool, ufunc: Any) -> Row:
     return _row(kernel, ufunc)
 
 
-def _row(kernel: Any, ufunc: Any, *, halves: bool = True) -> Row:
+def _row(kernel: Any, ufunc: Any, *, of_halves: bool = True) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
     return Row(
@@ -105,5 +111,5 @@ def _row(kernel: Any, ufunc: Any, *, halves: bool = True) -> Row:
         simple=ufunc,
         limit=LARGE,
         bools=ufunc is not np.subtract,
-        halves=halves,
+        halves=of_halves,
     )

@@ -17,7 +17,7 @@ from turnout.dtypes import DType
 from turnout_arrays.reductions import axes
 from turnout_aten.kernels.wrapping import Row
 from turnout_cpu.pool import LARGE, Pool
-from turnout_cpu.sorting import sort
+from turnout_cpu.sorting import sort, unique
 
 # Elements of a block: half a megabyte of float32, so that what a kernel makes of it stays in the cache of one core.
 BLOCK = 1 << 17
@@ -187,6 +187,7 @@ def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
         "mode.values":           cut(pool, shared["mode.values"], outputs=2),
         "kthvalue.values":       cut(pool, shared["kthvalue.values"], dim=1, keepdim=2, outputs=2),
         "topk.values":           cut(pool, shared["topk.values"], dim=1, keepdim=None, outputs=2),
+        "_unique2":              unique(shared["_unique2"]),
         "sort.values_stable":    cut(pool, Row(sort, quiet=True), dim=1, keepdim=None, outputs=2),
     }
     # fmt: on

@@ -14,6 +14,8 @@ import numpy as np
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 
+# Up to this many integers, sorting is as fast as anything else.
+_FEW = 256
 _NAN = np.int32(0x7FC00000)
 
 
@@ -33,6 +35,27 @@ def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indice
         at = _order(x, dim, bool(stable), descending)
     store(np, values, self[along(np, at.shape, dim % self.ndim, at)])
     store(np, indices, at)
+
+
+def unique(general: Any) -> Any:
+    """The kernel of _unique2. Where the integers of a tensor lie close together, each of them sets a mark at its place."""
+
+    def kernel(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+        # The places of uint64 are no int64.
+        if return_inverse or return_counts or self.dtype.kind not in "iu" or self.dtype.char in "LQ" or self.size < _FEW:
+            return general(self, sorted, return_inverse, return_counts)
+        flat = self.reshape(-1)
+        least = int(np.minimum.reduce(flat))
+        reach = int(np.maximum.reduce(flat)) - least + 1
+        if reach > 4 * flat.size:
+            return general(self, sorted, return_inverse, return_counts)
+        marks = np.zeros(reach, np.bool_)
+        marks[np.subtract(flat, least, dtype=np.int64)] = True
+        found = marks.nonzero()[0]
+        found += least
+        return found.astype(self.dtype, copy=False), np.empty(0, np.int64), np.empty(0, np.int64)
+
+    return kernel
 
 
 def _keys(x: Any, dim: int, descending: bool) -> Any:

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from turnout_arrays.images import LINEAR, NEAREST, taps
+from turnout_kernels.convolutions import convolve, convolve_backward, convolve_transposed
 from turnout_kernels.layouts import any_floats, laid_out_as, packed, width_of
-from turnout_kernels.native import FLOATS, buffer, code, parts_of, plain, run, whole
+from turnout_kernels.native import FEW, FLOATS, buffer, code, parts_of, plain, run, whole
+from turnout_kernels.pointwise import halves
 
 Ints = Sequence[int]
 
@@ -32,12 +34,19 @@ def _facts(input: Any, weight: Any, area: Ints, stride: Ints, padding: Ints, dil
     return (code(input), *input.shape[1:], *area, *weight.shape[2:], *pairs)
 
 
+_convolve, _convolve_transposed = any_floats(convolve), any_floats(convolve_transposed)
+
+
 def convolution(
     input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, output_padding: Ints,
     groups: int, out: Any,
 ) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not out.size:
-        return NotImplemented
+        many = halves(input) and out.size > FEW  # converted once, and not window by window
+        if transposed:
+            kernel = _convolve_transposed if many else convolve_transposed
+            return kernel(input, weight, bias, stride, padding, dilation, output_padding, groups, out)
+        return (_convolve if many else convolve)(input, weight, bias, stride, padding, dilation, groups, out)
     weight = np.require(weight, None, ("C", "A"))
     if not plain(input, weight, out) or (bias is not None and not plain(bias, input)):
         return NotImplemented
@@ -52,7 +61,10 @@ def convolution_backward(
     output_padding: Ints, groups: int, output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
     if not _depthwise(input, weight, transposed, groups) or not grad_output.size or grad_output.ndim != 4:
-        return NotImplemented
+        if transposed or input.ndim != 4 or grad_output.ndim != 4:
+            return NotImplemented
+        made = convolve_backward(grad_output, input, weight, stride, padding, dilation, groups, output_mask)
+        return made if made is NotImplemented else (*made, grad_output.sum((0, 2, 3)) if output_mask[2] else None)
     if grad_output.shape[:2] != input.shape[:2] or not plain(input, weight, grad_output):
         return NotImplemented
     of_input = np.empty(input.shape if output_mask[0] else (1,), input.dtype)

@@ -127,12 +127,11 @@ def computed(name: str, inputs: tuple[Any, ...], out: Any, numbers: tuple[float,
     convert two-byte floats one by one: with and without an output, in place too, the same kernel computes the result.
     """
     made = apply(name, inputs, out, numbers)
-    if made is NotImplemented and out is None and (name not in _ONE_STEP or numbers not in _FACTORS or halves(*inputs)):
+    if made is NotImplemented and out is None:
         largest = _broadcasting(inputs)
-        if (
-            largest is not None
-            and (made := apply(name, inputs, np.empty(largest.shape, largest.dtype), numbers)) is not NotImplemented
-        ):
+        if largest is not None:
+            made = apply(name, inputs, np.empty(largest.shape, largest.dtype), numbers)
+        if made is not NotImplemented or (name in _ONE_STEP and numbers in _FACTORS and not halves(*inputs)):
             return made
         raise NotImplementedError(f"{name}: arrays of different layouts need an output")
     return made

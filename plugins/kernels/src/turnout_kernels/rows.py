@@ -1,4 +1,4 @@
-"""Rows of operators along dims: softmax, normalisation, cumulative sums and extremes.
+"""Rows of operators along dims: softmax, normalisation, cumulative sums and extremes, the largest elements.
 
 The kernels serve contiguous float32 and float64. Other layouts and two-byte floats come as contiguous copies.
 """
@@ -238,6 +238,21 @@ def cumulative_extreme(name: str, sign: int) -> Row:
     return Row(any_floats(kernel, outputs=2), limit=FEW)
 
 
+# ---- the largest or smallest elements
+
+# As in native/rows.h.
+_MOST_OF_TOPK = 64
+
+
+def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> Any:
+    if not _along(self, dim) or dim % self.ndim != self.ndim - 1 or not 0 < k <= min(_MOST_OF_TOPK, self.shape[-1]):
+        return NotImplemented
+    if not plain(self, values) or indices.dtype != np.int64 or not whole(indices):
+        return NotImplemented
+    run("topk", (values, indices), (self,), (code(self), self.shape[-1], k, int(bool(largest))))
+    return None
+
+
 # fmt: off
 KERNELS_BY_OPERATOR: dict[str, Any] = {
     "_softmax.out":                    softmax_of(logarithm=False),
@@ -253,5 +268,6 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "cumprod.out":                     cumulative("cumprod", product=True),
     "cummax.out":                      cumulative_extreme("cummax", 1),
     "cummin.out":                      cumulative_extreme("cummin", -1),
+    "topk.values":                     Row(any_floats(topk, outputs=2), limit=FEW, quiet=True),
 }
 # fmt: on

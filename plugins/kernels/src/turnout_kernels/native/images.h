@@ -248,11 +248,15 @@ static void V(pool_backward)(const job *j, int64_t part)
         memset(o, 0, (size_t)n * sizeof(T));
         const T *g = (const T *)j->a[2].p + plane * count;
         const int64_t *index = (const int64_t *)j->a[3].p + plane * count;
+        uint64_t most = 0;
         for (int64_t k = 0; k < count; k++)
-            if ((uint64_t)index[k] >= (uint64_t)n)
-                j->a[1].p[part] = 1;
-            else
-                o[index[k]] += g[k];
+            most = (uint64_t)index[k] > most ? (uint64_t)index[k] : most;
+        if (most >= (uint64_t)n) {
+            j->a[1].p[part] = 1;
+            return;
+        }
+        for (int64_t k = 0; k < count; k++)
+            o[index[k]] += g[k];
     }
 }
 

@@ -22,11 +22,19 @@
     X(gather) X(scatter) X(select_rows) X(add_rows) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
     X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(pool_backward) X(batch_norm)         \
     X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
-    X(mean_windows) X(integers)
+    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk)
 
 #define ISA base
+#define VECTOR_BYTES 16
+#ifdef __aarch64__
+#define VECTOR_REGISTERS 32
+#else
+#define VECTOR_REGISTERS 16
+#endif
 #include "kernels.h"
 #undef ISA
+#undef VECTOR_BYTES
+#undef VECTOR_REGISTERS
 
 #if (defined(__x86_64__) || defined(_M_X64)) && defined(__GNUC__)
 #include <immintrin.h>
@@ -39,8 +47,12 @@
 #pragma GCC target("avx2,fma,bmi,bmi2,f16c")
 #endif
 #define ISA avx2
+#define VECTOR_BYTES 32
+#define VECTOR_REGISTERS 16
 #include "kernels.h"
 #undef ISA
+#undef VECTOR_BYTES
+#undef VECTOR_REGISTERS
 #ifdef __clang__
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi,bmi2,f16c"))), apply_to = function)
@@ -50,8 +62,12 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi,bmi2,f16c,prefer-vector-width=512")
 #endif
 #define ISA avx512
+#define VECTOR_BYTES 64
+#define VECTOR_REGISTERS 32
 #include "kernels.h"
 #undef ISA
+#undef VECTOR_BYTES
+#undef VECTOR_REGISTERS
 #ifdef __clang__
 #pragma clang attribute pop
 #else

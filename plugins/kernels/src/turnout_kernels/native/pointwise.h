@@ -329,7 +329,7 @@ static void V(map)(const job *j, int64_t part)
         stride[0][0] = sizes[j->i[2]];
     }
     const T numbers[3] = {(T)j->f[0], (T)j->f[1], (T)j->f[2]};
-    T buffers[4][CHUNK];
+    _Alignas(64) T buffers[4][CHUNK];
     const char *filled[4] = {0};
     int64_t length = shape[nd - 1], filled_to[4] = {0};
     int tiled = V(crossed)(inputs + 1, nd, shape, stride);
@@ -360,7 +360,7 @@ static void V(map)(const job *j, int64_t part)
                 p[k] += rest % shape[d] * stride[k][d];
             rest /= shape[d];
         }
-        const T *in[4];
+        const T *in[4] = {0};
         int64_t rows = tiled && run == width ? LEAST(LEAST(beside - inside / width, CHUNK / width), (last - at) / width) : 1;
         if (rows > 1) {
             for (int k = 1; k < 4; k++) {
@@ -394,9 +394,13 @@ static void V(map)(const job *j, int64_t part)
         for (int k = inputs + 1; k < 4; k++)
             in[k] = in[1];
         T *out = direct[0] ? (T *)p[0] : buffers[0];
-        V(LOOPS)[j->i[1]](out, in[1], in[2], in[3], run, numbers);
-        if (!direct[0])
-            V(store)(p[0], stride[0][nd - 1], out, run, (int)j->i[2]);
+        if (!direct[0] && j->i[1] == POINTWISE_copy)
+            V(store)(p[0], stride[0][nd - 1], in[1], run, (int)j->i[2]);
+        else {
+            V(LOOPS)[j->i[1]](out, in[1], in[2], in[3], run, numbers);
+            if (!direct[0])
+                V(store)(p[0], stride[0][nd - 1], out, run, (int)j->i[2]);
+        }
         at += run;
     }
 }

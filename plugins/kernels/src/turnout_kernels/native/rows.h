@@ -62,39 +62,96 @@ static double V(product)(const T *x, T middle, const T *y, T middle_of_y, int64_
 
 #if IS_FLOAT
 #define WORD int32_t
-#define SIZE_OF(v) ((int32_t)(as_bits(v) & 0x7fffffffu))
+#define SIZE uint32_t
+#define BITS as_bits
+#define NUMBER as_float
+#define MOST INT32_MAX
+#define BITS_OF_NAN 0x7fc00000
+#define BITS_OF_INFINITY 0x7f800000
 #else
 #define WORD int64_t
-#define SIZE_OF(v) ((int64_t)(as_bits64(v) & 0x7fffffffffffffffu))
+#define SIZE uint64_t
+#define BITS as_bits64
+#define NUMBER as_double
+#define MOST INT64_MAX
+#define BITS_OF_NAN 0x7ff8000000000000
+#define BITS_OF_INFINITY 0x7ff0000000000000
 #endif
 
-/* The largest of x times sign, times sign; nan if there is one. */
+/* The bits of a number as an integer in the order of the numbers, and back. */
+static inline WORD V(in_order)(WORD bits) { return bits ^ (bits >> (8 * sizeof(T) - 1) & MOST); }
+
+/* The largest of x times sign, times sign; nan if there is one. Compilers keep extremes of integers in registers. */
 static T V(extreme)(const T *x, int64_t n, T sign)
 {
-    T lanes[64], made = sign * x[0];
-    WORD sizes[64]; /* the largest bits but for the sign: those of nan are above those of infinity */
-    int64_t k = 0;
-    if (n >= 64) {
-        for (int m = 0; m < 64; m++)
-            lanes[m] = sign * x[m], sizes[m] = SIZE_OF(x[m]);
-        for (k = 64; k + 64 <= n; k += 64)
-            for (int m = 0; m < 64; m++) {
-                T v = sign * x[k + m];
-                lanes[m] = v > lanes[m] ? v : lanes[m];
-                sizes[m] = SIZE_OF(v) > sizes[m] ? SIZE_OF(v) : sizes[m];
-            }
-        made = lanes[0];
-        for (int m = 1; m < 64; m++)
-            made = made >= lanes[m] || made != made ? made : lanes[m];
-        for (int m = 0; m < 64; m++)
-            made = sizes[m] > SIZE_OF((T)INFINITY) ? NAN : made;
+    WORD turned = sign > 0 ? 0 : -1, most = -MOST - 1;
+    SIZE size = 0; /* twice the bits but for the sign: those of nan are above those of infinity */
+    for (int64_t k = 0; k < n; k++) {
+        WORD bits = (WORD)BITS(x[k]), ordered = V(in_order)(bits) ^ turned;
+        SIZE own = (SIZE)bits << 1;
+        most = ordered > most ? ordered : most;
+        size = own > size ? own : size;
     }
-    for (; k < n; k++)
-        made = made >= sign * x[k] || made != made ? made : sign * x[k];
-    return sign * made;
+    return size > (SIZE)BITS_OF_INFINITY << 1 ? (T)NAN : NUMBER((SIZE)V(in_order)(most ^ turned));
 }
+
+/* An integer in the order of the numbers, turned round by `turned` -1: both zeros are one, nan is greater than any number. */
+static inline WORD V(rank)(T x, WORD turned)
+{
+    return V(in_order)(x == x ? (WORD)BITS(x + 0) : BITS_OF_NAN) ^ turned;
+}
+
+/* Puts an element among the `k` best, behind those that are not less. */
+static inline void V(insert)(WORD *best, int64_t *places, int64_t k, WORD rank, int64_t place)
+{
+    int64_t at = k - 1;
+    for (; at > 0 && best[at - 1] < rank; at--)
+        best[at] = best[at - 1], places[at] = places[at - 1];
+    best[at] = rank, places[at] = place;
+}
+
+/* i: type, length, how many (up to MOST_OF_TOPK, and no more than the length), whether they are the largest. a: values and int64
+   indices [rows, how many], input [rows, length]. In order; the first of equal elements comes first. Most elements are no better
+   than the last one of the best so far, which is found for 32 at a time. */
+#define MOST_OF_TOPK 64
+static void V(topk)(const job *j, int64_t part)
+{
+    int64_t n = j->i[1], k = j->i[2], first, last, places[MOST_OF_TOPK];
+    WORD turned = j->i[3] ? 0 : -1, best[MOST_OF_TOPK], ranks[32];
+    share(j->a[2].size / n, 1, j, part, &first, &last);
+    for (int64_t r = first; r < last; r++) {
+        const T *x = (const T *)j->a[2].p + r * n;
+        int64_t at = 0;
+        for (; at < k; at++)
+            V(insert)(best, places, at + 1, V(rank)(x[at], turned), at);
+        for (; at + 32 <= n; at += 32) {
+            WORD least = best[k - 1];
+            int better = 0;
+            for (int m = 0; m < 32; m++) {
+                ranks[m] = V(rank)(x[at + m], turned);
+                better |= ranks[m] > least;
+            }
+            for (int m = 0; m < 32 && better; m++)
+                if (ranks[m] > best[k - 1])
+                    V(insert)(best, places, k, ranks[m], at + m);
+        }
+        for (; at < n; at++)
+            if (V(rank)(x[at], turned) > best[k - 1])
+                V(insert)(best, places, k, V(rank)(x[at], turned), at);
+        for (int64_t m = 0; m < k; m++) {
+            ((T *)j->a[0].p)[r * k + m] = x[places[m]];
+            ((int64_t *)j->a[1].p)[r * k + m] = places[m];
+        }
+    }
+}
+#undef MOST_OF_TOPK
 #undef WORD
-#undef SIZE_OF
+#undef SIZE
+#undef BITS
+#undef NUMBER
+#undef MOST
+#undef BITS_OF_NAN
+#undef BITS_OF_INFINITY
 
 /* i: type, length, whether it is the logarithm. a: output, input. The maximum is taken away first, so nothing overflows. */
 static void V(softmax)(const job *j, int64_t part)
@@ -256,9 +313,11 @@ static void V(group_norm_backward)(const job *j, int64_t part)
 }
 
 /* i: type, length, inner, whether it is the logarithm. a: output, input [outer, length, inner].
-   COLUMNS columns at a time: narrower blocks would read little of each page of memory. Sums of floats are added up in double after
-   32 rows. */
-#define COLUMNS 1024
+   COLUMNS columns at a time: narrower blocks would read little of each page of memory. Twice over memory: the largest element and
+   the sum of powers of LINES rows, which stay in the cache, then the results. Sums of floats are added up in double after LINES
+   rows; where a larger element comes, what there is of a sum is scaled. */
+#define COLUMNS 512
+#define LINES 32
 static void V(softmax_columns)(const job *j, int64_t part)
 {
     int64_t n = j->i[1], inner = j->i[2], blocks = (inner + COLUMNS - 1) / COLUMNS, first, last;
@@ -266,37 +325,36 @@ static void V(softmax_columns)(const job *j, int64_t part)
     for (int64_t b = first; b < last; b++) {
         int64_t at = b % blocks * COLUMNS, m = LEAST(COLUMNS, inner - at), base = b / blocks * n * inner + at;
         const T *x = (const T *)j->a[1].p + base;
-        T *o = (T *)j->a[0].p + base, most[COLUMNS], e[COLUMNS];
+        T *o = (T *)j->a[0].p + base, most[COLUMNS], e[COLUMNS], less[COLUMNS] = {0};
         double s[COLUMNS] = {0};
         memcpy(most, x, (size_t)m * sizeof(T));
-        for (int64_t r = 1; r < n; r++)
+        for (int64_t start = 0; start < n; start += LINES) {
+            int64_t end = LEAST(n, start + LINES);
+            for (int64_t r = start; r < end; r++)
+                for (int64_t k = 0; k < m; k++)
+                    most[k] = most[k] >= x[r * inner + k] || most[k] != most[k] ? most[k] : x[r * inner + k];
+            for (int64_t k = 0; k < m; k++) {
+                T now = most[k] == -(T)INFINITY ? 0 : most[k]; /* nothing but -infinity so far: its powers are 0 */
+                e[k] = V(expo)(less[k] - now);
+                less[k] = now;
+            }
             for (int64_t k = 0; k < m; k++)
-                most[k] = most[k] >= x[r * inner + k] || most[k] != most[k] ? most[k] : x[r * inner + k];
-        for (int64_t start = 0; start < n; start += 32) {
+                s[k] = s[k] == 0 ? 0 : s[k] * e[k];
             memset(e, 0, sizeof e);
-            for (int64_t r = start; r < LEAST(n, start + 32); r++)
-                _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++)
-                {
-                    T power = V(expo)(x[r * inner + k] - most[k]);
-                    e[k] += power;
-                    if (!j->i[3])
-                        o[r * inner + k] = power;
-                }
+            for (int64_t r = start; r < end; r++)
+                for (int64_t k = 0; k < m; k++)
+                    e[k] += V(expo)(x[r * inner + k] - less[k]);
             for (int64_t k = 0; k < m; k++)
                 s[k] += e[k];
         }
-        if (j->i[3]) {
-            for (int64_t k = 0; k < m; k++)
-                e[k] = (T)log(s[k]);
-            for (int64_t r = 0; r < n; r++)
+        for (int64_t k = 0; k < m; k++)
+            e[k] = (T)(j->i[3] ? log(s[k]) : 1 / s[k]);
+        for (int64_t r = 0; r < n; r++)
+            if (j->i[3])
                 _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++) o[r * inner + k] = x[r * inner + k] - most[k] - e[k];
-        } else {
-            for (int64_t k = 0; k < m; k++)
-                e[k] = (T)(1 / s[k]);
-            for (int64_t r = 0; r < n; r++)
-                for (int64_t k = 0; k < m; k++)
-                    o[r * inner + k] *= e[k];
-        }
+            else
+                _Pragma("GCC ivdep") for (int64_t k = 0; k < m; k++)
+                    o[r * inner + k] = V(expo)(x[r * inner + k] - most[k]) * e[k];
     }
 }
 
@@ -330,6 +388,7 @@ static void V(softmax_columns_backward)(const job *j, int64_t part)
     }
 }
 #undef COLUMNS
+#undef LINES
 
 #ifndef TURNOUT_REDUCTIONS
 #define TURNOUT_REDUCTIONS
@@ -626,11 +685,15 @@ static void V(scatter)(const job *j, int64_t part)
         if (inner == 1) {
             T *row = o + r * n;
             memcpy(row, start + r * n, (size_t)n * sizeof(T));
+            uint64_t most = 0;
             for (int64_t k = r * count; k < (r + 1) * count; k++)
-                if ((uint64_t)index[k] >= (uint64_t)n)
-                    j->a[1].p[part] = 1;
-                else
-                    row[index[k]] += x[k];
+                most = (uint64_t)index[k] > most ? (uint64_t)index[k] : most;
+            if (most >= (uint64_t)n) {
+                j->a[1].p[part] = 1;
+                return;
+            }
+            for (int64_t k = r * count; k < (r + 1) * count; k++)
+                row[index[k]] += x[k];
             continue;
         }
         for (int64_t k = r * n; k < (r + 1) * n; k++)
