@@ -1,8 +1,8 @@
 """A graph prepared for its calls: the text of a Python function with one line for each call of an operator, compiled.
 
 Values are local variables, arguments that are no tensors are constants, and those that the schema has as defaults are left out.
-Each line calls the operator as a program does, so modes, transforms and kernels that are registered later see every call. The text
-has no name from the graph: a graph may come from any file. A traceback shows the line of the call that failed.
+Each line calls the operator as a program does, so modes, transforms and kernels that are registered later see every call. The
+text has no name from the graph: a graph may come from any file. A traceback shows the line of the call that failed.
 """
 
 from __future__ import annotations

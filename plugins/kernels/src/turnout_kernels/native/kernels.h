@@ -11,6 +11,7 @@
 #include "pointwise.h"
 #include "rows.h"
 #include "images.h"
+#include "recurrent.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -21,6 +22,7 @@
 #include "pointwise.h"
 #include "rows.h"
 #include "images.h"
+#include "recurrent.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -59,6 +61,7 @@ BY_TYPE(mean_windows)
 BY_TYPE(pool_backward)
 BY_TYPE(batch_norm)
 BY_TYPE(batch_norm_backward)
+BY_TYPE(recurrent)
 #undef BY_TYPE
 #include "moving.h"
 #include "random.h"
