@@ -148,7 +148,8 @@ def _sequence(
 ) -> tuple[list[Tensor], State]:
     """The output of each step of one layer in one direction, in the order of the sequence, and the final state."""
     name, step, gates = kind
-    w_ih, w_hh, b_ih, b_hh = own if len(own) == 4 else (*own, None, None)
+    w_ih, w_hh = own[:2]
+    b_ih, b_hh = own[2:] or (None, None)
     _check(name, aten.select__int(x, 0, 0), state[0], w_ih, w_hh, gates)
     of_inputs = aten.unbind__int(aten.linear(x, w_ih, b_ih))
     made = []
