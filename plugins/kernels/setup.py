@@ -5,25 +5,11 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 FOLDER = "src/turnout_kernels/native"
+HEADERS = ["job", "pool", "halves", "functions", "pointwise", "rows", "images", "convolutions", "recurrent", "moving", "random", "kernels"]
 EXTENSION = Extension(
     "turnout_kernels._native",
     sources=[f"{FOLDER}/module.c"],
-    depends=[
-        f"{FOLDER}/{name}.h"
-        for name in (
-            "job",
-            "pool",
-            "halves",
-            "functions",
-            "pointwise",
-            "rows",
-            "images",
-            "convolutions",
-            "moving",
-            "random",
-            "kernels",
-        )
-    ],
+    depends=[f"{FOLDER}/{name}.h" for name in HEADERS],
     py_limited_api=True,
     optional=True,
 )

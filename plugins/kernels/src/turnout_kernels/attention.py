@@ -1,42 +1,76 @@
-"""The row of attention: some queries at a time, so that the matrix of all scores is never there."""
+"""The row of attention: all heads at once where they are small, else some queries at a time, so that the matrix of all scores is
+never there.
+"""
 
 from __future__ import annotations
 
-from math import sqrt
+from functools import cache
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from turnout_kernels.native import code, plain, run
+from turnout_kernels.native import code, run
 
 # Queries at a time: their scores for 1024 keys are half a megabyte.
 _QUERIES = 128
+# Scores of all heads up to which they are computed at once
+_FEW = 1 << 16
 
 
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
 ) -> Any:
-    if attn_mask is not None or dropout_p or enable_gqa or query.ndim < 3 or not plain(query, key, value):
+    if dropout_p or enable_gqa or query.ndim < 3 or query.dtype.char not in "fd" or (is_causal and attn_mask is not None):
         return NotImplemented
-    lead, (length, width) = query.shape[:-2], query.shape[-2:]
+    lead, (length, width), dtype = query.shape[:-2], query.shape[-2:], query.dtype
     keys, depth = value.shape[-2:]
-    fits = key.shape == (*lead, keys, width) and value.shape[:-2] == lead and query.size and keys and depth
-    if not fits:
+    fits = key.shape == (*lead, keys, width) and value.shape[:-2] == lead and key.dtype == value.dtype == dtype
+    if not fits or not query.size or not keys or not depth or not _spreads(attn_mask, (*lead, length, keys), dtype):
         return NotImplemented
-    factor = query.dtype.type(1 / sqrt(width) if scale is None else scale)
-    made = np.empty((*lead, length, depth), query.dtype)
-    q, k, v = (a.reshape(-1, *a.shape[-2:]) for a in (query * factor, key, value))
-    later = np.triu(np.full((_QUERIES, _QUERIES), -np.inf, query.dtype), 1) if is_causal else None
-    for head, out in enumerate(made.reshape(-1, length, depth)):
+    made = np.empty((*lead, length, depth), dtype)
+    q = query * dtype.type(1 / sqrt(width) if scale is None else scale)
+    mask = None if attn_mask is None else np.broadcast_to(attn_mask, (*lead, length, keys))
+    for head in [...] if prod(lead) * length * keys <= _FEW else np.ndindex(lead):
         for first in range(0, length, _QUERIES):
             last = min(first + _QUERIES, length)
             seen = min(last, keys) if is_causal else keys
-            scores = np.matmul(q[head, first:last], k[head, :seen].T)
-            if later is not None and seen > first:
-                scores[:, first:] += later[: last - first, : seen - first]
+            some, out = q[head][..., first:last, :], made[head][..., first:last, :]
+            scores = np.empty((*some.shape[:-1], seen), dtype)
+            np.matmul(some, key[head][..., :seen, :].swapaxes(-1, -2), scores)
+            if is_causal and seen > first:
+                scores[..., first:] += _later(dtype.char)[: last - first, : seen - first]
+            nothing = None if mask is None else _masked(scores, mask[head][..., first:last, :])
             run("softmax", (scores,), (scores,), (code(scores), seen, 0))
-            np.matmul(scores, v[head, :seen], out[first:last])
+            if nothing is not None:
+                np.copyto(scores, 0, where=nothing)
+            np.matmul(scores, value[head][..., :seen, :], out)
     return made
+
+
+def _spreads(mask: Any, shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether a mask is one that attention takes, and can be repeated to the shape of the scores."""
+    if mask is None:
+        return True
+    if mask.dtype.char not in ("?", "f", dtype.char) or mask.ndim > len(shape):
+        return False
+    return all(own in (1, length) for own, length in zip(mask.shape[::-1], shape[::-1], strict=False))
+
+
+def _masked(scores: Any, mask: Any) -> Any:
+    """Masks the scores; the rows that allow no key, or None if there is no such row."""
+    if mask.dtype.char == "?":
+        np.copyto(scores, -np.inf, where=~mask)
+    else:
+        scores += mask
+    nothing = scores.max(-1, keepdims=True) == -np.inf
+    return nothing if nothing.any() else None
+
+
+@cache
+def _later(char: str) -> Any:
+    """What is added to the scores of keys that come after the query."""
+    return np.triu(np.full((_QUERIES, _QUERIES), -np.inf, char), 1)
 
 
 KERNELS_BY_OPERATOR: dict[str, Any] = {"scaled_dot_product_attention": scaled_dot_product_attention}

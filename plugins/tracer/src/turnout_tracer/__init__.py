@@ -5,7 +5,8 @@
 | `plugin` | activation |
 | `recording` | the fallback, and `trace` |
 | `nodes` | what a graph consists of |
-| `graph` | `Graph`: replay, text, files |
+| `replay` | a graph prepared for its calls: one compiled function |
+| `graph` | `Graph`: what a replay takes and gives, text, files |
 | `structures` | nested lists, tuples and dicts of tensors, taken apart and put together |
 | `source` | a graph as Python text |
 | `data`, `reading` | a graph as JSON, written and read |

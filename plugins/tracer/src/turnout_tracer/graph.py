@@ -9,19 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, device
-from turnout_aten.tensor.grad_mode import no_grad
 from turnout_aten.tensor.random import Generator
-from turnout_tracer import data, errors, reading, source
-from turnout_tracer.nodes import Constant, Node, Ref, refs_in
-from turnout_tracer.sizes import Formula, Sizes
+from turnout_tracer import data, reading, source
+from turnout_tracer.nodes import Constant, Node, Ref
+from turnout_tracer.replay import Replay
 from turnout_tracer.structures import Nested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnout.operators import Operator
     from turnout_aten.files import FilePath
     from turnout_aten.tensor.tensor import Tensor
+    from turnout_tracer.sizes import Formula, Sizes
 
 
 class Graph:
@@ -51,8 +50,7 @@ class Graph:
         self.sizes = sizes
         self.state = {} if state is None else state
         self.state_refs = {} if state_refs is None else state_refs
-        self._last_uses: list[tuple[int, ...]] | None = None
-        self._count: int | None = None
+        self._replay: Replay | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operators on other inputs, nested as the traced ones were; the result is nested as the function's result was.
@@ -62,49 +60,13 @@ class Graph:
         nested differently, and when something was decided about such sizes that does not hold for these inputs.
         """
         given = self.signature.values_of([args, kwargs], self.name)
-        values: list[Any] = [None] * self.count()
-        values[: len(given)] = given
-        for key, ref in self.state_refs.items():
-            values[ref.index] = self.state[key]
-        for constant in self.constants:
-            values[constant.ref.index] = constant.tensor.clone() if constant.written else constant.tensor
-        sizes = {} if self.sizes is None else self.sizes.read(self.name, self.inputs, given)
-        for i, (node, dead) in enumerate(zip(self.nodes, self._dead_after(), strict=True)):
-            arguments = tuple([_filled(a, values, sizes) for a in node.args])
-            if node.no_grad:
-                with no_grad():
-                    result = node.op.call_boxed(arguments)
-            else:
-                result = node.op.call_boxed(arguments)
-            if isinstance(node.outputs, Formula):
-                sizes[node.outputs.tree] = result
-            else:
-                _store(node.op, node.outputs, result, values)
-            if self.sizes is not None:
-                self.sizes.note(self.name, self.inputs, i, values, sizes)
-            for index in dead:
-                values[index] = None
-        return self.output.build([_filled(ref, values, sizes) for ref in self.results])
+        replay = self._replay
+        if replay is None or not replay.is_of(self):
+            replay = self._replay = Replay(self)
+        return self.output.build(replay.run(given, self.constants, self.state))
 
-    def count(self) -> int:
-        """How many values there are."""
-        if self._count is None:
-            made = [ref.index for node in self.nodes for ref in refs_in(node.outputs)]
-            held = [ref.index for ref in (*self.state_refs.values(), *(c.ref for c in self.constants))]
-            self._count = 1 + max([len(self.inputs) - 1, *held, *made])
-        return self._count
-
-    def _dead_after(self) -> list[tuple[int, ...]]:
-        """Per node, the values that nothing needs after it: a replay holds no more memory than the function did."""
-        if self._last_uses is None:
-            needed = {ref.index for ref in refs_in(self.results)}
-            found: list[tuple[int, ...]] = []
-            for node in reversed(self.nodes):
-                here = {ref.index for ref in refs_in((node.args, node.outputs))} - needed
-                found.append(tuple(here))
-                needed |= here
-            self._last_uses = found[::-1]
-        return self._last_uses
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_replay": None}  # code is prepared anew in another process
 
     def to(self, where: str | Device) -> Graph:
         """The same graph on another device: its constants and its state are copied there, and what it makes anew is made there.
@@ -153,26 +115,6 @@ class Graph:
         Raises FileFormatError, UnknownOperatorError and DeviceError as `load`.
         """
         return Graph(*reading.from_data(data, tensors, device))
-
-
-def _filled(value: Any, values: list[Any], sizes: dict[str, Any]) -> Any:
-    if isinstance(value, Ref):
-        return values[value.index]
-    if isinstance(value, list):
-        return [_filled(each, values, sizes) for each in value]
-    if isinstance(value, tuple):
-        return tuple([_filled(each, values, sizes) for each in value])
-    return value.value(sizes) if isinstance(value, Formula) else value
-
-
-def _store(op: Operator, outputs: Any, result: Any, values: list[Any]) -> None:
-    if isinstance(outputs, Ref):
-        values[outputs.index] = result
-    elif isinstance(outputs, (list, tuple)):
-        if len(outputs) != len(result):
-            raise errors.TraceError(errors.other_results(op.qualified_name, len(result), len(outputs)))
-        for each, one in zip(outputs, result, strict=True):
-            _store(op, each, one, values)
 
 
 def _moved_state(state: dict[str, Tensor], target: Device) -> dict[str, Tensor]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from turnout.operators import Operator
+from turnout.schema import Argument
 from turnout_aten.tensor.tensor import Tensor
 
 
@@ -27,8 +29,9 @@ class Ref:
         return f"%{self.index}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One call of an operator.
+    """One call of an operator. It never changes: to edit a graph, put another node into its list.
 
     op       the operator
     args     its arguments in schema order, `Ref` for tensors
@@ -36,13 +39,10 @@ class Node:
     no_grad  it ran, and runs, with gradients switched off
     """
 
-    __slots__ = ("args", "no_grad", "op", "outputs")
-
-    def __init__(self, op: Operator, args: tuple[Any, ...], outputs: Any, no_grad: bool) -> None:
-        self.op = op
-        self.args = args
-        self.outputs = outputs
-        self.no_grad = no_grad
+    op: Operator
+    args: tuple[Any, ...]
+    outputs: Any
+    no_grad: bool
 
     def __repr__(self) -> str:
         return f"<Node {self.outputs} = {self.op.qualified_name}{self.args}>"
@@ -58,6 +58,10 @@ class Constant:
         self.tensor = tensor
         self.written = written
 
+    def value(self) -> Tensor:
+        """The tensor for one replay."""
+        return self.tensor.clone() if self.written else self.tensor
+
 
 def refs_in(value: Any) -> Iterator[Ref]:
     """The values that an argument or an output names."""
@@ -66,3 +70,14 @@ def refs_in(value: Any) -> Iterator[Ref]:
     elif isinstance(value, (list, tuple)):
         for each in value:
             yield from refs_in(each)
+
+
+def is_default(argument: Argument, value: Any) -> bool:
+    """Whether an argument is what the schema has as its default, to the sign of a zero, so that a call may leave it out."""
+    return argument.has_default and _same(argument.default, value)
+
+
+def _same(default: Any, value: Any) -> bool:
+    if isinstance(default, (list, tuple)) and isinstance(value, (list, tuple)):
+        return len(default) == len(value) and all(map(_same, default, value))
+    return type(default) is type(value) and bool(default == value) and (value != 0 or repr(default) == repr(value))

@@ -162,13 +162,6 @@ class Sizes:
         self.check(graph, inputs, -1, sizes)
         return sizes
 
-    def note(self, graph: str, inputs: Sequence[str], node: int, values: list[Any], sizes: dict[str, Any]) -> None:
-        """Learn the names that a call brought. Raises TraceError where an assumption about them does not hold."""
-        for birth in self.born(node):
-            if birth.dim is not None:
-                sizes[birth.name] = values[birth.value].shape[birth.dim]
-        self.check(graph, inputs, node, sizes)
-
     def check(self, graph: str, inputs: Sequence[str], node: int, sizes: dict[str, Any]) -> None:
         """Raise TraceError for the first assumption that is due and does not hold."""
         for each in self.due(node):

@@ -16,7 +16,7 @@ from turnout.dtypes import DType
 from turnout.operators.stubs import python_name
 from turnout_aten.tensor.random import Generator
 from turnout_aten.trees import LEAF
-from turnout_tracer.nodes import Node, Ref
+from turnout_tracer.nodes import Node, Ref, is_default
 from turnout_tracer.sizes import Comparison, Formula, renamed
 from turnout_tracer.structures import VALUE, places_in
 
@@ -118,7 +118,7 @@ class _Writer:
         parts: list[str] = []
         skipped = False
         for argument, value in zip(op.schema.arguments, node.args, strict=True):
-            if argument.has_default and _same(argument.default, value):
+            if is_default(argument, value):
                 skipped = True
                 continue
             shown = self.value(value)
@@ -177,9 +177,3 @@ def _described(tensor: Tensor) -> str:
 
 def _check(condition: str) -> str:
     return f"turnout.check({condition}, {'the graph holds only where ' + condition!r})"
-
-
-def _same(default: Any, value: Any) -> bool:
-    if isinstance(default, (list, tuple)) and isinstance(value, (list, tuple)):
-        return len(default) == len(value) and all(map(_same, default, value))
-    return type(default) is type(value) and bool(default == value)

@@ -84,9 +84,15 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias. weight is [out, in]."""
     columns = aten.t(weight)
     made: Tensor
-    if bias is not None and len(input.array.shape) == 2 and len(weight.array.shape) == 2:
-        made = aten.addmm(bias, input, columns)
-        return made
+    if bias is not None and len(weight.array.shape) == 2:
+        shape = input.array.shape
+        if len(shape) == 2:
+            made = aten.addmm(bias, input, columns)
+            return made
+        if len(shape) > 2 and len(bias.array.shape) == 1 and shape[-1] == weight.array.shape[1]:
+            flat = aten.addmm(bias, aten.reshape(input, (numel(shape[:-1]), shape[-1])), columns)
+            made = aten._unsafe_view(flat, (*shape[:-1], flat.array.shape[1]))
+            return made
     made = aten.matmul(input, columns)
     return made if bias is None else aten.add__Tensor(made, bias)
 

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
     from turnout_aten.tensor.tensor import Tensor
 
     State = tuple[Tensor, ...]
-    Cell = Callable[..., State]
-
-
-def _gates(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Tensor:
-    made: Tensor = aten.add__Tensor(aten.linear(input, w_ih, b_ih), aten.linear(hidden, w_hh, b_hh))
-    return made
+    Step = Callable[[Tensor, State, Tensor, Any], State]
 
 
 def _check(name: str, input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
@@ -38,22 +33,60 @@ def _check(name: str, input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor,
         raise ShapeError(f"{name}: weights must have {rows} rows, got shapes {list(w_ih.shape)} and {list(w_hh.shape)}")
 
 
+# One step from the products of the input with its weights, the state, and the weights and biases of the state.
+
+
+def _tanh_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Any) -> State:
+    return (aten.tanh(aten.add__Tensor(gates, aten.linear(state[0], w_hh, b_hh))),)
+
+
+def _relu_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Any) -> State:
+    return (aten.relu(aten.add__Tensor(gates, aten.linear(state[0], w_hh, b_hh))),)
+
+
+def _lstm_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Any) -> State:
+    hidden, cell = state
+    i, f, g, o = aten.chunk(aten.add__Tensor(gates, aten.linear(hidden, w_hh, b_hh)), 4, -1)
+    kept = aten.mul__Tensor(aten.sigmoid(f), cell)
+    cell = aten.add__Tensor(kept, aten.mul__Tensor(aten.sigmoid(i), aten.tanh(g)))
+    return aten.mul__Tensor(aten.sigmoid(o), aten.tanh(cell)), cell
+
+
+def _gru_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Any) -> State:
+    (hidden,) = state
+    i_r, i_z, i_n = aten.chunk(gates, 3, -1)
+    h_r, h_z, h_n = aten.chunk(aten.linear(hidden, w_hh, b_hh), 3, -1)
+    reset = aten.sigmoid(aten.add__Tensor(i_r, h_r))
+    update = aten.sigmoid(aten.add__Tensor(i_z, h_z))
+    new = aten.tanh(aten.add__Tensor(i_n, aten.mul__Tensor(reset, h_n)))
+    return (aten.add__Tensor(new, aten.mul__Tensor(update, aten.sub__Tensor(hidden, new))),)
+
+
+# The name of the cell, the step, and how many gates it has
+TANH, RELU = ("rnn_tanh_cell", _tanh_step, 1), ("rnn_relu_cell", _relu_step, 1)
+LSTM, GRU = ("lstm_cell", _lstm_step, 4), ("gru_cell", _gru_step, 3)
+
+
+def _cell(
+    kind: tuple[str, Step, int], input: Tensor, state: State, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> State:
+    name, step, gates = kind
+    _check(name, input, state[0], w_ih, w_hh, gates)
+    return step(aten.linear(input, w_ih, b_ih), state, w_hh, b_hh)
+
+
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """tanh(w_ih x + b_ih + w_hh h + b_hh)"""
-    _check("rnn_tanh_cell", input, hx, w_ih, w_hh, 1)
-    made: Tensor = aten.tanh(_gates(input, hx, w_ih, w_hh, b_ih, b_hh))
-    return made
+    return _cell(TANH, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """relu(w_ih x + b_ih + w_hh h + b_hh)"""
-    _check("rnn_relu_cell", input, hx, w_ih, w_hh, 1)
-    made: Tensor = aten.relu(_gates(input, hx, w_ih, w_hh, b_ih, b_hh))
-    return made
+    return _cell(RELU, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def lstm_cell(
@@ -64,37 +97,24 @@ def lstm_cell(
         raise ShapeError(f"lstm_cell: 'hx' must be (hidden, cell), got {len(hx)} tensors")
     if hx[0].shape != hx[1].shape:
         raise ShapeError(f"lstm_cell: both tensors of 'hx' must have one shape, got {list(hx[0].shape)} and {list(hx[1].shape)}")
-    hidden, cell = hx
-    _check("lstm_cell", input, hidden, w_ih, w_hh, 4)
-    i, f, g, o = aten.chunk(_gates(input, hidden, w_ih, w_hh, b_ih, b_hh), 4, -1)
-    kept = aten.mul__Tensor(aten.sigmoid(f), cell)
-    cell = aten.add__Tensor(kept, aten.mul__Tensor(aten.sigmoid(i), aten.tanh(g)))
-    return aten.mul__Tensor(aten.sigmoid(o), aten.tanh(cell)), cell
+    hidden, cell = _cell(LSTM, input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
+    return hidden, cell
 
 
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """The cell of Cho et al. (2014). The gates are reset, update, new."""
-    _check("gru_cell", input, hx, w_ih, w_hh, 3)
-    i_r, i_z, i_n = aten.chunk(aten.linear(input, w_ih, b_ih), 3, -1)
-    h_r, h_z, h_n = aten.chunk(aten.linear(hx, w_hh, b_hh), 3, -1)
-    reset = aten.sigmoid(aten.add__Tensor(i_r, h_r))
-    update = aten.sigmoid(aten.add__Tensor(i_z, h_z))
-    new = aten.tanh(aten.add__Tensor(i_n, aten.mul__Tensor(reset, h_n)))
-    made: Tensor = aten.add__Tensor(new, aten.mul__Tensor(update, aten.sub__Tensor(hx, new)))
-    return made
-
-
-def _single(cell: Callable[..., Tensor]) -> Cell:
-    return lambda x, state, *parameters: (cell(x, state[0], *parameters),)
+    return _cell(GRU, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def _layers(
-    name: str, cell: Cell, input: Tensor, hx: State, params: Sequence[Tensor], has_biases: bool, num_layers: int,
-    dropout: float, train: bool, bidirectional: bool, batch_first: bool,
+    name: str, kind: tuple[str, Step, int], input: Tensor, hx: State, params: Sequence[Tensor], has_biases: bool,
+    num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Tensor, State]:  # fmt: skip
     """(outputs of the last layer, final states) for [T, N, features], or for [N, T, features] if `batch_first`.
+
+    The inputs of all steps are multiplied with their weights at once.
 
     # differs from torch: `lstm` refuses cell states of more layers than it has; PyTorch ignores the additional ones.
     """
@@ -104,27 +124,39 @@ def _layers(
     for given in hx:
         if given.shape[0] != num_layers * directions:
             raise ShapeError(f"{name}: 'hx' must hold {num_layers * directions} states, got shape {list(given.shape)}")
-    steps = list(aten.unbind__int(input, 1 if batch_first else 0))
+    if not aten.unbind__int(input, 1 if batch_first else 0):
+        raise ShapeError(f"{name}: the sequence must not be empty, got 'input' of shape {list(input.shape)}")
+    x = aten.transpose__int(input, 0, 1) if batch_first else input
     ends: list[State] = []
     for layer in range(num_layers):
+        last = layer == num_layers - 1
         outputs = []
         for direction in range(directions):
             which = layer * directions + direction
             state: State = tuple(aten.select__int(h, 0, which) for h in hx)
-            own = params[each * which : each * which + each]
-            made = []
-            for x in reversed(steps) if direction else steps:
-                state = cell(x, state, *own)
-                made.append(state[0])
-            outputs.append(made[::-1] if direction else made)
-            ends.append(state)
-        steps = outputs[0] if directions == 1 else [aten.cat(pair, -1) for pair in zip(*outputs, strict=True)]
-        if dropout and train and layer < num_layers - 1:
-            steps = list(aten.unbind__int(aten.dropout(aten.stack(steps), dropout, True), 0))
-    if not steps:
-        raise ShapeError(f"{name}: the sequence must not be empty, got 'input' of shape {list(input.shape)}")
-    last = tuple(aten.stack(parts) for parts in zip(*ends, strict=True))
-    return aten.stack(steps, 1 if batch_first else 0), last
+            made, end = _sequence(kind, x, state, params[each * which : each * which + each], backwards=direction == 1)
+            outputs.append(aten.stack(made, 1 if batch_first and last else 0))
+            ends.append(end)
+        x = outputs[0] if directions == 1 else aten.cat(outputs, -1)
+        if dropout and train and not last:
+            x = aten.dropout(x, dropout, True)
+    return x, tuple(aten.stack(parts) for parts in zip(*ends, strict=True))
+
+
+def _sequence(
+    kind: tuple[str, Step, int], x: Tensor, state: State, own: Sequence[Tensor], *, backwards: bool
+) -> tuple[list[Tensor], State]:
+    """The output of each step of one layer in one direction, in the order of the sequence, and the final state."""
+    name, step, gates = kind
+    w_ih, w_hh = own[:2]
+    b_ih, b_hh = own[2:] or (None, None)
+    _check(name, aten.select__int(x, 0, 0), state[0], w_ih, w_hh, gates)
+    of_inputs = aten.unbind__int(aten.linear(x, w_ih, b_ih))
+    made = []
+    for each in reversed(of_inputs) if backwards else of_inputs:
+        state = step(each, state, w_hh, b_hh)
+        made.append(state[0])
+    return made[::-1] if backwards else made, state
 
 
 def lstm_input(
@@ -135,7 +167,7 @@ def lstm_input(
     if len(hx) != 2:
         raise ShapeError(f"lstm: 'hx' must be (hidden, cell), got {len(hx)} tensors")
     output, (hidden, cell) = _layers(
-        "lstm", lstm_cell, input, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+        "lstm", LSTM, input, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     )
     return output, hidden, cell
 
@@ -146,7 +178,7 @@ def gru_input(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(output, hidden)"""
     output, (hidden,) = _layers(
-        "gru", _single(gru_cell), input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+        "gru", GRU, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     )
     return output, hidden
 
@@ -157,7 +189,7 @@ def rnn_tanh_input(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(output, hidden)"""
     output, (hidden,) = _layers(
-        "rnn_tanh", _single(rnn_tanh_cell), input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional,
+        "rnn_tanh", TANH, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional,
         batch_first,
     )  # fmt: skip
     return output, hidden
@@ -169,7 +201,7 @@ def rnn_relu_input(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(output, hidden)"""
     output, (hidden,) = _layers(
-        "rnn_relu", _single(rnn_relu_cell), input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional,
+        "rnn_relu", RELU, input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional,
         batch_first,
     )  # fmt: skip
     return output, hidden

@@ -12,6 +12,7 @@
 #include "rows.h"
 #include "images.h"
 #include "convolutions.h"
+#include "recurrent.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -23,6 +24,7 @@
 #include "rows.h"
 #include "images.h"
 #include "convolutions.h"
+#include "recurrent.h"
 #undef T
 #undef V
 #undef IS_FLOAT
@@ -64,6 +66,7 @@ BY_TYPE(batch_norm_backward)
 BY_TYPE(convolve)
 BY_TYPE(convolve_weights)
 BY_TYPE(topk)
+BY_TYPE(recurrent)
 #undef BY_TYPE
 #include "moving.h"
 #include "random.h"

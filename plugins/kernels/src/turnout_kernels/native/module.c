@@ -22,7 +22,7 @@
     X(gather) X(scatter) X(select_rows) X(add_rows) X(flip) X(triangle) X(masked_count) X(masked_take) X(uniform) X(normal)       \
     X(dropout) X(depthwise) X(depthwise_backward) X(bilinear) X(nearest) X(pool_backward) X(batch_norm)         \
     X(batch_norm_backward) X(coordinates) X(group_norm_backward) X(softmax_columns) X(softmax_columns_backward)                  \
-    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk)
+    X(mean_windows) X(integers) X(convolve) X(convolve_weights) X(topk) X(recurrent)
 
 #define ISA base
 #define VECTOR_BYTES 16
