@@ -127,7 +127,7 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: boo
     """int[] or int[N]: a sequence of ints. For int[N], a bare number is repeated N times. `symbols`: as `as_symint`, each."""
     if value.__class__ is tuple or value.__class__ is list or isinstance(value, tuple):
         for v in value:
-            if v.__class__ is not int or not -9223372036854775808 <= v <= 9223372036854775807:
+            if v.__class__ is not int or not (-1073741824 < v < 1073741824 or -(1 << 63) <= v < 1 << 63):  # 30 bits: fast
                 break
         else:
             return tuple(value)

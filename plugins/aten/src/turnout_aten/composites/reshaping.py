@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT
@@ -13,7 +12,7 @@ from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, ends_in
 from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
-from turnout_aten.views.geometry import inferred_shape, viewed_strides
+from turnout_aten.views.geometry import Remembered, inferred_shape, viewed_strides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +37,9 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     try:
         plain = backend.view_array is not None and array.__class__ is backend.array_type
         if plain:
-            found = _remembered(array.shape, array.strides, array.itemsize, wanted)
+            found = _remembered[array.shape, array.strides, array.itemsize, wanted]
         else:
-            found = _remembered(array.shape, self.stride(), 1, wanted)
+            found = _remembered[array.shape, self.stride(), 1, wanted]
     except TypeError:  # a size that is not known is no key
         pass
     wanted, as_view = found or _reshaped(array.shape, self.stride(), 1, wanted)
@@ -60,7 +59,7 @@ def _reshaped(
     return wanted, viewed_strides(own, tuple([step // itemsize for step in steps]), wanted) is not None
 
 
-_remembered = lru_cache(512)(_reshaped)
+_remembered = Remembered(_reshaped)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:

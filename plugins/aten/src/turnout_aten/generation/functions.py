@@ -192,8 +192,13 @@ def written_alone(function: Declared, sizes: str, otherwise: str) -> list[str]:
     list. `otherwise` is the call where there is no kernel."""
     lines = inlined(function, "", function.schema, miss=[f"return {otherwise}"], drop_keywords=True)
     start = next(i for i, line in enumerate(lines) if line.startswith("    state = "))
-    within = f"min({sizes}) >= -9223372036854775808 and max({sizes}) <= 9223372036854775807"
-    return [f"    if {sizes} and not kwargs and only_ints(map(type, {sizes})) and {within}:", *indented(lines[start:])]
+    return [
+        f"    if {sizes} and not kwargs:",
+        f"        for each in {sizes}:",
+        "            if each.__class__ is not int or not -1073741824 < each < 1073741824: break",  # as in stubs
+        "        else:",
+        *indented(lines[start:], 2),
+    ]
 
 
 def sizes_alone(packet: Packet) -> Declared | None:
