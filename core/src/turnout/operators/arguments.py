@@ -132,8 +132,7 @@ def as_ints(op_name: str, argument: str, value: Any, size: int = 0, symbols: boo
         else:
             return tuple(value)
     elif size and (value.__class__ is int or hasattr(value, "__index__")):
-        good = (value.__class__ is int and -9223372036854775808 <= value <= 9223372036854775807) or (symbols and is_symbol(value))
-        return (value if good else as_int(op_name, argument, value),) * size
+        return (value if symbols and is_symbol(value) else as_int(op_name, argument, value),) * size
     if isinstance(value, (list, tuple, range)):
         try:
             return tuple(v if symbols and is_symbol(v) else _within(op_name, argument, int(_item(v).__index__())) for v in value)

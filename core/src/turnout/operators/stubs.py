@@ -136,7 +136,8 @@ def _normalise(argument: Argument, op_name: str) -> str:
         call = f"{name} = {function}({where}{', ' + size if size and function != 'as_scalars' else ''})"
         if "int" in function:  # a tuple of ints needs no frame
             items = f"{name} if {name}.__class__ is tuple else {f'() if {name} is None else ' if guard else ''}(None,)"
-            return f"for each in {items}:\n        if {_NO_INT64.format('each')}:\n            {call}\n            break"
+            alone = f"if {name}.__class__ is int: {name} = ({name},) * {size}\n    " if size else ""
+            return f"{alone}for each in {items}:\n        if {_NO_INT64.format('each')}:\n            {call}\n            break"
         return f"if {guard}: {call}" if guard else call
     if argument.type.is_tensor_list:
         # The key set needs a sequence that can be read twice.

@@ -237,7 +237,17 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
     condition = "if args or kwargs:" if more else "if kwargs:"
     call = f"return {packet_name(packet)}({given}"
     signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
-    return [condition, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+    seen = indented(seen_before(packet, given)) if more else []
+    return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+
+
+def seen_before(packet: Packet, given: str) -> list[str]:
+    """Lines for a call without keywords of a kind that the packet has seen: its overload, without the frame of the packet."""
+    return [
+        "if not kwargs:",
+        f"    op = {packet_name(packet)}.chosen.get(tuple(map(type, ({given}, *args))))",
+        f"    if op is not None: return op.call({given}, *args)",
+    ]
 
 
 def _general(packet: Packet) -> list[str]:

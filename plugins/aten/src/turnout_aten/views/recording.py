@@ -278,11 +278,10 @@ def _prune(views: list[ref[Tensor]]) -> None:
 
     Other threads may append meanwhile.
     """
-    while views and views[-1]() is None:
-        last = views.pop()
-        if last() is not None:
-            views.append(last)
-            break
+    end = start = len(views)
+    while start and views[start - 1]() is None:
+        start -= 1
+    del views[start:end]
     count = len(views)
     if count >= _PRUNE_AT and count & (count - 1) == 0:
         views[:count] = [r for r in views[:count] if r() is not None]

@@ -38,7 +38,9 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
         "__name__": __name__, "fn": fn, "settle_all": _settle_all, "settle": _settle, "Tensor": Tensor, "SEQUENCES": _SEQUENCES,
         "retell": partial(retell_composite, op),
     }  # fmt: skip
-    return compile_function(source, "call_composite", f"<call of composite {op.qualified_name}>", namespace)
+    made = compile_function(source, "call_composite", f"<call of composite {op.qualified_name}>", namespace)
+    around = getattr(fn, "shortcut", None)
+    return made if around is None else around(made)
 
 
 # Written out for each operator: a tuple of arguments at each call would cost 60 ns, a dict of the keyword-only ones 400.
