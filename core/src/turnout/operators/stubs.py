@@ -87,12 +87,12 @@ def _key_set(schema: FunctionSchema) -> list[str]:
         if kind == "Tensor" and not (argument.has_default and argument.default is None):
             plain.append(name)
         elif argument.type.is_tensor or kind.startswith("Generator"):
-            loops += [f"        if {name} is not None:", f"            ks |= {name}.keys"]
+            loops += [f"        if {name} is not None and {name}.keys is not ks:", f"            ks |= {name}.keys"]
         elif argument.type.is_tensor_list and "?[" not in kind:
             source = f"{name} or ()" if kind.endswith("?") else name
-            loops += [f"        for each in {source}:", "            ks |= each.keys"]
+            loops += [f"        for each in {source}:", f"            {_JOIN}"]
         elif argument.type.is_tensor_list:
-            loops += [f"        for each in {name}:", "            if each is not None:", "                ks |= each.keys"]
+            loops += [f"        for each in {name}:", "            if each is not None:", f"                {_JOIN}"]
     if not any(a.type.is_tensor_like for a in schema.arguments):  # a factory's, at most with a generator's device
         return ["        ks = state[0]", *loops, "        ks &= state[1]"] if loops else ["        ks = state[0] & state[1]"]
     first, *others = plain or ["0"]
@@ -104,6 +104,7 @@ def _key_set(schema: FunctionSchema) -> list[str]:
     return [f"        ks = {first}.keys" if plain else "        ks = 0", *joined, *loops, with_state]
 
 
+_JOIN = "if each.keys is not ks: ks = ks | each.keys if ks else each.keys"
 _NO_INT64 = "({0}.__class__ is not int or not -1073741824 < {0} < 1073741824)"
 # type -> (the condition under which the value must be normalised, the normaliser). Ints of 30 bits are compared in 5 ns, not 25.
 _TESTS = {

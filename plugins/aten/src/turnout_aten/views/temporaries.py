@@ -35,8 +35,8 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
     first = names[0] if names else "None"
     source = CALL.format(names=", ".join(["ks", *names]), given=", ".join(given), first=first, everything=everything)
     namespace = {
-        "__name__": __name__, "fn": fn, "settle_all": _settle_all, "settle": _settle, "Tensor": Tensor, "SEQUENCES": _SEQUENCES,
-        "retell": partial(retell_composite, op),
+        "__name__": __name__, "FN": fn, "SETTLE_ALL": _settle_all, "SETTLE": _settle, "TENSOR": Tensor, "SEQUENCES": _SEQUENCES,
+        "RETELL": partial(retell_composite, op),
     }  # fmt: skip
     made = compile_function(source, "call_composite", f"<call of composite {op.qualified_name}>", namespace)
     around = getattr(fn, "shortcut", None)
@@ -44,20 +44,21 @@ def bind_composite(op: Operator, kernel: Kernel, key: str) -> Call:
 
 
 # Written out for each operator: a tuple of arguments at each call would cost 60 ns, a dict of the keyword-only ones 400.
+# Its own names begin with an underscore, because an argument may have any other.
 CALL = """\
 def call_composite({names}):
     try:
-        result = fn({given})
-    except Exception as error:
-        retell(error, {everything})
+        _result = FN({given})
+    except Exception as _error:
+        RETELL(_error, {everything})
         raise
-    if result.__class__ is Tensor:
-        view = result.view_of
-        if view is not None and view.base is not {first}:
-            settle(result, {everything})
-    elif result.__class__ in SEQUENCES:
-        settle_all(result, {everything})
-    return result
+    if _result.__class__ is TENSOR:
+        _view = _result.view_of
+        if _view is not None and _view.base is not {first}:
+            SETTLE(_result, {everything})
+    elif _result.__class__ in SEQUENCES:
+        SETTLE_ALL(_result, {everything})
+    return _result
 """
 _SEQUENCES = frozenset({tuple, list})
 _PLAIN = frozenset({int, bool, float, str, type(None)})
