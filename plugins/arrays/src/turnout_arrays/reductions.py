@@ -133,7 +133,15 @@ def sums(xp: Any) -> Table:
         return added(self, None, False, dtype, out)
 
     def sum_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
-        if out is None and dtype is None and self.size <= _STEPS and self.dtype.char in "fd" and self.ndim < 3 and self.ndim and dim:
+        if (
+            out is None
+            and dtype is None
+            and self.size <= _STEPS
+            and self.dtype.char in "fd"
+            and self.ndim < 3
+            and self.ndim
+            and dim
+        ):
             return xp.add.reduce(self, dim, None, None, keepdim)  # in row-major order, as it has one line at most
         return added(self, axes(self, dim), keepdim, dtype, out)
 

@@ -246,7 +246,8 @@ def seen_before(packet: Packet, given: str) -> list[str]:
     return [
         "if not kwargs:",
         f"    op = {packet_name(packet)}.chosen.get(tuple(map(type, ({given}, *args))))",
-        f"    if op is not None: return op.call({given}, *args)",
+        "    if op is not None:",
+        f"        return op.call({given}, *args)",
     ]
 
 

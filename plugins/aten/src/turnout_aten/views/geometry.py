@@ -122,6 +122,8 @@ def _way(shape: Ints, strides: Ints, wanted: Ints, steps: Ints, start: int, item
 
     Strides and `start`, counted from the array's first element, are in bytes.
     """
+    if max(map(abs, steps), default=0) >= 1 << 63:
+        return None
     old, new = list(zip(shape, strides, strict=True)), list(zip(wanted, steps, strict=True))
     if not start:
         if new == old[::-1]:

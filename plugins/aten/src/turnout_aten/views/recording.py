@@ -191,7 +191,8 @@ def _recording() -> Callable[..., Any]:
     ]
     names = {
         "__name__": __name__, "BELOW_ADINPLACEORVIEW": BELOW_ADINPLACEORVIEW, "recorded": _recorded, "attach": attach,
-        "prune": _prune_alone, "View": View, "PRUNE_AT": _PRUNE_AT, "new": object.__new__, "ref": ref, "GRAD": GRAD.get, "Tensor": Tensor,
+        "prune": _prune_alone, "View": View, "PRUNE_AT": _PRUNE_AT,
+        "new": object.__new__, "ref": ref, "GRAD": GRAD.get, "Tensor": Tensor,
         "CLOCK": CLOCK,
     }  # fmt: skip
     return compile_function("\n".join(lines) + "\n", "recording", "<recorded view>", names)
