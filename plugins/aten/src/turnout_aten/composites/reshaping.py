@@ -36,9 +36,9 @@ def _reshape_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
     def reshape(ks: int, self: Tensor, shape: Any) -> Any:
         kernel = None
         if self.keys is ks and self.__class__ is Tensor and current() is FRESH:
-            array: Any = self.array
-            backend = self.device.backend
-            if backend.view_array is not None and array.__class__ is backend.array_type:
+            array, backend = self.array, self.device.backend
+            plain = backend.view_array is not None and array.__class__ is backend.array_type
+            if plain:
                 try:
                     wanted, as_view = _remembered[array.shape, array.strides, array.itemsize, shape]
                     if as_view:
