@@ -146,16 +146,14 @@ as_symints = partial(as_ints, symbols=True)  # a function that calls `as_ints` w
 
 def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:
     """float[] or float[N]: a sequence of numbers. For float[N], a bare number is repeated N times."""
-    items = _items(value, size)
-    if items is not None and all(isinstance(v, (int, float)) for v in items):
+    if (items := _items(value, size)) is not None and all(isinstance(v, (int, float)) for v in items):
         return tuple(as_float(op_name, argument, v) for v in items)
     _refuse(op_name, argument, f"float[{size or ''}]", value)
 
 
 def as_bools(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[bool, ...]:
     """bool[N]: exactly N bools, or one that is repeated."""
-    items = _items(value, size)
-    if items is not None and all(isinstance(v, bool) for v in items) and size in (0, len(items)):
+    if (items := _items(value, size)) is not None and all(isinstance(v, bool) for v in items) and size in (0, len(items)):
         return tuple(items)
     _refuse(op_name, argument, f"bool[{size or ''}]", value)
 
