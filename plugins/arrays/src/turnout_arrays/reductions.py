@@ -128,9 +128,21 @@ def sums(xp: Any) -> Table:
         return store(xp, out, total(xp, x if x.dtype == wanted else x.astype(wanted), axis, keepdim))
 
     def sum_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
+        if out is None and dtype is None and self.size <= _STEPS and self.dtype.char in "fd":
+            return xp.add.reduce(self, None, None, xp.empty((), self.dtype))  # a number would have to become an array
         return added(self, None, False, dtype, out)
 
     def sum_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+        if (
+            out is None
+            and dtype is None
+            and self.size <= _STEPS
+            and self.dtype.char in "fd"
+            and self.ndim < 3
+            and self.ndim
+            and dim
+        ):
+            return xp.add.reduce(self, dim, None, None, keepdim)  # in row-major order, as it has one line at most
         return added(self, axes(self, dim), keepdim, dtype, out)
 
     def mean_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.dtypes import BOOL, FLOAT, int64
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
+from turnout.state import BELOW_ADINPLACEORVIEW, FRESH, current
 from turnout_aten import operators as aten
 from turnout_aten.composites.endings import Ending, ends_in
 from turnout_aten.composites.reshaping import write_out
@@ -16,6 +17,8 @@ from turnout_aten.kernels.wrapping import check_result_dtype
 from turnout_aten.shapes.extents import broadcast, expands_to, numel, wrap_dims
 from turnout_aten.shapes.pointwise import check_alpha
 from turnout_aten.shapes.specs import Out
+from turnout_aten.tensor.tensor import wrap
+from turnout_aten.views.geometry import t
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,11 +81,27 @@ def _one_batch(matrices: Tensor, batch: Sequence[int], count: int) -> Tensor:
     return made
 
 
+_T = find_operator("aten::t")
+
+
+def _columns(weight: Tensor, input: Tensor) -> Tensor:
+    """weight.t(), below dispatch where nothing but the backend would see it, since only a product reads it: 700 ns of 1,300."""
+    array, ks = weight.array, weight.keys
+    if input.keys is ks and len(array.shape) == 2 and current() is FRESH:
+        backend = weight.device.backend
+        plain = ks == backend.keys and _T.cache.get(ks & BELOW_ADINPLACEORVIEW) is t
+        turned = backend.transposed(array) if plain else None
+        if turned is not None:
+            return wrap(turned, weight.device)
+    made: Tensor = aten.t(weight)
+    return made
+
+
 @ends_in("aten::addmm", "bias", "input", Ending("aten::t", ("weight",)), input=2, weight=2, bias=1)
 @ends_in("aten::mm", "input", Ending("aten::t", ("weight",)), input=2, weight=2, bias=None)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias. weight is [out, in]."""
-    columns = aten.t(weight)
+    columns = _columns(weight, input)
     made: Tensor
     if bias is not None and len(weight.array.shape) == 2:
         shape = input.array.shape

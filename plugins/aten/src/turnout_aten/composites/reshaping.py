@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import INT
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
+from turnout.state import FRESH, current
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, ends_in
+from turnout_aten.composites.endings import LENGTHS, ROW_MAJOR, ends_in, shortcut
 from turnout_aten.kernels.wrapping import check_result_dtype, resize_output
 from turnout_aten.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout_aten.shapes.specs import Out
-from turnout_aten.views.geometry import inferred_shape, viewed_strides
+from turnout_aten.tensor.tensor import Tensor
+from turnout_aten.views.geometry import Remembered, inferred_shape, viewed_strides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from turnout_aten.tensor.tensor import Tensor
+    from collections.abc import Callable, Sequence
 
 
 def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
@@ -30,6 +29,28 @@ def write_out(op_name: str, out: Tensor, value: Tensor) -> Tensor:
     return out
 
 
+def _reshape_at_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A view that the strides allow, of a tensor that nothing watches, without two frames: 350 ns of 2,500."""
+    views = find_operator("aten::view").cache
+
+    def reshape(ks: int, self: Tensor, shape: Any) -> Any:
+        kernel = None
+        if self.keys is ks and self.__class__ is Tensor and current() is FRESH:
+            array, backend = self.array, self.device.backend
+            plain = backend.view_array is not None and array.__class__ is backend.array_type
+            if plain:
+                try:
+                    wanted, as_view = _remembered[array.shape, array.strides, array.itemsize, shape]
+                    if as_view:
+                        kernel = views.get(ks)
+                except (ShapeError, TypeError):  # the kernel says what is wrong
+                    kernel = None
+        return call(ks, self, shape) if kernel is None else kernel(ks, self, wanted)
+
+    return reshape
+
+
+@shortcut(_reshape_at_once)
 @ends_in("aten::view", "self", "shape", self=ROW_MAJOR, shape=LENGTHS)
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """A view if the strides allow it, else a copy."""
@@ -38,9 +59,9 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     try:
         plain = backend.view_array is not None and array.__class__ is backend.array_type
         if plain:
-            found = _remembered(array.shape, array.strides, array.itemsize, wanted)
+            found = _remembered[array.shape, array.strides, array.itemsize, wanted]
         else:
-            found = _remembered(array.shape, self.stride(), 1, wanted)
+            found = _remembered[array.shape, self.stride(), 1, wanted]
     except TypeError:  # a size that is not known is no key
         pass
     wanted, as_view = found or _reshaped(array.shape, self.stride(), 1, wanted)
@@ -60,7 +81,7 @@ def _reshaped(
     return wanted, viewed_strides(own, tuple([step // itemsize for step in steps]), wanted) is not None
 
 
-_remembered = lru_cache(512)(_reshaped)
+_remembered = Remembered(_reshaped)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:

@@ -192,8 +192,13 @@ def written_alone(function: Declared, sizes: str, otherwise: str) -> list[str]:
     list. `otherwise` is the call where there is no kernel."""
     lines = inlined(function, "", function.schema, miss=[f"return {otherwise}"], drop_keywords=True)
     start = next(i for i, line in enumerate(lines) if line.startswith("    state = "))
-    within = f"min({sizes}) >= -9223372036854775808 and max({sizes}) <= 9223372036854775807"
-    return [f"    if {sizes} and not kwargs and only_ints(map(type, {sizes})) and {within}:", *indented(lines[start:])]
+    return [
+        f"    if {sizes} and not kwargs:",
+        f"        for each in {sizes}:",
+        "            if each.__class__ is not int or not -1073741824 < each < 1073741824: break",  # as in stubs
+        "        else:",
+        *indented(lines[start:], 2),
+    ]
 
 
 def sizes_alone(packet: Packet) -> Declared | None:
@@ -232,7 +237,18 @@ def lead_parts(packet: Packet, main: Declared, schema: FunctionSchema) -> tuple[
     condition = "if args or kwargs:" if more else "if kwargs:"
     call = f"return {packet_name(packet)}({given}"
     signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
-    return [condition, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+    seen = indented(seen_before(packet, given)) if more else []
+    return [condition, *seen, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+
+
+def seen_before(packet: Packet, given: str) -> list[str]:
+    """Lines for a call without keywords of a kind that the packet has seen: its overload, without the frame of the packet."""
+    return [
+        "if not kwargs:",
+        f"    op = {packet_name(packet)}.chosen.get(tuple(map(type, ({given}, *args))))",
+        "    if op is not None:",
+        f"        return op.call({given}, *args)",
+    ]
 
 
 def _general(packet: Packet) -> list[str]:

@@ -14,6 +14,7 @@ from turnout_aten.generation.functions import (
     lead_parts,
     second_names,
     second_signature,
+    seen_before,
     sizes_alone,
     with_named_results,
     with_requires_grad,
@@ -111,6 +112,7 @@ def _general(packet: Packet, name: str, spreads: str) -> list[str]:
         lines += indented(_spread_lines(spreads))
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
     if named == {0}:
+        lines += indented(seen_before(packet, "self"))
         return [*lines, f"    return {packet_name(packet)}(self, *args, **kwargs)"]
     # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
     if len(named) == 1:

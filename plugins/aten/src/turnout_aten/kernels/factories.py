@@ -65,9 +65,6 @@ def _make(
     """An uninitialised tensor, or one of zeros."""
     if layout is not None:
         check_layout(layout)
-    for length in size:
-        if length < 0:
-            raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
     where: Any = device
     if device is None or device is not device.backend.place or device.backend.indexed or FAKE_MODE.get():
         where = place(device)
@@ -78,8 +75,11 @@ def _make(
     if strides is None and new is not None and native is not None:
         try:
             return wrap(new(tuple(size), native), where)
-        except (ValueError, OverflowError, MemoryError):  # `empty` says what is wrong
+        except (ValueError, OverflowError, MemoryError):  # what is wrong is said below
             pass
+    for length in size:
+        if length < 0:
+            raise ShapeError(f"a tensor cannot have shape {list(size)}: {length} is not a length")
     array = backend.empty(tuple(size), dtype, where, None if strides is None else tuple(strides))
     if zeros:
         backend.fill(array, 0)

@@ -32,7 +32,7 @@ def get(tensor: Tensor, index: Any) -> Tensor:
     if index.__class__ is int:
         made = aten.select__int(tensor, 0, index)
         return made
-    viewed = _cut(tensor, index)
+    viewed = None if index.__class__ is Tensor else _cut(tensor, index)
     tensors: list[Tensor | None] = []
     if viewed is None:
         viewed, tensors = _apply(tensor, index)
