@@ -307,18 +307,33 @@ def test_calls_good_and_bad_leave_no_memory(is_on: None):
 def test_the_makers_refuse_what_they_cannot_read():
     def f() -> None: ...
 
-    with pytest.raises(ValueError, match=r"^at most two targets$"):
-        _calls.call(f, ((), (), ()), None, None, None, 0)
+    with pytest.raises(ValueError, match=r"^too many targets, or results of no tuple$"):
+        _calls.call(f, ((), (), (), ()), None, None, None, None)
     with pytest.raises(ValueError, match=r"^unknown kind Complex$"):
-        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),), -1, False),), None, None, None, 0)
+        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),), -1, False),), None, None, None, None)
     with pytest.raises(ValueError, match=r"^unknown word throw$"):
         _calls.plan_kernel(f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw")
     with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
-        _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None)
+        _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None, None)
     for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.multiply, 0),), ((numpy.modf, 0),)):
         with pytest.raises(ValueError, match=r"^a wrong step$"):
             _calls.array_kernel(
-                f, (("tensor", None, -1),), None, f, f, 1, None, 0, 0, True, True, "", None, False, (steps, 9, -1, -1, False)
+                f,
+                (("tensor", None, -1),),
+                None,
+                f,
+                f,
+                1,
+                None,
+                0,
+                0,
+                True,
+                True,
+                "",
+                None,
+                False,
+                (steps, 9, -1, -1, False),
+                None,
             )
     with pytest.raises(TypeError, match=r"^Node\.edges is not a slot$"):
         _calls.record_kernel(f, {}, 1, 1, f, f, f, f, type("Node", (), {"edges": 1}), 1, (0,), (), "", -1)

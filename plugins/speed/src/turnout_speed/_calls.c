@@ -15,6 +15,8 @@
  * SelectKernel  a factory at BackendSelect: the device, and the call below
  * FactoryKernel a factory: new memory, zeroed or filled with one number
  * FillKernel    a kernel that fills its first argument with one number
+ * IntoKernel    the out and in-place variants: what the functional one computes, copied into a tensor that was given
+ * GuardKernel   a kernel that calls operators, without the functionalities that the call has passed
  * Getter        x[index], for ints, slices and an index tensor
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
@@ -54,13 +56,17 @@ static Outcome decline_after_error(void)
 #include "native/face.h"
 #include "native/call.h"
 #include "native/programs.h"
-#include "native/arrays.h"
+#include "native/conversions.h"
+#include "native/wrapping.h"
 #include "native/plans.h"
+#include "native/arrays.h"
+#include "native/outputs.h"
 #include "native/records.h"
 #include "native/views.h"
 #include "native/composites.h"
 #include "native/factories.h"
 #include "native/getter.h"
+#include "native/guards.h"
 
 /* ---- types and module */
 
@@ -106,6 +112,8 @@ HOLDING(write, HOLDS(WriteKernel, below))
 HOLDING(select, HOLDS(SelectKernel, default_device))
 HOLDING(factory, HOLDS(FactoryKernel, default_dtype))
 HOLDING(fill, HOLDS(FillKernel, number))
+HOLDING(into, HOLDS(IntoKernel, below))
+HOLDING(guard, HOLDS(GuardKernel, mask))
 HOLDING(getter, HOLDS(Getter, index))
 
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
@@ -118,6 +126,8 @@ FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse,
 FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
 FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse, fill_clear);
+FACE(IntoKernelType, "IntoKernel", IntoKernel, kernel_vectorcall, into_traverse, into_clear);
+FACE(GuardKernelType, "GuardKernel", GuardKernel, kernel_vectorcall, guard_traverse, guard_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -183,6 +193,8 @@ static PyMethodDef functions[] = {
     {"getter", make_getter, METH_VARARGS, "x[index]."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
+    {"into_kernel", make_into_kernel, METH_VARARGS, "A kernel that writes what the functional variant computes."},
+    {"guard_kernel", make_guard_kernel, METH_VARARGS, "A kernel in a context without the functionalities that the call has passed."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -197,7 +209,8 @@ PyMODINIT_FUNC PyInit__calls(void)
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
         || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
-        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&IntoKernelType) < 0 || PyType_Ready(&GuardKernelType) < 0
+        || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

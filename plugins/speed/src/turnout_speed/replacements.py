@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from turnout import config
 from turnout.devices import Device, default_device
 from turnout.dtypes import DType, get_default_dtype
 from turnout.keys import TRACKED
@@ -22,6 +23,8 @@ from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels import wrapping
 from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
 from turnout_aten.tensor import indexing
@@ -74,7 +77,7 @@ def stub(made: Any, op: Operator) -> Any:
     if rows is None:
         return made
     tail = _tail(made, [python_name(a.name) for a in arguments])
-    return _calls.call(made, ((op.cache, positional, rows, -1, False),), MISSING, tail, None, 0)
+    return _calls.call(made, ((op.cache, positional, rows, -1, False),), MISSING, tail, None, None)
 
 
 def function(made: Any, *_: Any) -> Any:
@@ -88,13 +91,14 @@ def method(made: Any, *_: Any) -> Any:
 
 
 _LOOKUP = re.compile(r"    kernel = (K_\w+|CACHE)\[ks\]")
-_LAST = re.compile(r"    return kernel\(ks, (.*)\)")
+_LAST = re.compile(r"    return (?:new_tuple\((?P<named>R_\w+), )?kernel\(ks, (?P<given>.*?)\)\)?")
 _NUMBER = re.compile(r"        return op_(\w+)\((\w+), (\w+)\)")
 _SIZES = re.compile(
     r"return (?P<operator>\w+)\((?P<self>self, )?(?P<sizes>\w+) if len\(\3\) > 1 or \3\[0\].__class__ is int else spread\(\3\)\)"
 )
 _ONLY_SIZES = re.compile(r"only_ints\(map\(type, (?P<sizes>\w+)\)\):\n +return (?P<operator>\w+)\((?P<self>self, )?\1\)")
-_OVERLOADS = re.compile(r"return (P_\w+)\((?:\w+, )*\*args, \*\*kwargs\)")
+_OVERLOADS = re.compile(r"return (?:(?:named|new_tuple)\((?P<named>R_\w+), )?(?P<packet>P_\w+)\((?P<given>[\w, *]*)\)")
+_OUT = re.compile(r"return op_(\w+)\((.*), out=out\)")
 
 
 def _call_of_text(made: Any) -> Any:
@@ -113,10 +117,43 @@ def _call_of_text(made: Any) -> Any:
             more = _rows(other.schema.arguments, ["0", "1", *["-"] * (count - 2)], by_name=False)
             targets += [] if more is None else [(other.cache, 2, more, -1, False)]
     targets += _targets_of_sizes(made, text)
-    packets = set(_OVERLOADS.findall(text))
-    chosen = made.__globals__[packets.pop()].chosen if len(packets) == 1 else None
-    most = len(names) + 1 if "(args,)" in text else MOST  # several arguments may be one list
-    return made if not targets and chosen is None else _calls.call(made, tuple(targets[:2]), MISSING, tail, chosen, most)
+    targets += _target_of_out(names, text) if targets else []
+    overloads, named = _overloads_of_text(made, text)
+    if not targets and overloads is None:
+        return made
+    return _calls.call(made, tuple(targets[:3]), MISSING, tail, named, overloads)
+
+
+def _target_of_out(names: Sequence[str], text: str) -> list[Any]:
+    """The operator of a text that takes `out=`, with all other arguments by position, as above."""
+    found = _OUT.findall(text)
+    op = _find(found[0][0]) if len(found) == 1 else None
+    if op is None or found[0][1].split(", ") != list(names):
+        return []
+    arguments = op.schema.arguments
+    rows = _rows(arguments, [*map(str, range(len(names))), *["-"] * (len(arguments) - len(names))], by_name=False)
+    if rows is None or len(arguments) != len(names) + 1 or not arguments[-1].is_write:
+        return []
+    return [(op.cache, len(names), (*rows[:-1], (*rows[-1][:5], "out")), -1, False)]
+
+
+def _overloads_of_text(made: Any, text: str) -> tuple[Any, Any]:
+    """The overloads by the types of a call that a text looks into last, as the extension module reads them, and the class of
+    several results. The positional arguments are passed on as they are; whether one is left out is no difference there."""
+    code = made.__code__
+    names = list(code.co_varnames[: code.co_argcount])
+    calls = [each.groupdict() for each in _OVERLOADS.finditer(text)]
+    classes = {each["named"] for pattern in (_OVERLOADS, _LAST) for each in pattern.finditer(text)}
+    named = made.__globals__[classes.pop()] if len(classes) == 1 and None not in classes else None
+    given = [each["given"].split(", ") for each in calls]
+    plain = all([value for value in each if "*" not in value] == names for each in given)
+    if len({each["packet"] for each in calls}) != 1 or (named is None and classes != {None}) or not plain:
+        return None, named
+    more = any("*args" in each for each in given)
+    most = len(names) + 1 if "(args,)" in text else MOST if more else len(names)  # several arguments may be one list
+    least = len(names) - sum(default is MISSING for default in made.__defaults__ or ())
+    by_name = any("**kwargs" in each for each in given)
+    return (made.__globals__[calls[0]["packet"]].chosen, least, most, by_name), named
 
 
 def _targets_of_sizes(made: Any, text: str) -> list[Any]:
@@ -149,7 +186,7 @@ def _target_of_text(made: Any, text: str) -> tuple[Any, Any]:
     op = _operator_of(made, lookup[0], cache)
     names = code.co_varnames[: code.co_argcount]
     keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    given = last[0].split(", ")
+    given = last[0][1].split(", ")
     if op is None or len(given) != len(op.schema.arguments):
         return None, None
     sources = [str(names.index(value)) if value in names else "-" for value in given]
@@ -241,7 +278,7 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
         made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
-        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
+        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors), general,
     )  # fmt: skip
 
 
@@ -292,7 +329,7 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
         made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
-        below, partial(wrap_result, backend),
+        None, below, partial(wrap_result, backend),
     )  # fmt: skip
 
 
@@ -341,13 +378,56 @@ def _role(argument: Argument) -> str | None:
 
 
 def inplace_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any:
-    """The wrapper of the in-place variant."""
-    return array_kernel(made, s, backend, row, general, inplace=True)
+    """The wrapper of the in-place variant of a row that makes its result."""
+    return array_kernel(made, s, backend, row, _into(general, s, backend, row, 0), inplace=True)
+
+
+def self_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
+    """The wrapper of the in-place variant of any other row."""
+    return made if _calls.is_compiled(made) else _into(made, s, backend, row, 0)
+
+
+def out_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
+    """The wrapper of the out variant with one output."""
+    return made if s.outs != 1 else _into(made, s, backend, row, len(s.inputs))
+
+
+def _into(made: Any, s: Any, backend: Any, row: Any, at: int) -> Any:
+    """A kernel that copies what the functional variant computes."""
+    op = _functional_of(s)
+    if op is None or len(s.inputs) >= MOST or config.get("debug.kernels"):
+        return made
+    below = wrapping.functional(wrapping.Structured(op, s.shape, s.precomputed), backend, row)
+    return _calls.into_kernel(made, below, len(s.inputs), at) if _calls.is_compiled(below) else made
+
+
+def _functional_of(s: Any) -> Operator | None:
+    """The functional variant with the same arguments."""
+    wanted = [(a.name, a.type.canonical) for a in s.inputs]
+    for served, *_ in STRUCTURED.values():
+        if s.op.qualified_name in served:
+            for name in [name for name, kind in served.items() if kind == "functional"]:
+                op = find_operator(name)
+                if [(a.name, a.type.canonical) for a in op.schema.arguments] == wanted:
+                    return op
+    return None
+
+
+def guard_kernel(made: Any, call: Any, mask: int) -> Any:
+    """A kernel that calls operators, below guards."""
+    return _calls.guard_kernel(made, call, mask) if _calls.is_compiled(call) else made
 
 
 def write_kernel(made: Any, op: Operator) -> Any:
     """A kernel that counts writes of the first argument."""
-    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW)
+    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW, 0)
+
+
+def writes_kernel(made: Any, op: Operator, mutated: tuple[int, ...]) -> Any:
+    """A kernel that counts writes of other arguments."""
+    if len(mutated) != 1 or not op.schema.arguments[mutated[0]].type.is_tensor or len(op.schema.arguments) > MOST:
+        return made
+    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW, mutated[0])
 
 
 def _framed(made: Any, fn: Any) -> Any:
@@ -478,8 +558,12 @@ REPLACEMENTS = {
     "turnout_aten.kernels.wrapping:plain_row":               plain_kernel,
     "turnout_aten.kernels.planning:planned":                  plan_kernel,
     "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
+    "turnout_aten.kernels.wrapping:inplace":                  self_kernel,
+    "turnout_aten.kernels.wrapping:out":                      out_kernel,
+    "turnout.operators.kernels:guarded":                      guard_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,
+    "turnout_aten.views.recording:counting_writes":           writes_kernel,
     "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,

@@ -361,6 +361,7 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
     return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple
 
 
+@replaceable
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn, debug = _row_function(s, backend, row)
@@ -472,6 +473,7 @@ def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: l
             return {first}"""
 
 
+@replaceable
 def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""

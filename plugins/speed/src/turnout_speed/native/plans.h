@@ -264,6 +264,38 @@ static PyObject *new_output(PyObject *shape, PyObject *native, PyObject *strides
     return n < 0 ? NULL : PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), n, dims, NULL, NULL, 0, NULL);
 }
 
+/* Convert arrays to the dtypes that a plan names; 0 with or without an error. */
+static int convert_arguments(PlanKernel *self, PyObject *casts, PyObject *device, PyObject **arrays)
+{
+    Py_ssize_t k = 0;
+    if (!PyTuple_CheckExact(casts))
+        return 0;
+    for (int i = 0; i < self->arguments; i++) {
+        if (self->role[i] == A_VALUE)
+            continue;
+        PyObject *dtype = k < PyTuple_GET_SIZE(casts) ? PyTuple_GET_ITEM(casts, k++) : Py_None;
+        if (dtype == Py_None || arrays[i] == Py_None)
+            continue;
+        PyObject *native = native_of(device, dtype);
+        int is_list = self->role[i] == A_LIST, failed = native == NULL;
+        for (Py_ssize_t j = 0; !failed && j < (is_list ? PyList_GET_SIZE(arrays[i]) : 1); j++) {
+            PyObject *old = is_list ? PyList_GET_ITEM(arrays[i], j) : arrays[i];
+            PyObject *made = old == Py_None ? Py_NewRef(old) : converted((PyArrayObject *)old, native);
+            failed = made == NULL;
+            if (failed)
+                break;
+            if (is_list)
+                PyList_SetItem(arrays[i], j, made);
+            else
+                Py_SETREF(arrays[i], made);
+        }
+        Py_XDECREF(native);
+        if (failed)
+            return 0;
+    }
+    return 1;
+}
+
 static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     PlanKernel *self = (PlanKernel *)face;
@@ -311,7 +343,9 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     Py_INCREF(device);
     int at = 4 * self->outs;
     PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
-    if (casts != Py_None || !PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
+    if (casts != Py_None && !convert_arguments(self, casts, device, arrays))
+        goto release;
+    if (!PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
         goto release;
     if (values != Py_None) {
         Py_ssize_t k = 0;
