@@ -228,10 +228,10 @@ def extremes(xp: Any) -> Table:
         "amin.out":      Row(amin, SAME, steps=((xp.minimum, "self"),)),
         "max.unary_out": Row(max_all, SAME, steps=((xp.maximum, "self"),)),
         "min.unary_out": Row(min_all, SAME, steps=((xp.minimum, "self"),)),
-        "max.dim_max":   Row(both(xp.argmax), quiet=True),
-        "min.dim_min":   Row(both(xp.argmin), quiet=True),
-        "argmax.out":    Row(where(xp.argmax), quiet=True),
-        "argmin.out":    Row(where(xp.argmin), quiet=True),
+        "max.dim_max":   Row(both(xp.argmax), quiet=True, moves="largest"),
+        "min.dim_min":   Row(both(xp.argmin), quiet=True, moves="smallest"),
+        "argmax.out":    Row(where(xp.argmax), quiet=True, moves="find largest"),
+        "argmin.out":    Row(where(xp.argmin), quiet=True, moves="find smallest"),
     }
     # fmt: on
 
@@ -255,11 +255,11 @@ def truths(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "any.all_out":  Row(over_all(xp.logical_or), quiet=True),
-        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True),
+        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, moves="any"),
+        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True, moves="any"),
         "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
-        "all.all_out":  Row(over_all(xp.logical_and), quiet=True),
-        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True),
+        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, moves="all"),
+        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True, moves="all"),
         "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
     }
     # fmt: on

@@ -58,6 +58,7 @@ static Outcome decline_after_error(void)
 #include "native/programs.h"
 #include "native/conversions.h"
 #include "native/wrapping.h"
+#include "native/moves.h"
 #include "native/plans.h"
 #include "native/arrays.h"
 #include "native/outputs.h"

@@ -25,7 +25,7 @@ from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping
-from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
+from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
 from turnout_aten.tensor import indexing
 from turnout_aten.tensor.devices import FAKE_MODE
@@ -353,11 +353,23 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         f"def find({', '.join(names)}):",
         "    try:",
         *(f"        {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
-        f"        return KNOWN.get({key_source(s.inputs, names)})",
-        "    except (AttributeError, TypeError):",
+        f"        key = {key_source(s.inputs, names)}",
+        "        plan = KNOWN.get(key) or OWN.get(key)",
+        "        if plan is None and key not in ASKED:",  # an answer that is not kept is not asked for again
+        f"            if len(ASKED) >= {LIMIT}: ASKED.clear()",
+        "            ASKED.add(key)",
+        f"            ANSWER(key, SHAPE, {', '.join(names)})",
+        "            plan = OWN.get(key)",
+        "        return plan",
+        "    except Exception:",  # the whole path meets it again
         "        return None",
     ]
-    own = {"KNOWN": variables["KNOWN"], "__name__": __name__, **SOURCE_NAMES}
+    # What is found out here is unknown to the Python function, so that its first call takes the lines that it takes without.
+    plans = Plans(backend, [a.name for a in s.inputs if a.type.is_tensor_like], s.plain, s.precomputed)
+    own: dict[str, Any] = {
+        "KNOWN": variables["KNOWN"], "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": variables["SHAPE"], "ASKED": set(),
+        "__name__": __name__, **SOURCE_NAMES,
+    }  # fmt: skip
     exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)

@@ -65,8 +65,10 @@ class Row:
                operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
                of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
     limit_of_steps  they serve up to this many elements (0: any)
-    moves      what a kernel does that only moves elements: "join", a list of arrays along a dim, or "pick", rows by a list of one
-               index. A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
+    moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a list
+               of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running sums,
+               "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all". A
+               compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
     over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their
                arguments themselves need no frame that asks whether they serve a call
     """

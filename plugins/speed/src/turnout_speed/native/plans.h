@@ -3,7 +3,6 @@
 
 #define KEPT 8   /* calls */
 #define WORDS 96 /* that say what a call looks like */
-#define DIMS 32
 
 typedef struct {
     npy_intp words[WORDS];
@@ -155,78 +154,6 @@ static int numbers_of(PyObject *tuple, npy_intp *values, int most)
     return (int)PyTuple_GET_SIZE(tuple);
 }
 
-/* What a kernel that only moves elements does: arguments and outputs as it gets them. */
-enum { MOVES_NOT, JOINS, PICKS };
-
-/* Arrays one behind the other along a dim: (arrays, dim, out). */
-static int join(PyObject *const *given)
-{
-    PyArrayObject *out = (PyArrayObject *)given[2];
-    int n = PyArray_NDIM(out);
-    long dim = PyLong_CheckExact(given[1]) ? PyLong_AsLong(given[1]) : n;
-    dim += dim < 0 ? n : 0;
-    if (!PyList_CheckExact(given[0]) || dim < 0 || dim >= n)
-        return 0;
-    npy_intp outer = 1, inner = PyArray_ITEMSIZE(out), length = 0;
-    for (int d = 0; d < n; d++)
-        if (d < dim)
-            outer *= PyArray_DIM(out, d);
-        else if (d > dim)
-            inner *= PyArray_DIM(out, d);
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
-        PyObject *one = PyList_GET_ITEM(given[0], k);
-        PyArrayObject *array = (PyArrayObject *)one;
-        if (!PyArray_CheckExact(one) || !is_plain(array) || PyArray_DESCR(array) != PyArray_DESCR(out) || PyArray_NDIM(array) != n)
-            return 0;
-        for (int d = 0; d < n; d++)
-            if (d != dim && PyArray_DIM(array, d) != PyArray_DIM(out, d))
-                return 0;
-        length += PyArray_DIM(array, (int)dim);
-    }
-    if (length != PyArray_DIM(out, (int)dim))
-        return 0;
-    char *line = PyArray_BYTES(out);
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
-        PyArrayObject *array = (PyArrayObject *)PyList_GET_ITEM(given[0], k);
-        npy_intp bytes = PyArray_DIM(array, (int)dim) * inner;
-        for (npy_intp o = 0; o < outer; o++)
-            memcpy(line + o * length * inner, PyArray_BYTES(array) + o * bytes, bytes);
-        line += bytes;
-    }
-    return 1;
-}
-
-/* Rows by their numbers: (array, [numbers], out). Negative ones count from the end. */
-static int pick(PyObject *const *given)
-{
-    PyArrayObject *self = (PyArrayObject *)given[0], *out = (PyArrayObject *)given[2], *index;
-    if (!PyArray_CheckExact(given[0]) || !PyList_CheckExact(given[1]) || PyList_GET_SIZE(given[1]) != 1
-        || !PyArray_CheckExact(PyList_GET_ITEM(given[1], 0)))
-        return 0;
-    index = (PyArrayObject *)PyList_GET_ITEM(given[1], 0);
-    if (!is_plain(self) || !is_plain(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(self) < 1
-        || PyArray_DESCR(self) != PyArray_DESCR(out) || PyArray_SIZE(self) == 0)
-        return 0;
-    npy_intp length = PyArray_DIM(self, 0), bytes = PyArray_NBYTES(self) / length, count = PyArray_SIZE(index);
-    if (PyArray_NBYTES(out) != count * bytes)
-        return 0;
-    const npy_int64 *numbers = (const npy_int64 *)PyArray_DATA(index);
-    for (npy_intp k = 0; k < count; k++) {
-        npy_intp at = numbers[k] + (numbers[k] < 0 ? length : 0);
-        if (at < 0 || at >= length)
-            return 0; /* the kernel says it */
-        memcpy(PyArray_BYTES(out) + k * bytes, PyArray_BYTES(self) + at * bytes, bytes);
-    }
-    return 1;
-}
-
-static int move_elements(int moves, PyObject *const *given, Py_ssize_t count)
-{
-    if (moves == MOVES_NOT || count != 3 || !PyArray_CheckExact(given[2]) || PyArray_SIZE((PyArrayObject *)given[2]) > SMALL_SIZE)
-        return 0;
-    return moves == JOINS ? join(given) : pick(given);
-}
-
 enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
 enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
 
@@ -338,7 +265,14 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
             }
         }
     }
-    if (device == NULL || (plan = plan_of(self, &look, args)) == NULL)
+    if (device == NULL)
+        goto end;
+    if (self->moves && (made = make_moved(self->moves, arrays, (int)n)) != NULL) {
+        *result = wrap(Py_NewRef(made), self->keys, device);
+        outcome = *result == NULL ? DECLINED : DONE;
+        goto end;
+    }
+    if (PyErr_Occurred() || (plan = plan_of(self, &look, args)) == NULL)
         goto end;
     Py_INCREF(device);
     int at = 4 * self->outs;
@@ -411,7 +345,6 @@ end:
 }
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
-static const char *const MOVES[] = {"", "join", "pick", NULL};
 
 /* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
  * places of arguments and, from EXTRA on, of what plans add */
