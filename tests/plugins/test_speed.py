@@ -312,7 +312,7 @@ def test_the_makers_refuse_what_they_cannot_read():
     with pytest.raises(ValueError, match=r"^unknown kind Complex$"):
         _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),), -1, False),), None, None, None, None)
     with pytest.raises(ValueError, match=r"^unknown word throw$"):
-        _calls.plan_kernel(f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw")
+        _calls.plan_kernel(f, f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw")
     with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
         _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None, None)
     for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.multiply, 0),), ((numpy.modf, 0),)):

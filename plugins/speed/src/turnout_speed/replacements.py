@@ -27,7 +27,7 @@ from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
 from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
-from turnout_aten.tensor import indexing
+from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
@@ -363,8 +363,13 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         "        return plan",
         "    except Exception:",  # the whole path meets it again
         "        return None",
+        f"def learned({', '.join(names)}):",
+        *(f"    {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
+        f"    key = {key_source(s.inputs, names)}",
+        "    if key in OWN: KNOWN[key] = OWN[key]",
     ]
-    # What is found out here is unknown to the Python function, so that its first call takes the lines that it takes without.
+    # The Python function learns what is found out here when a call ends well, as it would have: a call that fails, whose lines
+    # are shown, finds it as it would without.
     plans = Plans(backend, [a.name for a in s.inputs if a.type.is_tensor_like], s.plain, s.precomputed)
     own: dict[str, Any] = {
         "KNOWN": variables["KNOWN"], "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": variables["SHAPE"], "ASKED": set(),
@@ -374,7 +379,7 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
     return _calls.plan_kernel(
-        made, own["find"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
+        made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
         tuple(passed), count, row.moves,
     )  # fmt: skip
 
@@ -508,6 +513,9 @@ _WHEN = {
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     """A composite kernel that says what it ends in, or that it copies."""
     names = [python_name(a.name) for a in op.schema.arguments]
+    element = getattr(kernel.fn.__wrapped__, "element", None)
+    if element is not None:
+        return _calls.element_kernel(made, element == "read")
     into = getattr(kernel.fn.__wrapped__, "copies", None)
     if into is not None:
         return _calls.copy_kernel(made, names.index(into) if into else -1)
@@ -554,10 +562,15 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
 
 
 def late_method(made: Any, function: Any, name: str) -> Any:
-    """A method of `Tensor` that is defined in another module: only `x[index]` has a compiled form."""
-    if function is not indexing.get:
+    """A method of `Tensor` that is defined in another module: `x[index]`, `x[index] = value` and `x.item()` have compiled forms."""
+    if function is interop.item:
+        op = find_operator("aten::_local_scalar_dense")
+        return _calls.call(made, ((op.cache, 1, _rows(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None)
+    if function is not indexing.get and function is not indexing.set:
         return made
-    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in ("select.int", "slice.Tensor", "index.Tensor")])
+    views = ("select.int", "slice.Tensor", "unsqueeze", "index.Tensor")
+    names = views if function is indexing.get else (*views, "index_put_", "copy_", "fill_.Scalar")
+    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in names])
 
 
 REPLACEMENTS = {

@@ -223,6 +223,65 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     return (PyObject *)made;
 }
 
+/* ---- IntoSelfKernel and NumberKernel */
+
+/* A copy into the first argument: (self, src, non_blocking). */
+static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *to = n == 3 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *from = to != NULL && Py_IS_TYPE(args[1], Tensor) ? SLOT(args[1], AT_ARRAY) : NULL;
+    PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
+        return DECLINED;
+    PyArrayObject *target = (PyArrayObject *)to, *source = (PyArrayObject *)from;
+    npy_intp size = PyArray_SIZE(target);
+    int one = PyArray_NDIM(source) == 0;
+    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || size > SMALL_SIZE || !is_plain_maker(device)
+        || !(one || (PyArray_NDIM(source) == PyArray_NDIM(target)
+                     && PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))))
+        return decline_after_error();
+    PyObject *made = is_plain(source) ? converted(source, (PyObject *)PyArray_DESCR(target)) : NULL;
+    if (made == NULL)
+        return decline_after_error();
+    npy_intp item = PyArray_ITEMSIZE(target);
+    if (!one)
+        memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), size * item);
+    else {
+        char number[2 * sizeof(npy_longdouble)]; /* it may be one of the elements that are written */
+        memcpy(number, PyArray_DATA((PyArrayObject *)made), item);
+        for (npy_intp k = 0; k < size; k++)
+            memcpy(PyArray_BYTES(target) + k * item, number, item);
+    }
+    Py_DECREF(made);
+    *result = Py_NewRef(args[0]);
+    return DONE;
+}
+
+/* The number in an array of one element. */
+static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = n == 1 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) != 1
+        || PyArray_TYPE((PyArrayObject *)array) >= TYPES || !is_plain_maker(device))
+        return decline_after_error();
+    *result = PyArray_GETITEM((PyArrayObject *)array, PyArray_BYTES((PyArrayObject *)array));
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* (function, whether it gives a number) */
+static PyObject *make_element_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    int number;
+    if (!PyArg_ParseTuple(args, "Op", &function, &number))
+        return NULL;
+    Face *made = new_face(&ElementKernelType, function, kernel_vectorcall, number ? number_run : copy_into_run);
+    if (made != NULL)
+        PyObject_GC_Track(made);
+    return (PyObject *)made;
+}
+
 /* ---- FillKernel */
 
 typedef struct {

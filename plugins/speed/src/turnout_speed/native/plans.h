@@ -159,7 +159,7 @@ enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and f
 
 typedef struct {
     Face face;
-    PyObject *find, *kernel, *few, *keys, *as_given;
+    PyObject *find, *learned, *kernel, *few, *keys, *as_given;
     npy_intp limit;
     int arguments, role[MOST], outs, first; /* the first tensor's place */
     int passes, passed[MOST];
@@ -170,9 +170,10 @@ typedef struct {
 #define OUTS 6
 
 /* The plan of a call that looks like this: one that is kept, else the one that Python finds. A new reference, or NULL. */
-static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args, int *is_new)
 {
     PyObject *plan = Py_XNewRef(find_kept(&self->memo, look));
+    *is_new = plan == NULL;
     if (plan != NULL)
         return plan;
     plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
@@ -229,6 +230,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
     Look look;
     Outcome outcome = DECLINED;
+    int is_new = 0;
     look.count = look.holds = 0;
     if (n != self->arguments)
         return DECLINED;
@@ -272,7 +274,7 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         outcome = *result == NULL ? DECLINED : DONE;
         goto end;
     }
-    if (PyErr_Occurred() || (plan = plan_of(self, &look, args)) == NULL)
+    if (PyErr_Occurred() || (plan = plan_of(self, &look, args, &is_new)) == NULL)
         goto end;
     Py_INCREF(device);
     int at = 4 * self->outs;
@@ -312,6 +314,12 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
         made = Py_NewRef(Py_None);
     else
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (made != NULL && is_new) { /* now the Python function would know it, too */
+        PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
+        if (none == NULL)
+            goto release;
+        Py_DECREF(none);
+    }
     if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
         goto release;
     PyObject *tensors[OUTS];
@@ -346,15 +354,15 @@ end:
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 
-/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
+/* (function, find, learned, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
  * places of arguments and, from EXTRA on, of what plans add */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *find, *kernel, *few, *keys, *as_given, *roles, *passed;
+    PyObject *function, *find, *learned, *kernel, *few, *keys, *as_given, *roles, *passed;
     Py_ssize_t limit;
     int outs;
     const char *moves;
-    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!is", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+    if (!PyArg_ParseTuple(args, "OOOOOnOOO!O!is", &function, &find, &learned, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
                           &PyTuple_Type, &passed, &outs, &moves))
         return NULL;
     int moved = index_of(MOVES, moves);
@@ -368,6 +376,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->find = Py_NewRef(find);
+    made->learned = Py_NewRef(learned);
     made->kernel = Py_NewRef(kernel);
     made->few = few == Py_None ? NULL : Py_NewRef(few);
     made->limit = limit;
