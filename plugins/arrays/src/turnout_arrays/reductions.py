@@ -10,7 +10,7 @@ from typing import Any
 
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import is_half, store, widen
-from turnout_aten.kernels.wrapping import COUNT, SAME, Row
+from turnout_aten.kernels.wrapping import COUNT, FREEDOM, SAME, Row
 
 Table = dict[str, Any]
 
@@ -161,8 +161,8 @@ def sums(xp: Any) -> Table:
         "sum.IntList_out": Row(sum_dims, SAME, steps=summed, limit_of_steps=_STEPS),
         "mean.dtype_out":  Row(mean_all, SAME, steps=mean, limit_of_steps=_STEPS),
         "mean.out":        Row(mean_dims, SAME, steps=mean, limit_of_steps=_STEPS),
-        "prod.out":        Row(prod_all, SAME),
-        "prod.int_out":    Row(prod_dim, SAME),
+        "prod.out":        Row(prod_all, SAME, steps=((xp.multiply, "self"),)),
+        "prod.int_out":    Row(prod_dim, SAME, steps=((xp.multiply, "self"),)),
     }
     # fmt: on
 
@@ -284,7 +284,12 @@ def moments(xp: Any) -> Table:
     def std(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, xp.sqrt(variance(self, dim, correction, keepdim)))
 
-    return {"var.correction_out": Row(var, quiet=True), "std.correction_out": Row(std, quiet=True)}
+    distance = (xp.add, "self"), (xp.true_divide, 0, COUNT), (xp.subtract, "self", 1)
+    squared = (*distance, (xp.multiply, 2, 2), (xp.add, 3), (xp.true_divide, 4, FREEDOM))
+    return {
+        "var.correction_out": Row(var, quiet=True, steps=squared, limit_of_steps=_STEPS),
+        "std.correction_out": Row(std, quiet=True, steps=(*squared, (xp.sqrt, 5)), limit_of_steps=_STEPS),
+    }
 
 
 def norms(xp: Any) -> Table:
@@ -306,4 +311,5 @@ def norms(xp: Any) -> Table:
             return store(xp, out, total(xp, size, axis, keepdim))
         return store(xp, out, xp.power(total(xp, xp.power(size, ord), axis, keepdim), 1 / ord))
 
-    return {"linalg_vector_norm.out": Row(vector_norm)}
+    root = (xp.multiply, "self", "self"), (xp.add, 0), (xp.sqrt, 1)
+    return {"linalg_vector_norm.out": Row(vector_norm, steps=root, limit_of_steps=_STEPS)}

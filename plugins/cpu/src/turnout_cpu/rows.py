@@ -129,7 +129,7 @@ def two_norm(row: Row) -> Row:
             return out
         return whole(self, ord, dim, keepdim, dtype, out)
 
-    return Row(vector_norm, row.allocates, refuses=row.refuses)
+    return Row(vector_norm, row.allocates, refuses=row.refuses, steps=row.steps, limit_of_steps=row.limit_of_steps)
 
 
 def everything(pool: Pool, row: Row, ufunc: Any) -> Row:

@@ -85,14 +85,14 @@ static Outcome decline_after_error(void)
 
 static int plan_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    int stopped = visit_held(self, HOLDS(PlanKernel, as_given), visit, arg);
+    int stopped = visit_held(self, HOLDS(PlanKernel, standard[MOST - 1]), visit, arg);
     return stopped ? stopped : visit_memo(&((PlanKernel *)self)->memo, visit, arg);
 }
 
 static int plan_clear(PyObject *self)
 {
     clear_memo(&((PlanKernel *)self)->memo);
-    return clear_held(self, HOLDS(PlanKernel, as_given));
+    return clear_held(self, HOLDS(PlanKernel, standard[MOST - 1]));
 }
 
 static int view_traverse(PyObject *self, visitproc visit, void *arg)

@@ -26,7 +26,7 @@ from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAM
 from turnout_aten.generated.groups import STRUCTURED
 from turnout_aten.kernels import wrapping
 from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
-from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
+from turnout_aten.kernels.wrapping import BOOL, COUNT, FREEDOM, SAME, wrap_result
 from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
@@ -282,7 +282,7 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     )  # fmt: skip
 
 
-_OF_STEP, _COUNT = 16, 48  # how the extension module numbers operands
+_OF_STEP, _COUNT, _FREEDOM = 16, 48, 49  # how the extension module numbers operands
 
 
 def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
@@ -303,13 +303,13 @@ def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
         if not isinstance(ufunc, numpy.ufunc) or None in operands:
             return None
         made.append((ufunc, *operands))
-    at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim")]
+    at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim", "correction")]
     return tuple(made), limit or 1 << 30, *at, not row.ranks
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
-    if value is COUNT:
-        return _COUNT
+    if value is COUNT or value is FREEDOM:
+        return _COUNT if value is COUNT else _FREEDOM
     if isinstance(value, str):
         return names.index(value) if value in names else None
     return value if isinstance(value, float) else _OF_STEP + value
@@ -378,9 +378,10 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
     exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
+    program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
     return _calls.plan_kernel(
         made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
-        tuple(passed), count, row.moves,
+        tuple(passed), count, row.moves, program, tuple([a.default if a.has_default else MISSING for a in s.inputs]), MISSING,
     )  # fmt: skip
 
 

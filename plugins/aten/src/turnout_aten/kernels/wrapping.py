@@ -41,7 +41,9 @@ ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that t
 SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
 BOOL = "bool"  # inputs of one dtype give bool (comparisons)
 
-COUNT: Any = object()  # in the steps of a row: the number of elements that are reduced to one
+# In the steps of a row: the number of elements that are reduced to one, and that less the argument `correction`, or 1.
+COUNT: Any = object()
+FREEDOM: Any = object()
 
 
 class Row:
@@ -62,7 +64,7 @@ class Row:
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
-               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
+               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A function
                of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
     limit_of_steps  they serve up to this many elements (0: any)
     moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a list

@@ -321,7 +321,7 @@ class Writer:
         (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1).
         A save is (what, slot, argument, mask): it is made if a differentiable argument of the mask is tracked.
         """
-        plain = not (self.inplace or self.function.is_view or self.list_output or self.schema.out_arguments)
+        plain = not (self.inplace or self.list_output or self.schema.out_arguments)
         if not plain or len(self.returns) != 1 or any(self.kinds[a] != TENSOR for a in self.arguments):
             return ""
         places = {a.name: i for i, a in enumerate(self.schema.arguments)}

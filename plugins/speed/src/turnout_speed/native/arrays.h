@@ -76,12 +76,7 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return call_below(self, ks, args, n, result);
     npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
     int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
-    int serves = self->program.count;
-    for (int i = 0; serves && i < n; i++)
-        if (i != self->program.dim && i != self->program.keepdim
-            && ((self->standard[i] != NULL && args[i] != self->standard[i]) || (self->ignored[i] && args[i] != Py_False)))
-            serves = 0;
-    PyObject *made = serves ? run_program(&self->program, given, (int)n) : NULL;
+    PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
     if (made == NULL) {
         if (PyErr_Occurred())
             return decline_after_error();

@@ -438,12 +438,14 @@ static int sort_lines(PyObject *const *given)
     return order_lines(self, given[2], given[3] == Py_True, PyArray_DIM(self, (int)d), (PyArrayObject *)given[4], (PyArrayObject *)given[5]);
 }
 
-/* (array, k, dim, largest, sorted, values, numbers) */
+/* (array, k, dim, largest, sorted, values, numbers). Few of many are found by the kernel in an order of its own. */
 static int order_first(PyObject *const *given)
 {
     PyArrayObject *self = plain_array(given[0]);
-    npy_intp count = PyLong_CheckExact(given[1]) ? PyLong_AsSsize_t(given[1]) : -1;
-    return self != NULL && count >= 0
+    npy_intp count = PyLong_CheckExact(given[1]) ? PyLong_AsSsize_t(given[1]) : -1, outer, length, inner;
+    int at;
+    return self != NULL && count >= 0 && as_lines(self, given[2], &at, &outer, &length, &inner)
+           && (count == 0 || count >= length / 4)
            && order_lines(self, given[2], given[3] == Py_True, count, (PyArrayObject *)given[5], (PyArrayObject *)given[6]);
 }
 

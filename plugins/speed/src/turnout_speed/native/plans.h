@@ -160,9 +160,12 @@ enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and f
 typedef struct {
     Face face;
     PyObject *find, *learned, *kernel, *few, *keys, *as_given;
+    PyObject *standard[MOST]; /* defaults of the arguments that a program reads only as such, or NULL */
     npy_intp limit;
     int arguments, role[MOST], outs, first; /* the first tensor's place */
     int passes, passed[MOST];
+    Program program;
+    int ignored[MOST];
     int moves;  /* what the kernel does, where it only moves elements */
     Memo memo;
 } PlanKernel;
@@ -306,11 +309,26 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     }
     for (int k = 0; k < self->outs; k++)
         passed[1 + count++] = outs[k];
+    if (self->outs == 1 && casts == Py_None && serves_call(&self->program, args, (int)n, self->standard, self->ignored)) {
+        PyObject *computed = run_program(&self->program, arrays, (int)n);
+        if (computed != NULL && PyArray_DESCR((PyArrayObject *)computed) == PyArray_DESCR((PyArrayObject *)outs[0])
+            && PyArray_NDIM((PyArrayObject *)computed) == PyArray_NDIM((PyArrayObject *)outs[0])
+            && PyArray_CompareLists(PyArray_DIMS((PyArrayObject *)computed), PyArray_DIMS((PyArrayObject *)outs[0]),
+                                    PyArray_NDIM((PyArrayObject *)outs[0]))) {
+            Py_SETREF(outs[0], computed);
+            made = Py_NewRef(Py_None);
+        } else
+            Py_XDECREF(computed);
+        if (PyErr_Occurred())
+            goto release;
+    }
     PyObject *kernel = self->kernel;
     if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
         && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
         kernel = self->few;
-    if (move_elements(self->moves, passed + 1, count))
+    if (made != NULL)
+        ;
+    else if (move_elements(self->moves, passed + 1, count))
         made = Py_NewRef(Py_None);
     else
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -354,16 +372,17 @@ end:
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
 
-/* (function, find, learned, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
+/* (function, find, learned, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves, program or None, defaults or MISSING,
+ * MISSING), where `passed` holds the
  * places of arguments and, from EXTRA on, of what plans add */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *find, *learned, *kernel, *few, *keys, *as_given, *roles, *passed;
+    PyObject *function, *find, *learned, *kernel, *few, *keys, *as_given, *roles, *passed, *program, *defaults, *missing;
     Py_ssize_t limit;
     int outs;
     const char *moves;
-    if (!PyArg_ParseTuple(args, "OOOOOnOOO!O!is", &function, &find, &learned, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
-                          &PyTuple_Type, &passed, &outs, &moves))
+    if (!PyArg_ParseTuple(args, "OOOOOnOOO!O!isOO!O", &function, &find, &learned, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+                          &PyTuple_Type, &passed, &outs, &moves, &program, &PyTuple_Type, &defaults, &missing))
         return NULL;
     int moved = index_of(MOVES, moves);
     if (moved < 0)
@@ -386,10 +405,15 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     made->moves = moved;
     made->first = -1;
     PyObject_GC_Track(made);
+    if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || (program != Py_None && read_program(&made->program, program) < 0))
+        goto failed;
     for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
+        PyObject *standard = PyTuple_GET_ITEM(defaults, i);
         const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
         if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
             goto failed;
+        made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
+        made->ignored[i] = made->role[i] == A_VALUE && standard == missing;
         if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
             made->first = i;
         made->arguments = i + 1;

@@ -114,6 +114,18 @@ static PyObject *levels_enabled(void)
     return first;
 }
 
+/* Whether a tensor is no view, or one whose base was not written since it was seen. 0 with or without an error. */
+static int is_up_to_date(PyObject *tensor)
+{
+    PyObject *view = SLOT(tensor, AT_VIEW_OF), *storage = SLOT(tensor, AT_STORAGE);
+    if (view == Py_None)
+        return 1;
+    if (view == NULL || !Py_IS_TYPE(view, View) || SLOT(view, AT_SEEN) == NULL || storage == NULL || !Py_IS_TYPE(storage, Storage)
+        || SLOT(storage, AT_STORAGE_VER) == NULL)
+        return 0;
+    return PyObject_RichCompareBool(SLOT(view, AT_SEEN), SLOT(storage, AT_STORAGE_VER), Py_EQ) == 1;
+}
+
 static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     RecordKernel *self = (RecordKernel *)face;
@@ -133,8 +145,8 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
         return DECLINED;
     for (int k = 0; enabled && k < self->differentiable; k++) {
         PyObject *tensor = args[self->argument[k]];
-        if (!Py_IS_TYPE(tensor, Tensor) || SLOT(tensor, AT_VIEW_OF) != Py_None || SLOT(tensor, AT_GMASK) == NULL)
-            return DECLINED;
+        if (!Py_IS_TYPE(tensor, Tensor) || !is_up_to_date(tensor) || SLOT(tensor, AT_GMASK) == NULL)
+            return decline_after_error();
         long long mask = PyLong_AsLongLongAndOverflow(SLOT(tensor, AT_GMASK), &overflow);
         if (overflow)
             return DECLINED;
@@ -153,6 +165,9 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     if (outcome != DONE || !tracked)
         return outcome;
     PyObject *made = *result;
+    for (int k = 0; k < self->differentiable; k++)
+        if (made == args[self->argument[k]])
+            return DONE; /* it has its history */
     PyObject *node = NULL, *mask = NULL, *keys = NULL;
     *result = NULL;
     if (Py_IS_TYPE(made, Tensor) && SLOT(made, AT_NODE) == Py_None && (mask = PyLong_FromLongLong(tracked)) != NULL
