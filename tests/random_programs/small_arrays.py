@@ -70,7 +70,15 @@ def _names(choose: random.Random, values: numpy.random.Generator) -> dict[str, A
     n = len(shape)
     d, num = choose.randint(-n - 1, n), choose.choice(NUMBERS)
     dims = tuple(choose.randint(-n, max(n - 1, 0)) for _ in range(choose.randint(0, 3)))
-    given = {"x": x, "y": y, "i": turnout.tensor([0, -1, 1][: choose.randint(1, 3)]), "d": d, "num": num, "dims": dims, "keep": choose.random() < 0.5}
+    given = {
+        "x": x,
+        "y": y,
+        "i": turnout.tensor([0, -1, 1][: choose.randint(1, 3)]),
+        "d": d,
+        "num": num,
+        "dims": dims,
+        "keep": choose.random() < 0.5,
+    }
     return {**given, "m": turnout, "F": turnout.nn.functional, "shown": (shape, other, d, num, dims)}
 
 

@@ -566,7 +566,9 @@ def late_method(made: Any, function: Any, name: str) -> Any:
     """A method of `Tensor` that is defined in another module: `x[index]`, `x[index] = value` and `x.item()` have compiled forms."""
     if function is interop.item:
         op = find_operator("aten::_local_scalar_dense")
-        return _calls.call(made, ((op.cache, 1, _rows(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None)
+        return _calls.call(
+            made, ((op.cache, 1, _rows(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None
+        )
     if function is not indexing.get and function is not indexing.set:
         return made
     views = ("select.int", "slice.Tensor", "unsqueeze", "index.Tensor")

@@ -327,7 +327,7 @@ class Writer:
         places = {a.name: i for i, a in enumerate(self.schema.arguments)}
         saves: dict[tuple[str, str, int], int] = {}
         for formula, uses in self.uses.items():
-            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(p in _DEEP for _, p in uses.properties):
+            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(p == "shapes" for _, p in uses.properties):
                 return ""
             rows = [("tensor", local(name), places[name]) for name in uses.tensors]
             rows += [(p, slot(name, p), places[name]) for name, p in uses.properties]

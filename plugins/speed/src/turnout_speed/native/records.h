@@ -1,5 +1,5 @@
 /* RecordKernel: the call below, and a node that says how it was made. */
-enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_RESULT };
+enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_GEOMETRY, SAVE_RESULT };
 enum { FITS_NOT, FITS_PAIR, FITS_DTYPE, FITS_ALL };
 
 typedef struct {
@@ -20,6 +20,24 @@ typedef struct {
 static PyObject *shape_of(PyObject *tensor)
 {
     return PyObject_GetAttrString(SLOT(tensor, AT_ARRAY), "shape");
+}
+
+/* (shape, strides and offset in elements) */
+static PyObject *saved_geometry(PyObject *tensor)
+{
+    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
+    npy_intp strides[DIMS], item;
+    PyObject *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
+    if (array == NULL || !PyArray_CheckExact(array) || PyArray_NDIM(array) > DIMS || offset == NULL)
+        return NULL;
+    item = PyArray_ITEMSIZE(array);
+    for (int d = 0; d < PyArray_NDIM(array); d++)
+        strides[d] = PyArray_STRIDE(array, d) / item;
+    PyObject *shape = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array)), *steps = tuple_of(strides, PyArray_NDIM(array));
+    PyObject *made = shape == NULL || steps == NULL ? NULL : PyTuple_Pack(3, shape, steps, offset);
+    Py_XDECREF(shape);
+    Py_XDECREF(steps);
+    return made;
 }
 
 static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *args, PyObject *result, PyObject *tracked, unsigned tracks)
@@ -70,6 +88,9 @@ static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *ar
             break;
         case SAVE_DEVICE:
             value = Py_NewRef(SLOT(args[save->argument], AT_DEVICE));
+            break;
+        case SAVE_GEOMETRY:
+            value = saved_geometry(args[save->argument]);
             break;
         case SAVE_RESULT:
             value = PyObject_CallFunctionObjArgs(self->kept, result, tracked, NULL);
@@ -186,7 +207,7 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return decline_after_error();
 }
 
-static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "result", NULL};
+static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "geometry", "result", NULL};
 static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
 
 /* (function, cache, below, tracked, next_seq, metas, unlike, kept, node class, number of arguments, differentiable arguments,

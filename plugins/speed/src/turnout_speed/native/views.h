@@ -9,19 +9,6 @@ typedef struct {
     Memo memo;                     /* of them */
 } ViewKernel;
 
-static PyObject *tuple_of(const npy_intp *values, int n)
-{
-    PyObject *made = PyTuple_New(n);
-    for (int i = 0; made != NULL && i < n; i++) {
-        PyObject *value = PyLong_FromSsize_t(values[i]);
-        if (value == NULL)
-            Py_CLEAR(made);
-        else
-            PyTuple_SET_ITEM(made, i, value);
-    }
-    return made;
-}
-
 /* An array over the memory of a row-major root, from (shape, strides and start in bytes, ...). NULL with or without an error:
  * not of this kind, or it would reach outside that memory. */
 static PyObject *array_over(PyObject *root, PyObject *geometry)

@@ -32,3 +32,16 @@ static Outcome write_back(PyArrayObject *first, PyObject *made)
     memmove(PyArray_DATA(first), PyArray_DATA(from), PyArray_NBYTES(first));
     return DONE;
 }
+
+static PyObject *tuple_of(const npy_intp *values, int n)
+{
+    PyObject *made = PyTuple_New(n);
+    for (int i = 0; made != NULL && i < n; i++) {
+        PyObject *value = PyLong_FromSsize_t(values[i]);
+        if (value == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, i, value);
+    }
+    return made;
+}
