@@ -380,8 +380,8 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
     count = s.outs or len(s.op.schema.returns)
     program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
     return _calls.plan_kernel(
-        made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
-        tuple(passed), count, row.moves, program, tuple([a.default if a.has_default else MISSING for a in s.inputs]), MISSING,
+        made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN,
+        tuple(roles), tuple(passed), count, row.moves, program, tuple([a.default if a.has_default else MISSING for a in s.inputs]), MISSING,
     )  # fmt: skip
 
 
@@ -563,7 +563,7 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
 
 
 def late_method(made: Any, function: Any, name: str) -> Any:
-    """A method of `Tensor` that is defined in another module: `x[index]`, `x[index] = value` and `x.item()` have compiled forms."""
+    """A method of `Tensor` that is defined in another module: of `x[index]`, `x[index] = value` and `x.item()`."""
     if function is interop.item:
         op = find_operator("aten::_local_scalar_dense")
         return _calls.call(

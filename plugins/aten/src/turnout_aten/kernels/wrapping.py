@@ -64,11 +64,12 @@ class Row:
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
-               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A function
-               of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
+               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
+               function of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other
+               calls
     limit_of_steps  they serve up to this many elements (0: any)
-    moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a list
-               of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running sums,
+    moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a
+               list of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running sums,
                "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all". A
                compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
     over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their

@@ -177,11 +177,8 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         const char *role;
         PyObject *standard;
         int rank;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank)) {
-            PyObject_GC_Track(made);
-            Py_DECREF(made);
-            return NULL;
-        }
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank))
+            return refuse(made);
         if (strcmp(role, "tensor") == 0) {
             made->rank[made->tensors] = rank;
             made->tensor[made->tensors++] = i;
@@ -191,15 +188,11 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         made->ignored[i] = strcmp(role, "value") == 0 && standard == missing;
         made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
     }
-    PyObject_GC_Track(made);
-    if (program != Py_None && read_program(&made->program, program) < 0) {
-        Py_DECREF(made);
-        return NULL;
-    }
+    if (program != Py_None && read_program(&made->program, program) < 0)
+        return refuse(made);
     if (made->tensors == 0) {
-        Py_DECREF(made);
         PyErr_SetString(PyExc_ValueError, "a kernel needs a tensor");
-        return NULL;
+        return refuse(made);
     }
-    return (PyObject *)made;
+    return finished(made);
 }

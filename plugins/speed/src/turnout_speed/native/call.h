@@ -474,12 +474,8 @@ static PyObject *make_call(PyObject *module, PyObject *args)
     for (int i = 0; i < PyTuple_GET_SIZE(targets); i++) {
         memset(&made->targets[i], 0, sizeof(Target));
         made->count = i + 1;
-        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i), missing) < 0) {
-            PyObject_GC_Track(made);
-            Py_DECREF(made);
-            return NULL;
-        }
+        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i), missing) < 0)
+            return refuse(made);
     }
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

@@ -158,7 +158,6 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->arguments = arguments;
-    PyObject_GC_Track(made);
     for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
         Ending *ending = &made->endings[e];
         PyObject *when, *op, *operands, *keywords;
@@ -188,10 +187,7 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
         if (PyErr_Occurred())
             goto failed;
     }
-    return (PyObject *)made;
+    return finished(made);
 failed:
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-    Py_DECREF(made);
-    return NULL;
+    return refuse(made);
 }

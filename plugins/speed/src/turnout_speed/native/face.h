@@ -62,6 +62,23 @@ static Face *new_face(PyTypeObject *type, PyObject *function, vectorcallfunc vec
     return made;
 }
 
+/* The end of a maker that cannot read what it was given: it lets go of what it has made, and says so if nothing else did. */
+static PyObject *refuse(void *made)
+{
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_XDECREF((PyObject *)made);
+    return NULL;
+}
+
+/* The end of one that could. */
+static PyObject *finished(void *made)
+{
+    if (made != NULL)
+        PyObject_GC_Track(made);
+    return made;
+}
+
 /* A kernel as others call it: (ks, *args). */
 static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {

@@ -44,8 +44,7 @@ static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->dtype = dtype < MOST ? dtype : -1;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- SelectKernel */
@@ -99,8 +98,7 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
     made->above = Py_NewRef(above);
     made->default_device = Py_NewRef(default_device);
     made->at = at;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- FactoryKernel */
@@ -219,8 +217,7 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     made->value = value;
     made->dtype = dtype;
     made->device = device;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- IntoSelfKernel and NumberKernel */
@@ -277,9 +274,7 @@ static PyObject *make_element_kernel(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Op", &function, &number))
         return NULL;
     Face *made = new_face(&ElementKernelType, function, kernel_vectorcall, number ? number_run : copy_into_run);
-    if (made != NULL)
-        PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- FillKernel */
@@ -316,6 +311,5 @@ static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->number = number == Py_None ? NULL : Py_NewRef(number);
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

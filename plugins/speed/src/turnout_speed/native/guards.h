@@ -45,15 +45,12 @@ static PyObject *make_guard_kernel(PyObject *module, PyObject *args)
     PyObject *function, *call, *mask;
     if (!PyArg_ParseTuple(args, "OOO!", &function, &call, &PyLong_Type, &mask))
         return NULL;
-    if (!is_kernel(call)) {
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-        return NULL;
-    }
+    if (!is_kernel(call))
+        return refuse(NULL);
     GuardKernel *made = (GuardKernel *)new_face(&GuardKernelType, function, kernel_vectorcall, guard_run);
     if (made == NULL)
         return NULL;
     made->call = Py_NewRef(call);
     made->mask = Py_NewRef(mask);
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

@@ -197,6 +197,5 @@ static PyObject *make_getter(PyObject *module, PyObject *args)
         return NULL;
     for (int i = 0; i < 7; i++)
         (&made->select)[i] = Py_XNewRef(ops[i]);
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

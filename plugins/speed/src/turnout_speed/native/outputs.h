@@ -54,16 +54,13 @@ static PyObject *make_into_kernel(PyObject *module, PyObject *args)
     int inputs, at;
     if (!PyArg_ParseTuple(args, "OOii", &function, &below, &inputs, &at))
         return NULL;
-    if (!is_kernel(below) || at < 0 || at > inputs || inputs > MOST) {
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-        return NULL;
-    }
+    if (!is_kernel(below) || at < 0 || at > inputs || inputs > MOST)
+        return refuse(NULL);
     IntoKernel *made = (IntoKernel *)new_face(&IntoKernelType, function, kernel_vectorcall, into_run);
     if (made == NULL)
         return NULL;
     made->below = Py_NewRef(below);
     made->inputs = inputs;
     made->at = at;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

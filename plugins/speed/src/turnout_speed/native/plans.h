@@ -404,7 +404,6 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     made->outs = outs;
     made->moves = moved;
     made->first = -1;
-    PyObject_GC_Track(made);
     if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || (program != Py_None && read_program(&made->program, program) < 0))
         goto failed;
     for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
@@ -426,10 +425,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
         made->passes = i + 1;
     }
     if (made->first >= 0)
-        return (PyObject *)made;
+        return finished(made);
 failed:
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-    Py_DECREF(made);
-    return NULL;
+    return refuse(made);
 }

@@ -243,7 +243,6 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
     made->arguments = arguments;
     made->dtype_argument = dtype_argument;
     made->fits = wanted;
-    PyObject_GC_Track(made);
     if ((made->at_edges = slot_of(made->node, "edges")) < 0 || (made->at_seq = slot_of(made->node, "seq")) < 0
         || (made->at_extra = slot_of(made->node, "extra")) < 0
         || (made->at_metas = wanted == FITS_NOT ? 0 : slot_of(made->node, "metas")) < 0)
@@ -268,16 +267,11 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
             if (save->version_at < 0)
                 goto failed;
         }
-        if (save->argument >= arguments || (save->argument < 0 && save->kind != SAVE_RESULT)) {
-            PyErr_SetString(PyExc_ValueError, "no such argument");
+        if (save->argument >= arguments || (save->argument < 0 && save->kind != SAVE_RESULT))
             goto failed;
-        }
         made->saves = i + 1;
     }
-    return (PyObject *)made;
+    return finished(made);
 failed:
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-    Py_DECREF(made);
-    return NULL;
+    return refuse(made);
 }

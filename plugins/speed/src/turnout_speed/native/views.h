@@ -225,8 +225,7 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     made->below = Py_NewRef(below);
     made->attach = Py_NewRef(attach);
     made->is_as_strided = is_as_strided;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- WriteKernel */
@@ -285,6 +284,5 @@ static PyObject *make_write_kernel(PyObject *module, PyObject *args)
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
     made->at = at;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
