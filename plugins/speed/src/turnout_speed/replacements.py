@@ -379,9 +379,10 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
     program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
+    defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
         made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN,
-        tuple(roles), tuple(passed), count, row.moves, program, tuple([a.default if a.has_default else MISSING for a in s.inputs]), MISSING,
+        tuple(roles), tuple(passed), count, row.moves, program, defaults, MISSING,
     )  # fmt: skip
 
 
