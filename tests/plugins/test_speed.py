@@ -64,7 +64,7 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
             call(argument)
 
     x, whole, nan = turnout.ones(3), turnout.ones(3, dtype=turnout.int64), turnout.full((2,), float("nan"))
-    places = turnout.tensor([0, -1])
+    places, mask, other = turnout.tensor([0, -1]), turnout.tensor([True, False, True]), turnout.zeros(3)
     calls = {
         "x + x": (lambda: x + x, 1),
         "x + 1.5": (lambda: x + 1.5, 1),
@@ -78,7 +78,27 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "a view of a view": (lambda: x.view(3, 1)[0], 2),
         "a view without elements": (lambda: x[3:], 0),
         "a subclass": (lambda: x + turnout.as_subclass(x, Plain), 0),
-        "two dtypes": (lambda: x + whole, 0),
+        "two dtypes": (lambda: x + whole, 1),
+        "an overload by keyword": (lambda: turnout.sum(x, dim=0), 1),
+        "an overload by a list": (lambda: x.sum((0,)), 1),
+        "an output": (lambda: turnout.add(x, x, out=other), 1),
+        "an output of another shape": (lambda: turnout.add(x, x, out=turnout.empty(0)), 1),  # the factory
+        "an output that is an input": (lambda: turnout.add(other, x, out=other), 0),
+        "a write by a shape function's answer": (lambda: other.index_put_((places,), x[:2]), 2),
+        "a mask": (lambda: x[mask], 1),
+        "indices behind a whole dim": (lambda: x.view(1, 3)[:, places], 2),
+        "a new dim and the rest": (lambda: x[None, ..., 0], 2),
+        "a write by index": (lambda: other.__setitem__(places, 2.0), 1),
+        "a write by a mask": (lambda: other.__setitem__(mask, 2.0), 1),
+        "a write of a view": (lambda: other.__setitem__(0, 2.0), 2),
+        "a write of a tensor": (lambda: other.__setitem__(slice(None), x), 1),
+        "a value with too many dims": (lambda: other.__setitem__(slice(None), x[None]), 4),
+        "a number": (lambda: x[0].item(), 2),
+        "a number of several": (lambda: refused(lambda t: t.item(), x), 0),
+        "the largest and its place": (lambda: x.max(0), 1),
+        "running sums": (lambda: x.cumsum(0), 1),
+        "a variance": (lambda: turnout.ops.aten.var.correction(x), 1),
+        "a dim that is not there": (lambda: refused(x.argmax, 5), 0),
         "sizes one by one": (lambda: x.view(3, 1), 1),
         "a factory": (lambda: turnout.zeros(2, 3), 1),
         "a factory with a dtype": (lambda: turnout.ones((2, 3), dtype=turnout.int64), 1),
@@ -89,7 +109,7 @@ def test_a_call_is_taken_only_where_nothing_is_special(is_on: None):
         "a dtype that it has": (lambda: x.to(turnout.float32), 1),
         "nan as an int": (lambda: nan.to(turnout.int64), 2),
         "a list along a dim": (lambda: turnout.cat([x, x]), 1),
-        "two dtypes along a dim": (lambda: turnout.cat([x, whole]), 0),
+        "two dtypes along a dim": (lambda: turnout.cat([x, whole]), 1),
         "rows by number": (lambda: x[places], 1),
         "a row that is not there": (lambda: refused(x.__getitem__, places + 5), 1),  # the sum
         "a large number": (lambda: x + (1 << 40), 0),
@@ -114,6 +134,37 @@ def test_a_recorded_call_is_taken_and_its_node_holds_what_the_python_kernel_save
     y.add_(1)
     with pytest.raises(turnout.errors.AliasError):
         made.sum().backward()
+
+
+def test_a_recorded_view_is_taken_unless_its_base_was_written_since(is_on: None):
+    x = turnout.ones(2, 3, requires_grad=True)
+    x[0].exp()
+    before = _calls.taken()
+    row = x[1]
+    assert _calls.taken() == before + 1
+    assert (row.grad_fn.name(), row.grad_fn.edges, row.grad_fn.self_shape) == ("SelectBackward0", (x,), (2, 3))
+    row.exp()
+    assert _calls.taken() == before + 2
+    y = x * 1
+    view = y[0]
+    view.exp()
+    y.mul_(2)
+    before = _calls.taken()
+    stale = view.exp()
+    assert _calls.taken() == before  # its history is made anew first
+    stale.sum().backward()
+    assert x.grad.tolist() == [[pytest.approx(2 * numpy.exp(2.0))] * 3, [0.0] * 3]
+
+
+def test_what_a_product_saves_is_what_the_python_kernel_saves(is_on: None):
+    x = turnout.ones(2, 3).t().clone().requires_grad_()
+    w = turnout.arange(8.0).view(2, 2, 2)[1].t()
+    x @ w
+    before = _calls.taken()
+    node = (x @ w).grad_fn
+    assert _calls.taken() == before + 2  # matmul, which ends in mm
+    assert node.self_geometry == ((3, 2), x.stride(), 0)
+    assert node.mat2 is w
 
 
 def test_a_view_is_taken_and_has_the_record_that_the_python_kernel_makes(is_on: None):
@@ -307,18 +358,46 @@ def test_calls_good_and_bad_leave_no_memory(is_on: None):
 def test_the_makers_refuse_what_they_cannot_read():
     def f() -> None: ...
 
-    with pytest.raises(ValueError, match=r"^at most two targets$"):
-        _calls.call(f, ((), (), ()), None, None, None, 0)
+    with pytest.raises(ValueError, match=r"^too many targets, or results of no tuple$"):
+        _calls.call(f, ((), (), (), ()), None, None, None, None)
     with pytest.raises(ValueError, match=r"^unknown kind Complex$"):
-        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),), -1, False),), None, None, None, 0)
+        _calls.call(f, (({}, 1, (("Complex", False, 0, 0, None, None),), -1, False),), None, None, None, None)
     with pytest.raises(ValueError, match=r"^unknown word throw$"):
-        _calls.plan_kernel(f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw")
+        _calls.plan_kernel(f, f, f, f, None, 0, 0, None, ("tensor",), (0,), 1, "throw", None, (None,), None)
     with pytest.raises(ValueError, match=r"^a kernel needs a tensor$"):
-        _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None)
-    for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.multiply, 0),), ((numpy.modf, 0),)):
+        _calls.array_kernel(f, (), None, f, f, 1, None, 0, 0, True, True, "", None, False, None, None)
+    for steps in (((numpy.add,),), ((len, 0),), ((numpy.add, 0, 17),), ((numpy.logaddexp, 0),), ((numpy.modf, 0),)):
         with pytest.raises(ValueError, match=r"^a wrong step$"):
             _calls.array_kernel(
-                f, (("tensor", None, -1),), None, f, f, 1, None, 0, 0, True, True, "", None, False, (steps, 9, -1, -1, False)
+                f,
+                (("tensor", None, -1),),
+                None,
+                f,
+                f,
+                1,
+                None,
+                0,
+                0,
+                True,
+                True,
+                "",
+                None,
+                False,
+                (steps, 9, -1, -1, -1, False),
+                None,
             )
+    for make, arguments in (
+        (_calls.into_kernel, (f, f, 1, 1)),
+        (_calls.into_kernel, (f, turnout.ops.aten.add.Tensor.cache, 1, 2)),
+        (_calls.guard_kernel, (f, f, 1)),
+        (_calls.plan_kernel, (f, f, f, f, None, 0, 0, None, ("value",), (0,), 1, "", None, (None,), None)),
+        (_calls.composite_kernel, (f, 1, ((False, (-1,), f, (1,), (), -1),))),
+    ):
+        with pytest.raises(ValueError, match=r"^no such argument$"):
+            make(*arguments)
+    with pytest.raises(ValueError, match=r"^a setter needs all of its operators$"):
+        _calls.getter(f, f, f, f, f, f)
+    with pytest.raises(TypeError, match=r"^a tuple of overloads$"):
+        _calls.call(f, (), None, None, None, {})
     with pytest.raises(TypeError, match=r"^Node\.edges is not a slot$"):
         _calls.record_kernel(f, {}, 1, 1, f, f, f, f, type("Node", (), {"edges": 1}), 1, (0,), (), "", -1)

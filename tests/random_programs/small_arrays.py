@@ -33,6 +33,16 @@ x.clone().unsqueeze(0).add_(y); x.clone().add_(num); (lambda z: z.add_(z))(x.clo
 m.cat([x, x], d); m.cat([x, y], d); m.stack([x, x, y]); m.where(x > 0, x, y); m.where(x > y, x, num); x[m.tensor([0])]
 x.reshape(-1); x.clone(); x.to(m.float64); x @ y; F.linear(x, y); x.sum().item(); x @ x; x @ x.mT; x.mT @ x
 m.addmm(y, x, x.t()); m.addmm(y, x, x.t(), alpha=2); m.bmm(x, x.mT); m.baddbmm(y, x, x.mT); F.linear(x, x); F.linear(x, x, y)
+x.var(); x.std(d); m.var(x, dims, correction=0, keepdim=keep); x.norm(); x.norm(dim=d); x.prod(); x.prod(d, keep)
+x.clamp(-1.0, 1.0); x.clone().clamp_(0, num); x.clamp(min=num); x.argmax(); x.argmax(d, keep); x.argmin(d); x.max(d)
+x.min(d, keep); x.cumsum(d); x.sort(d); x.sort(d, descending=keep); x.sort(dim=d, stable=True); x.topk(1, d)
+x.topk(2, d, keep); x.flip(d); x.tril(d); x.triu(num); (x > 0).any(); (x > 0).all(d); (x > 0).any(d, keep); x[x > 0]; x[i]
+x[i, i]; x[:, i]; x[..., None, 0]; x[None, 1:]; x[..., i]; x.index_select(d, i); x.gather(d, (x > 0).long())
+(lambda z: (z.__setitem__(i, num), z))(x.clone()); x.index_put((i,), y); (lambda z: (z.__setitem__(z > 0, num), z))(x.clone())
+(lambda z: (z.__setitem__((0, ...), y), z))(x.clone()); x.clone().copy_(y)
+(lambda z: (z.__setitem__(slice(1), x[:1]), z))(x.clone()); m.add(x, y, out=m.empty(0)); m.mul(x, y, out=m.empty_like(x))
+m.sum(x, d, out=x.clone()); m.exp(x, out=x.clone()); x.item(); x.unbind(d); x.split(2, d); x.chunk(2, d); x + y.double()
+x * (y > 0); x.masked_fill(x > 0, num)
 m.zeros(3, 2); m.full((2,), num); m.ones((2, 3), dtype=x.dtype); m.arange(5); m.zeros_like(x)
 """
 
@@ -62,7 +72,15 @@ def _names(choose: random.Random, values: numpy.random.Generator) -> dict[str, A
     n = len(shape)
     d, num = choose.randint(-n - 1, n), choose.choice(NUMBERS)
     dims = tuple(choose.randint(-n, max(n - 1, 0)) for _ in range(choose.randint(0, 3)))
-    given = {"x": x, "y": y, "d": d, "num": num, "dims": dims, "keep": choose.random() < 0.5}
+    given = {
+        "x": x,
+        "y": y,
+        "i": turnout.tensor([0, -1, 1][: choose.randint(1, 3)]),
+        "d": d,
+        "num": num,
+        "dims": dims,
+        "keep": choose.random() < 0.5,
+    }
     return {**given, "m": turnout, "F": turnout.nn.functional, "shown": (shape, other, d, num, dims)}
 
 

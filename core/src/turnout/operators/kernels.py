@@ -6,6 +6,7 @@ all arguments by position in schema order. Stubs, redispatch and fallbacks know 
 
 from __future__ import annotations
 
+from turnout.config.installed import replaceable
 from turnout.state import DISPATCH
 
 TYPE_CHECKING = False
@@ -138,8 +139,7 @@ def bind(kernel: Kernel, op: Operator, key: str, *, below: int | None = None) ->
     `below` is given if the call has passed functionalities with `guards_below` (Autograd, ADInplaceOrView): the mask without
     their bits. A kernel that calls operators with the same tensors must run without them, or the call is recorded twice.
     """
-    lazy = kernel.binder is None and isinstance(kernel.fn, LazyFunction)
-    fn = kernel.fn.__wrapped__ if lazy else kernel.fn
+    fn = kernel.fn.__wrapped__ if kernel.binder is None and isinstance(kernel.fn, LazyFunction) else kernel.fn
     if kernel.binder is not None:
         call = kernel.binder(op, kernel, key)
     elif kernel.form == INTERNAL:
@@ -148,7 +148,7 @@ def bind(kernel: Kernel, op: Operator, key: str, *, below: int | None = None) ->
         call = _bind_boxed(fn, op)
     else:
         call = _bind_unboxed(fn, kernel.with_keyset, op)
-    return call if below is None or not kernel.calls_operators else _guarded(call, below)
+    return call if below is None or not kernel.calls_operators else guarded(call, below)
 
 
 def _bind_boxed(fn: Call, op: Operator) -> Call:
@@ -179,7 +179,8 @@ def _bind_unboxed(fn: Call, with_keyset: bool, op: Operator) -> Call:
     return call_with_keywords
 
 
-def _guarded(call: Call, mask: int) -> Call:
+@replaceable
+def guarded(call: Call, mask: int) -> Call:
     def call_below_guards(ks: int, *args: Any) -> Any:
         include, keep = before = DISPATCH.get()
         try:

@@ -146,8 +146,8 @@ def selecting(xp: Any) -> Table:
     # fmt: off
     return {
         "index.Tensor_out": Row(index, quiet=True, moves="pick"),
-        "index_select.out": Row(index_select, quiet=True),
-        "gather.out":       Row(gather, quiet=True),
+        "index_select.out": Row(index_select, quiet=True, moves="select"),
+        "gather.out":       Row(gather, quiet=True, moves="gather"),
         "nonzero":          nonzero,
     }
     # fmt: on
@@ -212,8 +212,8 @@ def shaping(xp: Any) -> Table:
     # fmt: off
     return {
         "cat.out":          Row(cat, quiet=True, moves="join"),
-        "flip.out":         Row(flip, quiet=True),
-        "tril.out":         Row(tril, quiet=True),
-        "triu.out":         Row(triu, quiet=True),
+        "flip.out":         Row(flip, quiet=True, moves="flip"),
+        "tril.out":         Row(tril, quiet=True, moves="lower"),
+        "triu.out":         Row(triu, quiet=True, moves="upper"),
     }
     # fmt: on

@@ -352,7 +352,7 @@ def selection(xp: Any) -> Table:
         "where.self_out":         row(where, quiet=True),
         "clamp_min.Tensor_out":   row(limited(xp.maximum)),
         "clamp_max.Tensor_out":   row(limited(xp.minimum)),
-        "clamp.out":              row(clamp, SAME, refuses="c"),
+        "clamp.out":              row(clamp, SAME, refuses="c", steps=((xp.maximum, "self", "min"), (xp.minimum, 0, "max"))),
         "clamp.Tensor_out":       row(clamp),
     }
     # fmt: on

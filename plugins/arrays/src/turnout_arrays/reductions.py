@@ -10,7 +10,7 @@ from typing import Any
 
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import is_half, store, widen
-from turnout_aten.kernels.wrapping import COUNT, SAME, Row
+from turnout_aten.kernels.wrapping import COUNT, FREEDOM, SAME, Row
 
 Table = dict[str, Any]
 
@@ -173,8 +173,8 @@ def sums(xp: Any) -> Table:
         "sum.IntList_out": Row(sum_dims, SAME, steps=summed, limit_of_steps=_STEPS),
         "mean.dtype_out":  Row(mean_all, SAME, steps=mean, limit_of_steps=_STEPS),
         "mean.out":        Row(mean_dims, SAME, steps=mean, limit_of_steps=_STEPS),
-        "prod.out":        Row(prod_all, SAME),
-        "prod.int_out":    Row(prod_dim, SAME),
+        "prod.out":        Row(prod_all, SAME, steps=((xp.multiply, "self"),)),
+        "prod.int_out":    Row(prod_dim, SAME, steps=((xp.multiply, "self"),)),
     }
     # fmt: on
 
@@ -240,10 +240,10 @@ def extremes(xp: Any) -> Table:
         "amin.out":      Row(amin, SAME, steps=((xp.minimum, "self"),)),
         "max.unary_out": Row(max_all, SAME, steps=((xp.maximum, "self"),)),
         "min.unary_out": Row(min_all, SAME, steps=((xp.minimum, "self"),)),
-        "max.dim_max":   Row(both(xp.argmax), quiet=True),
-        "min.dim_min":   Row(both(xp.argmin), quiet=True),
-        "argmax.out":    Row(where(xp.argmax), quiet=True),
-        "argmin.out":    Row(where(xp.argmin), quiet=True),
+        "max.dim_max":   Row(both(xp.argmax), quiet=True, moves="largest"),
+        "min.dim_min":   Row(both(xp.argmin), quiet=True, moves="smallest"),
+        "argmax.out":    Row(where(xp.argmax), quiet=True, moves="find largest"),
+        "argmin.out":    Row(where(xp.argmin), quiet=True, moves="find smallest"),
     }
     # fmt: on
 
@@ -267,11 +267,11 @@ def truths(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "any.all_out":  Row(over_all(xp.logical_or), quiet=True),
-        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True),
+        "any.all_out":  Row(over_all(xp.logical_or), quiet=True, moves="any"),
+        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True), quiet=True, moves="any"),
         "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False), quiet=True),
-        "all.all_out":  Row(over_all(xp.logical_and), quiet=True),
-        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True),
+        "all.all_out":  Row(over_all(xp.logical_and), quiet=True, moves="all"),
+        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True), quiet=True, moves="all"),
         "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False), quiet=True),
     }
     # fmt: on
@@ -296,7 +296,12 @@ def moments(xp: Any) -> Table:
     def std(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, xp.sqrt(variance(self, dim, correction, keepdim)))
 
-    return {"var.correction_out": Row(var, quiet=True), "std.correction_out": Row(std, quiet=True)}
+    distance = (xp.add, "self"), (xp.true_divide, 0, COUNT), (xp.subtract, "self", 1)
+    squared = (*distance, (xp.multiply, 2, 2), (xp.add, 3), (xp.true_divide, 4, FREEDOM))
+    return {
+        "var.correction_out": Row(var, quiet=True, steps=squared, limit_of_steps=_STEPS),
+        "std.correction_out": Row(std, quiet=True, steps=(*squared, (xp.sqrt, 5)), limit_of_steps=_STEPS),
+    }
 
 
 def norms(xp: Any) -> Table:
@@ -318,4 +323,5 @@ def norms(xp: Any) -> Table:
             return store(xp, out, total(xp, size, axis, keepdim))
         return store(xp, out, xp.power(total(xp, xp.power(size, ord), axis, keepdim), 1 / ord))
 
-    return {"linalg_vector_norm.out": Row(vector_norm)}
+    root = (xp.multiply, "self", "self"), (xp.add, 0), (xp.sqrt, 1)
+    return {"linalg_vector_norm.out": Row(vector_norm, steps=root, limit_of_steps=_STEPS)}

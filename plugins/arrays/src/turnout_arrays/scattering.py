@@ -136,7 +136,7 @@ def kernels(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "index_put.out":     Row(index_put),
+        "index_put.out":     Row(index_put, moves="put"),
         "scatter.src_out":   Row(scatter_src),
         "scatter.value_out": Row(scatter_value),
         "scatter_add.out":   Row(scatter_add),

@@ -82,7 +82,7 @@ def ordering(xp: Any) -> Table:
         store(xp, values, self[along(xp, at.shape, dim, at)])
         store(xp, indices, at)
 
-    return {"sort.values_stable": Row(sort), "topk.values": Row(topk, quiet=True)}
+    return {"sort.values_stable": Row(sort, moves="sort"), "topk.values": Row(topk, quiet=True, moves="order first")}
 
 
 def searching(xp: Any) -> Table:

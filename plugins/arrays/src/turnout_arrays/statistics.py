@@ -64,7 +64,7 @@ def cumulative(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "cumsum.out":       Row(running(xp.cumsum)),
+        "cumsum.out":       Row(running(xp.cumsum), moves="add up"),
         "cumprod.out":      Row(running(xp.cumprod)),
         "logcumsumexp.out": Row(logcumsumexp),
         "cummax.out":       Row(extreme(xp.maximum)),

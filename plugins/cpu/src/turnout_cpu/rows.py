@@ -73,7 +73,7 @@ def cut(pool: Pool, row: Row, *, dim: int = 0, keepdim: int | None = 1, outputs:
     limit = LARGE if makes else 0
     return Row(
         kernel, row.allocates, pointwise=row.pointwise, simple=simple, limit=limit, refuses=row.refuses, quiet=row.quiet,
-        steps=row.steps, limit_of_steps=row.limit_of_steps,
+        steps=row.steps, limit_of_steps=row.limit_of_steps, moves=row.moves,
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def two_norm(row: Row) -> Row:
             return out
         return whole(self, ord, dim, keepdim, dtype, out)
 
-    return Row(vector_norm, row.allocates, refuses=row.refuses)
+    return Row(vector_norm, row.allocates, refuses=row.refuses, steps=row.steps, limit_of_steps=row.limit_of_steps)
 
 
 def everything(pool: Pool, row: Row, ufunc: Any) -> Row:
@@ -188,6 +188,6 @@ def kernels(pool: Pool, shared: dict[str, Any]) -> dict[str, Any]:
         "kthvalue.values":       cut(pool, shared["kthvalue.values"], dim=1, keepdim=2, outputs=2),
         "topk.values":           cut(pool, shared["topk.values"], dim=1, keepdim=None, outputs=2),
         "_unique2":              unique(shared["_unique2"]),
-        "sort.values_stable":    cut(pool, Row(sort, quiet=True), dim=1, keepdim=None, outputs=2),
+        "sort.values_stable":    cut(pool, Row(sort, quiet=True, moves="sort"), dim=1, keepdim=None, outputs=2),
     }
     # fmt: on

@@ -69,4 +69,4 @@ def kernels(shared: dict[str, Any]) -> dict[str, Any]:
         add_rows(out, (index + length * (index < 0)).reshape(-1), values)
         return out
 
-    return {"index_add.out": Row(index_add), "index_put.out": Row(index_put)}
+    return {"index_add.out": Row(index_add), "index_put.out": Row(index_put, moves="put")}

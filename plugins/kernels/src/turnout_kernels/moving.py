@@ -197,7 +197,7 @@ KERNELS_BY_OPERATOR: dict[str, Any] = {
     "index_select.out":  Row(index_select, quiet=True, limit=FEW),
     "index.Tensor_out":  Row(index, quiet=True, limit=FEW),
     "index_add.out":     index_add,
-    "index_put.out":     index_put,
+    "index_put.out":     Row(index_put, moves="put"),
     "embedding_dense_backward": embedding_dense_backward,
     "masked_select":     Row(masked_select, limit=FEW),
     "nonzero":           Row(nonzero, limit=FEW),

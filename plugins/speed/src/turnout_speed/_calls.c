@@ -15,7 +15,10 @@
  * SelectKernel  a factory at BackendSelect: the device, and the call below
  * FactoryKernel a factory: new memory, zeroed or filled with one number
  * FillKernel    a kernel that fills its first argument with one number
- * Getter        x[index], for ints, slices and an index tensor
+ * IntoKernel    the out and in-place variants: what the functional one computes, copied into a tensor that was given
+ * GuardKernel   a kernel that calls operators, without the functionalities that the call has passed
+ * ElementKernel a kernel that copies into its first argument, or gives the number in it
+ * Getter        x[index] and x[index] = value, for ints, slices, None, `...` and index tensors
  *
  * Only NumPy's arrays are read, through its C interface, and only within the bounds that they state.
  */
@@ -54,13 +57,18 @@ static Outcome decline_after_error(void)
 #include "native/face.h"
 #include "native/call.h"
 #include "native/programs.h"
-#include "native/arrays.h"
+#include "native/conversions.h"
+#include "native/wrapping.h"
+#include "native/moves.h"
 #include "native/plans.h"
+#include "native/arrays.h"
+#include "native/outputs.h"
 #include "native/records.h"
 #include "native/views.h"
 #include "native/composites.h"
 #include "native/factories.h"
-#include "native/getter.h"
+#include "native/indexing.h"
+#include "native/guards.h"
 
 /* ---- types and module */
 
@@ -77,14 +85,14 @@ static Outcome decline_after_error(void)
 
 static int plan_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    int stopped = visit_held(self, HOLDS(PlanKernel, as_given), visit, arg);
+    int stopped = visit_held(self, HOLDS(PlanKernel, standard[MOST - 1]), visit, arg);
     return stopped ? stopped : visit_memo(&((PlanKernel *)self)->memo, visit, arg);
 }
 
 static int plan_clear(PyObject *self)
 {
     clear_memo(&((PlanKernel *)self)->memo);
-    return clear_held(self, HOLDS(PlanKernel, as_given));
+    return clear_held(self, HOLDS(PlanKernel, standard[MOST - 1]));
 }
 
 static int view_traverse(PyObject *self, visitproc visit, void *arg)
@@ -106,7 +114,9 @@ HOLDING(write, HOLDS(WriteKernel, below))
 HOLDING(select, HOLDS(SelectKernel, default_device))
 HOLDING(factory, HOLDS(FactoryKernel, default_dtype))
 HOLDING(fill, HOLDS(FillKernel, number))
-HOLDING(getter, HOLDS(Getter, index))
+HOLDING(into, HOLDS(IntoKernel, below))
+HOLDING(guard, HOLDS(GuardKernel, mask))
+HOLDING(getter, HOLDS(Getter, fill))
 
 FACE(CallType, "Call", Call, call_vectorcall, call_traverse, call_clear);
 FACE(ArrayKernelType, "ArrayKernel", ArrayKernel, kernel_vectorcall, array_traverse, array_clear);
@@ -118,6 +128,9 @@ FACE(CopyKernelType, "CopyKernel", CopyKernel, kernel_vectorcall, face_traverse,
 FACE(SelectKernelType, "SelectKernel", SelectKernel, kernel_vectorcall, select_traverse, select_clear);
 FACE(FactoryKernelType, "FactoryKernel", FactoryKernel, kernel_vectorcall, factory_traverse, factory_clear);
 FACE(FillKernelType, "FillKernel", FillKernel, kernel_vectorcall, fill_traverse, fill_clear);
+FACE(IntoKernelType, "IntoKernel", IntoKernel, kernel_vectorcall, into_traverse, into_clear);
+FACE(GuardKernelType, "GuardKernel", GuardKernel, kernel_vectorcall, guard_traverse, guard_clear);
+FACE(ElementKernelType, "ElementKernel", Face, kernel_vectorcall, face_traverse, face_clear);
 FACE(GetterType, "Getter", Getter, getter_vectorcall, getter_traverse, getter_clear);
 FACE(WriteKernelType, "WriteKernel", WriteKernel, kernel_vectorcall, write_traverse, write_clear);
 
@@ -180,9 +193,12 @@ static PyMethodDef functions[] = {
     {"copy_kernel", make_copy_kernel, METH_VARARGS, "A composite kernel that copies its first argument."},
     {"select_kernel", make_select_kernel, METH_VARARGS, "A factory at BackendSelect."},
     {"factory_kernel", make_factory_kernel, METH_VARARGS, "A factory that fills with one number, or with none."},
-    {"getter", make_getter, METH_VARARGS, "x[index]."},
+    {"getter", make_getter, METH_VARARGS, "x[index], or x[index] = value."},
     {"write_kernel", make_write_kernel, METH_VARARGS, "A kernel at ADInplaceOrView that counts a write."},
     {"fill_kernel", make_fill_kernel, METH_VARARGS, "A kernel that fills its first argument with a number."},
+    {"into_kernel", make_into_kernel, METH_VARARGS, "A kernel that writes what the functional variant computes."},
+    {"guard_kernel", make_guard_kernel, METH_VARARGS, "A kernel in a context without the functionalities that the call has passed."},
+    {"element_kernel", make_element_kernel, METH_VARARGS, "A kernel that copies into its first argument, or gives its number."},
     {"is_compiled", is_compiled, METH_O, "is_compiled(value)\n--\n\nWhether a callable was made here."},
     {NULL},
 };
@@ -197,7 +213,8 @@ PyMODINIT_FUNC PyInit__calls(void)
         || PyType_Ready(&ViewKernelType) < 0 || PyType_Ready(&WriteKernelType) < 0
         || PyType_Ready(&PlanKernelType) < 0 || PyType_Ready(&CompositeKernelType) < 0 || PyType_Ready(&CopyKernelType) < 0
         || PyType_Ready(&SelectKernelType) < 0 || PyType_Ready(&FactoryKernelType) < 0
-        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&GetterType) < 0)
+        || PyType_Ready(&FillKernelType) < 0 || PyType_Ready(&IntoKernelType) < 0 || PyType_Ready(&ElementKernelType) < 0 || PyType_Ready(&GuardKernelType) < 0
+        || PyType_Ready(&GetterType) < 0)
         return NULL;
     S_DISPATCH = PyUnicode_InternFromString("DISPATCH");
     S_EPOCH = PyUnicode_InternFromString("epoch");

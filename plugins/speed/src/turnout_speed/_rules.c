@@ -11,7 +11,6 @@
  */
 #include "native/shared.h"
 
-#define DIMS 32
 
 /* ---- what is known of Turnout: set once by `configure` */
 

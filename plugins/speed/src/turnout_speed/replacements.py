@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from turnout import config
 from turnout.devices import Device, default_device
 from turnout.dtypes import DType, get_default_dtype
 from turnout.keys import TRACKED
@@ -22,9 +23,11 @@ from turnout.operators.stubs import default_source, python_name
 from turnout.registry import find_operator
 from turnout.state import BELOW_ADINPLACEORVIEW, BELOW_AUTOGRAD, DISPATCH, FRESH, STUB_BUILTINS
 from turnout_aten.composites.endings import LENGTHS, OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, Ending
-from turnout_aten.kernels.plans import AS_GIVEN, SOURCE_NAMES, array_lines, key_source
-from turnout_aten.kernels.wrapping import BOOL, COUNT, SAME, wrap_result
-from turnout_aten.tensor import indexing
+from turnout_aten.generated.groups import STRUCTURED
+from turnout_aten.kernels import wrapping
+from turnout_aten.kernels.plans import AS_GIVEN, LIMIT, SOURCE_NAMES, Plans, array_lines, key_source
+from turnout_aten.kernels.wrapping import BOOL, COUNT, FREEDOM, SAME, wrap_result
+from turnout_aten.tensor import indexing, interop
 from turnout_aten.tensor.devices import FAKE_MODE
 from turnout_aten.tensor.levels import CLOCK, GRAD
 from turnout_aten.tensor.size import Size
@@ -74,7 +77,7 @@ def stub(made: Any, op: Operator) -> Any:
     if rows is None:
         return made
     tail = _tail(made, [python_name(a.name) for a in arguments])
-    return _calls.call(made, ((op.cache, positional, rows, -1, False),), MISSING, tail, None, 0)
+    return _calls.call(made, ((op.cache, positional, rows, -1, False),), MISSING, tail, None, None)
 
 
 def function(made: Any, *_: Any) -> Any:
@@ -88,13 +91,14 @@ def method(made: Any, *_: Any) -> Any:
 
 
 _LOOKUP = re.compile(r"    kernel = (K_\w+|CACHE)\[ks\]")
-_LAST = re.compile(r"    return kernel\(ks, (.*)\)")
+_LAST = re.compile(r"    return (?:new_tuple\((?P<named>R_\w+), )?kernel\(ks, (?P<given>.*?)\)\)?")
 _NUMBER = re.compile(r"        return op_(\w+)\((\w+), (\w+)\)")
 _SIZES = re.compile(
     r"return (?P<operator>\w+)\((?P<self>self, )?(?P<sizes>\w+) if len\(\3\) > 1 or \3\[0\].__class__ is int else spread\(\3\)\)"
 )
 _ONLY_SIZES = re.compile(r"only_ints\(map\(type, (?P<sizes>\w+)\)\):\n +return (?P<operator>\w+)\((?P<self>self, )?\1\)")
-_OVERLOADS = re.compile(r"return (P_\w+)\((?:\w+, )*\*args, \*\*kwargs\)")
+_OVERLOADS = re.compile(r"return (?:(?:named|new_tuple)\((?P<named>R_\w+), )?(?P<packet>P_\w+)\((?P<given>[\w, *]*)\)")
+_OUT = re.compile(r"return op_(\w+)\((.*), out=out\)")
 
 
 def _call_of_text(made: Any) -> Any:
@@ -113,10 +117,43 @@ def _call_of_text(made: Any) -> Any:
             more = _rows(other.schema.arguments, ["0", "1", *["-"] * (count - 2)], by_name=False)
             targets += [] if more is None else [(other.cache, 2, more, -1, False)]
     targets += _targets_of_sizes(made, text)
-    packets = set(_OVERLOADS.findall(text))
-    chosen = made.__globals__[packets.pop()].chosen if len(packets) == 1 else None
-    most = len(names) + 1 if "(args,)" in text else MOST  # several arguments may be one list
-    return made if not targets and chosen is None else _calls.call(made, tuple(targets[:2]), MISSING, tail, chosen, most)
+    targets += _target_of_out(names, text) if targets else []
+    overloads, named = _overloads_of_text(made, text)
+    if not targets and overloads is None:
+        return made
+    return _calls.call(made, tuple(targets[:3]), MISSING, tail, named, overloads)
+
+
+def _target_of_out(names: Sequence[str], text: str) -> list[Any]:
+    """The operator of a text that takes `out=`, with all other arguments by position, as above."""
+    found = _OUT.findall(text)
+    op = _find(found[0][0]) if len(found) == 1 else None
+    if op is None or found[0][1].split(", ") != list(names):
+        return []
+    arguments = op.schema.arguments
+    rows = _rows(arguments, [*map(str, range(len(names))), *["-"] * (len(arguments) - len(names))], by_name=False)
+    if rows is None or len(arguments) != len(names) + 1 or not arguments[-1].is_write:
+        return []
+    return [(op.cache, len(names), (*rows[:-1], (*rows[-1][:5], "out")), -1, False)]
+
+
+def _overloads_of_text(made: Any, text: str) -> tuple[Any, Any]:
+    """The overloads by the types of a call that a text looks into last, as the extension module reads them, and the class of
+    several results. The positional arguments are passed on as they are; whether one is left out is no difference there."""
+    code = made.__code__
+    names = list(code.co_varnames[: code.co_argcount])
+    calls = [each.groupdict() for each in _OVERLOADS.finditer(text)]
+    classes = {each["named"] for pattern in (_OVERLOADS, _LAST) for each in pattern.finditer(text)}
+    named = made.__globals__[classes.pop()] if len(classes) == 1 and None not in classes else None
+    given = [each["given"].split(", ") for each in calls]
+    plain = all([value for value in each if "*" not in value] == names for each in given)
+    if len({each["packet"] for each in calls}) != 1 or (named is None and classes != {None}) or not plain:
+        return None, named
+    more = any("*args" in each for each in given)
+    most = len(names) + 1 if "(args,)" in text else MOST if more else len(names)  # several arguments may be one list
+    least = len(names) - sum(default is MISSING for default in made.__defaults__ or ())
+    by_name = any("**kwargs" in each for each in given)
+    return (made.__globals__[calls[0]["packet"]].chosen, least, most, by_name), named
 
 
 def _targets_of_sizes(made: Any, text: str) -> list[Any]:
@@ -149,7 +186,7 @@ def _target_of_text(made: Any, text: str) -> tuple[Any, Any]:
     op = _operator_of(made, lookup[0], cache)
     names = code.co_varnames[: code.co_argcount]
     keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    given = last[0].split(", ")
+    given = last[0][1].split(", ")
     if op is None or len(given) != len(op.schema.arguments):
         return None, None
     sources = [str(names.index(value)) if value in names else "-" for value in given]
@@ -241,11 +278,11 @@ def array_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any, *, inp
     framed = _framed(made, row.simple), _framed(made, row.fn)
     return _calls.array_kernel(
         made, tuple(rows), *framed, variables.get("as_array"), backend.keys, half, row.limit, row.limit_of_halves, row.bools,
-        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors),
+        unsure, row.refuses, MISSING, inplace, _program(row, [a.name for a in arguments], s.tensors), general,
     )  # fmt: skip
 
 
-_OF_STEP, _COUNT = 16, 48  # how the extension module numbers operands
+_OF_STEP, _COUNT, _FREEDOM = 16, 48, 49  # how the extension module numbers operands
 
 
 def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
@@ -266,13 +303,13 @@ def _program(row: Row, names: Sequence[str], tensors: Sequence[str]) -> Any:
         if not isinstance(ufunc, numpy.ufunc) or None in operands:
             return None
         made.append((ufunc, *operands))
-    at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim")]
+    at = [names.index(name) if name in names else -1 for name in ("dim", "keepdim", "correction")]
     return tuple(made), limit or 1 << 30, *at, not row.ranks
 
 
 def _operand(value: Any, names: Sequence[str]) -> Any:
-    if value is COUNT:
-        return _COUNT
+    if value is COUNT or value is FREEDOM:
+        return _COUNT if value is COUNT else _FREEDOM
     if isinstance(value, str):
         return names.index(value) if value in names else None
     return value if isinstance(value, float) else _OF_STEP + value
@@ -292,7 +329,7 @@ def plain_kernel(made: Any, op: Operator, backend: Any, row: Row, below: Any = N
     program = _program(row, [a.name for a in arguments], [a.name for a in arguments if a.type.is_tensor]) if row.steps else None
     return _calls.array_kernel(
         made, rows, None, quietly, None, backend.keys, None, row.limit, row.limit, True, False, "", MISSING, False, program,
-        below, partial(wrap_result, backend),
+        None, below, partial(wrap_result, backend),
     )  # fmt: skip
 
 
@@ -316,17 +353,36 @@ def plan_kernel(made: Any, s: Any, backend: Any, row: Any, *_: Any) -> Any:
         f"def find({', '.join(names)}):",
         "    try:",
         *(f"        {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
-        f"        return KNOWN.get({key_source(s.inputs, names)})",
-        "    except (AttributeError, TypeError):",
+        f"        key = {key_source(s.inputs, names)}",
+        "        plan = KNOWN.get(key) or OWN.get(key)",
+        "        if plan is None and key not in ASKED:",  # an answer that is not kept is not asked for again
+        f"            if len(ASKED) >= {LIMIT}: ASKED.clear()",
+        "            ASKED.add(key)",
+        f"            ANSWER(key, SHAPE, {', '.join(names)})",
+        "            plan = OWN.get(key)",
+        "        return plan",
+        "    except Exception:",  # the whole path meets it again
         "        return None",
+        f"def learned({', '.join(names)}):",
+        *(f"    {array_lines(a, name)}" for a, name in zip(s.inputs, names, strict=True) if a.type.is_tensor_like),
+        f"    key = {key_source(s.inputs, names)}",
+        "    if key in OWN: KNOWN[key] = OWN[key]",
     ]
-    own = {"KNOWN": variables["KNOWN"], "__name__": __name__, **SOURCE_NAMES}
+    # The Python function learns what is found out here when a call ends well, as it would have: a call that fails, whose lines
+    # are shown, finds it as it would without.
+    plans = Plans(backend, [a.name for a in s.inputs if a.type.is_tensor_like], s.plain, s.precomputed)
+    own: dict[str, Any] = {
+        "KNOWN": variables["KNOWN"], "OWN": plans.known, "ANSWER": plans.answer, "SHAPE": variables["SHAPE"], "ASKED": set(),
+        "__name__": __name__, **SOURCE_NAMES,
+    }  # fmt: skip
     exec(compile("\n".join(lines), made.__code__.co_filename, "exec"), own)
     few = None if row.few is None else _framed(made, variables["few"])
     count = s.outs or len(s.op.schema.returns)
+    program = _program(row, [a.name for a in s.inputs], s.tensors) if row.steps and not s.precomputed else None
+    defaults = tuple([a.default if a.has_default else MISSING for a in s.inputs])
     return _calls.plan_kernel(
-        made, own["find"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN, tuple(roles),
-        tuple(passed), count, row.moves,
+        made, own["find"], own["learned"], _framed(made, variables["kernel"]), few, row.limit_of_few, backend.keys, AS_GIVEN,
+        tuple(roles), tuple(passed), count, row.moves, program, defaults, MISSING,
     )  # fmt: skip
 
 
@@ -341,13 +397,56 @@ def _role(argument: Argument) -> str | None:
 
 
 def inplace_kernel(made: Any, s: Any, backend: Any, row: Any, general: Any) -> Any:
-    """The wrapper of the in-place variant."""
-    return array_kernel(made, s, backend, row, general, inplace=True)
+    """The wrapper of the in-place variant of a row that makes its result."""
+    return array_kernel(made, s, backend, row, _into(general, s, backend, row, 0), inplace=True)
+
+
+def self_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
+    """The wrapper of the in-place variant of any other row."""
+    return made if _calls.is_compiled(made) else _into(made, s, backend, row, 0)
+
+
+def out_kernel(made: Any, s: Any, backend: Any, row: Any) -> Any:
+    """The wrapper of the out variant with one output."""
+    return made if s.outs != 1 else _into(made, s, backend, row, len(s.inputs))
+
+
+def _into(made: Any, s: Any, backend: Any, row: Any, at: int) -> Any:
+    """A kernel that copies what the functional variant computes."""
+    op = _functional_of(s)
+    if op is None or len(s.inputs) >= MOST or config.get("debug.kernels"):
+        return made
+    below = wrapping.functional(wrapping.Structured(op, s.shape, s.precomputed), backend, row)
+    return _calls.into_kernel(made, below, len(s.inputs), at) if _calls.is_compiled(below) else made
+
+
+def _functional_of(s: Any) -> Operator | None:
+    """The functional variant with the same arguments."""
+    wanted = [(a.name, a.type.canonical) for a in s.inputs]
+    for served, *_ in STRUCTURED.values():
+        if s.op.qualified_name in served:
+            for name in [name for name, kind in served.items() if kind == "functional"]:
+                op = find_operator(name)
+                if [(a.name, a.type.canonical) for a in op.schema.arguments] == wanted:
+                    return op
+    return None
+
+
+def guard_kernel(made: Any, call: Any, mask: int) -> Any:
+    """A kernel that calls operators, below guards."""
+    return _calls.guard_kernel(made, call, mask) if _calls.is_compiled(call) else made
 
 
 def write_kernel(made: Any, op: Operator) -> Any:
     """A kernel that counts writes of the first argument."""
-    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW)
+    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW, 0)
+
+
+def writes_kernel(made: Any, op: Operator, mutated: tuple[int, ...]) -> Any:
+    """A kernel that counts writes of other arguments."""
+    if len(mutated) != 1 or not op.schema.arguments[mutated[0]].type.is_tensor or len(op.schema.arguments) > MOST:
+        return made
+    return _calls.write_kernel(made, op.cache, BELOW_ADINPLACEORVIEW, mutated[0])
 
 
 def _framed(made: Any, fn: Any) -> Any:
@@ -416,6 +515,9 @@ _WHEN = {
 def composite_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
     """A composite kernel that says what it ends in, or that it copies."""
     names = [python_name(a.name) for a in op.schema.arguments]
+    element = getattr(kernel.fn.__wrapped__, "element", None)
+    if element is not None:
+        return _calls.element_kernel(made, element == "read")
     into = getattr(kernel.fn.__wrapped__, "copies", None)
     if into is not None:
         return _calls.copy_kernel(made, names.index(into) if into else -1)
@@ -462,10 +564,17 @@ def factory_kernel(made: Any, op: Operator, kernel: Kernel, _: str) -> Any:
 
 
 def late_method(made: Any, function: Any, name: str) -> Any:
-    """A method of `Tensor` that is defined in another module: only `x[index]` has a compiled form."""
-    if function is not indexing.get:
+    """A method of `Tensor` that is defined in another module: of `x[index]`, `x[index] = value` and `x.item()`."""
+    if function is interop.item:
+        op = find_operator("aten::_local_scalar_dense")
+        return _calls.call(
+            made, ((op.cache, 1, _rows(op.schema.arguments, ["0"], by_name=False), -1, False),), MISSING, None, None, None
+        )
+    if function is not indexing.get and function is not indexing.set:
         return made
-    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in ("select.int", "slice.Tensor", "index.Tensor")])
+    views = ("select.int", "slice.Tensor", "unsqueeze", "index.Tensor")
+    names = views if function is indexing.get else (*views, "index_put_", "copy_", "fill_.Scalar")
+    return _calls.getter(made, *[find_operator(f"aten::{name}") for name in names])
 
 
 REPLACEMENTS = {
@@ -478,8 +587,12 @@ REPLACEMENTS = {
     "turnout_aten.kernels.wrapping:plain_row":               plain_kernel,
     "turnout_aten.kernels.planning:planned":                  plan_kernel,
     "turnout_aten.kernels.wrapping:fast_inplace":             inplace_kernel,
+    "turnout_aten.kernels.wrapping:inplace":                  self_kernel,
+    "turnout_aten.kernels.wrapping:out":                      out_kernel,
+    "turnout.operators.kernels:guarded":                      guard_kernel,
     "turnout_aten.views.recording:recording_view":            view_kernel,
     "turnout_aten.views.recording:counting_writes_of_self":   write_kernel,
+    "turnout_aten.views.recording:counting_writes":           writes_kernel,
     "turnout_aten.views.temporaries:bind_composite":          composite_kernel,
     "turnout_aten.tensor.late_methods:named":                 late_method,
     "turnout_autograd.recording.standard_kernels:kernel_of":  record_kernel,

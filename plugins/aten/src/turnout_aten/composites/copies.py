@@ -8,7 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, DType
 from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout_aten import operators as aten
-from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, ends_in
+from turnout_aten.composites.endings import OTHER_DTYPE, ROW_MAJOR, SAME_DTYPE, copies, element, ends_in
 from turnout_aten.dtypes import check_held
 from turnout_aten.kernels.factories import check_layout, strides_as
 from turnout_aten.kernels.wrapping import check_expanded
@@ -82,6 +82,7 @@ def _write(backend: TensorBackend, array: Any, device: Device, source: Tensor) -
     backend.copy(array, moved)
 
 
+@element("copy")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `src`, expanded to self's shape and converted to its dtype, from any device."""
     if self is src:
@@ -289,6 +290,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return self
 
 
+@element("read")
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
     if self.array.shape and numel(self.array.shape) != 1:

@@ -50,6 +50,18 @@ def copies(into: str = "") -> Callable[[Function], Function]:
     return mark
 
 
+def element(what: str) -> Callable[[Function], Function]:
+    """Says of a composite kernel that it reads the number of its argument ("read"), or copies its second argument into its first
+    ("copy"). A compiled call path does so for few elements of row-major arrays of one shape, or from 0 dims."""
+
+    def mark(fn: Function) -> Function:
+        marked: Any = fn
+        marked.element = what
+        return fn
+
+    return mark
+
+
 def ends_in(
     operator: str, *operands: Any, item: int | None = None, keywords: int = 0, **when: Any
 ) -> Callable[[Function], Function]:

@@ -41,7 +41,9 @@ ALWAYS = "always"  # inputs of one dtype give that dtype, for every dtype that t
 SAME = "same"  # the result is used only if it has the inputs' dtype; otherwise the general path converts
 BOOL = "bool"  # inputs of one dtype give bool (comparisons)
 
-COUNT: Any = object()  # in the steps of a row: the number of elements that are reduced to one
+# In the steps of a row: the number of elements that are reduced to one, and that less the argument `correction`, or 1.
+COUNT: Any = object()
+FREEDOM: Any = object()
 
 
 class Row:
@@ -62,11 +64,14 @@ class Row:
     quiet      the array library warns of nothing that the kernel does, or only from frames that `wrapper_module` and its filter
                cover: the kernel moves elements, or calls ufuncs by itself. The planned path calls it outside `kernel_context`
     steps      what the kernel computes, bit by bit, for row-major tensors of one float dtype, as (function of the array module,
-               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, or COUNT. A function
-               of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other calls
+               operand, ...). An operand is the name of an argument, the number of an earlier step, a float, COUNT or FREEDOM. A
+               function of two operands that has one reduces over `dim`. A compiled call path runs them; `fn` serves all other
+               calls
     limit_of_steps  they serve up to this many elements (0: any)
-    moves      what a kernel does that only moves elements: "join", a list of arrays along a dim, or "pick", rows by a list of one
-               index. A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
+    moves      in a word, what a kernel does that only moves, finds or orders elements: "join" for `cat`, "pick" and "put" by a
+               list of indices, "select" and "gather" by one, "flip", "lower" and "upper" for triangles, "add up" for running
+               sums, "find largest" for `argmax`, "largest" for `max` along a dim, "sort", "order first" for `topk`, "any", "all".
+               A compiled call path does that for few elements of row-major arrays; `fn` serves all other calls
     over       makes the kernel, from one that may get any call, for a row over another one: compiled kernels that look at their
                arguments themselves need no frame that asks whether they serve a call
     """
@@ -361,6 +366,7 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
     return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple
 
 
+@replaceable
 def inplace(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's array if the kernel can, else copies the result into it."""
     fn, debug = _row_function(s, backend, row)
@@ -472,6 +478,7 @@ def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: l
             return {first}"""
 
 
+@replaceable
 def out(s: Structured, backend: TensorBackend, row: Row) -> Call:
     """The wrapper of the out variant. Outputs of the wrong shape are resized with a warning; the kernel writes them directly, or
     through a proxy."""

@@ -321,13 +321,13 @@ class Writer:
         (node class, number of arguments, the differentiable ones, what is saved, `fits`, the argument that is a dtype or -1).
         A save is (what, slot, argument, mask): it is made if a differentiable argument of the mask is tracked.
         """
-        plain = not (self.inplace or self.function.is_view or self.list_output or self.schema.out_arguments)
+        plain = not (self.inplace or self.list_output or self.schema.out_arguments)
         if not plain or len(self.returns) != 1 or any(self.kinds[a] != TENSOR for a in self.arguments):
             return ""
         places = {a.name: i for i, a in enumerate(self.schema.arguments)}
         saves: dict[tuple[str, str, int], int] = {}
         for formula, uses in self.uses.items():
-            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(p in _DEEP for _, p in uses.properties):
+            if any(self.kinds[name] != TENSOR for name in uses.tensors) or any(p == "shapes" for _, p in uses.properties):
                 return ""
             rows = [("tensor", local(name), places[name]) for name in uses.tensors]
             rows += [(p, slot(name, p), places[name]) for name, p in uses.properties]

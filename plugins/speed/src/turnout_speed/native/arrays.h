@@ -4,6 +4,7 @@ typedef struct {
     PyObject *standard[MOST]; /* with which `simple` may be called instead of `kernel`, or NULL */
     PyObject *half;           /* NULL: float16 needs no look */
     PyObject *simple, *kernel, *as_array, *keys;
+    PyObject *general;        /* what serves the calls that this one does not take, if it is compiled, or NULL */
     PyObject *below, *finish; /* of a kernel without a shape function: what serves other calls, and what wraps other results; or NULL */
     int arguments;            /* without the key set */
     int tensors;              /* of them are tensors that must be given */
@@ -18,40 +19,6 @@ typedef struct {
     char refuses[16];
 } ArrayKernel;
 
-/* A new plain tensor around an array, whose reference it takes. It alone fills the fields of a tensor here. */
-static PyObject *wrap(PyObject *array, PyObject *keys, PyObject *device)
-{
-    PyObject *epoch = PyObject_GetAttr(CLOCK, S_EPOCH);
-    PyObject *made = epoch == NULL ? NULL : PyType_GenericAlloc(Tensor, 0);
-    if (made == NULL) {
-        Py_XDECREF(epoch);
-        Py_DECREF(array);
-        return NULL;
-    }
-    SLOT(made, AT_ARRAY) = array;
-    SLOT(made, AT_KEYS) = Py_NewRef(keys);
-    SLOT(made, AT_DEVICE) = Py_NewRef(device);
-    SLOT(made, AT_GMASK) = Py_NewRef(ZERO);
-    SLOT(made, AT_NODE) = Py_NewRef(Py_None);
-    SLOT(made, AT_VER) = epoch;
-    SLOT(made, AT_STORAGE) = Py_NewRef(Py_None);
-    SLOT(made, AT_VIEW_OF) = Py_NewRef(Py_None);
-    SLOT(made, AT_EXTRA) = Py_NewRef(Py_None);
-    return made;
-}
-
-/* Write a result into the array of the tensor that was given first. Declined where that is not plain memory of its own. */
-static Outcome write_back(PyArrayObject *first, PyObject *made)
-{
-    PyArrayObject *from = (PyArrayObject *)made;
-    if (!is_plain(first) || !is_plain(from) || !PyArray_ISWRITEABLE(first) || PyArray_DESCR(from) != PyArray_DESCR(first)
-        || PyArray_NDIM(from) != PyArray_NDIM(first)
-        || !PyArray_CompareLists(PyArray_DIMS(from), PyArray_DIMS(first), PyArray_NDIM(first)))
-        return DECLINED;
-    memmove(PyArray_DATA(first), PyArray_DATA(from), PyArray_NBYTES(first));
-    return DONE;
-}
-
 /* The kernel that this one leaves a call to. It runs once: what it raises goes to the caller. */
 static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
@@ -63,6 +30,11 @@ static Outcome call_below(ArrayKernel *self, PyObject *ks, PyObject *const *args
     return *result == NULL ? FAILED : DONE;
 }
 
+static Outcome run_kernel(PyObject *kernel, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    return kernel == NULL ? DECLINED : ((Face *)kernel)->run((Face *)kernel, ks, args, n, result);
+}
+
 static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     ArrayKernel *self = (ArrayKernel *)face;
@@ -72,10 +44,8 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     int plain = 1; /* whether every other argument has its default */
     for (int i = 0; i < n; i++) {
         given[i] = args[i];
-        if (self->absent[i] && args[i] != Py_None)
-            return DECLINED;
-        if (self->number[i] && (!self->bools && PyBool_Check(args[i])))
-            return DECLINED;
+        if ((self->absent[i] && args[i] != Py_None) || (self->number[i] && !self->bools && PyBool_Check(args[i])))
+            return run_kernel(self->general, ks, args, n, result);
         if (self->standard[i] != NULL && args[i] != self->standard[i])
             plain = 0;
     }
@@ -90,28 +60,23 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
             first = (PyArrayObject *)array;
             descr = PyArray_DESCR(first);
         } else if (PyArray_DESCR((PyArrayObject *)array) != descr && self->finish == NULL)
-            return DECLINED;
+            return run_kernel(self->general, ks, args, n, result);
         if (self->rank[k] >= 0 && PyArray_NDIM((PyArrayObject *)array) != self->rank[k])
-            return DECLINED;
+            return run_kernel(self->general, ks, args, n, result);
         if (self->inplace && k > 0 && SLOT(args[self->tensor[0]], AT_STORAGE) != Py_None
             && SLOT(args[self->tensor[0]], AT_STORAGE) == SLOT(tensor, AT_STORAGE))
             return DECLINED;
         given[self->tensor[k]] = array;
     }
     if ((self->refuses[0] && strchr(self->refuses, descr->kind) != NULL) || (PyObject *)descr == self->half)
-        return DECLINED;
+        return run_kernel(self->general, ks, args, n, result);
     if (self->inplace && (!is_plain(first) || PyArray_SIZE(first) > SMALL_SIZE))
         return DECLINED;
     if (self->below != NULL && self->limit && PyArray_SIZE(first) <= self->limit)
         return call_below(self, ks, args, n, result);
     npy_intp limit = PyArray_ITEMSIZE(first) == 2 ? self->limit_of_halves : self->limit;
     int simple = plain && self->simple != NULL && !(limit && PyArray_SIZE(first) > limit);
-    int serves = self->program.count;
-    for (int i = 0; serves && i < n; i++)
-        if (i != self->program.dim && i != self->program.keepdim
-            && ((self->standard[i] != NULL && args[i] != self->standard[i]) || (self->ignored[i] && args[i] != Py_False)))
-            serves = 0;
-    PyObject *made = serves ? run_program(&self->program, given, (int)n) : NULL;
+    PyObject *made = serves_call(&self->program, args, (int)n, self->standard, self->ignored) ? run_program(&self->program, given, (int)n) : NULL;
     if (made == NULL) {
         if (PyErr_Occurred())
             return decline_after_error();
@@ -125,6 +90,10 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         for (Py_ssize_t i = 0; i < count; i++)
             Py_DECREF(passed[1 + i]);
         Py_DECREF(first);
+        if (made == NULL && PyErr_ExceptionMatches(PyExc_NotImplementedError)) { /* it asks for its output */
+            PyErr_Clear();
+            return run_kernel(self->general, ks, args, n, result);
+        }
         if (made == NULL)
             return decline_after_error();
         if (self->finish != NULL && made == Py_NotImplemented) {
@@ -162,23 +131,25 @@ static Outcome array_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
     }
     if (self->unsure && PyArray_DESCR((PyArrayObject *)made) != descr) {
         Py_DECREF(made);
-        return DECLINED;
+        return run_kernel(self->general, ks, args, n, result);
     }
     *result = wrap(made, self->keys, SLOT(tensor, AT_DEVICE));
     return *result == NULL ? decline_after_error() : DONE;
 }
 
 /* (function, arguments, simple or None, kernel, as_array, keys, half or None, limit, limit of halves, bools, unsure, refuses, MISSING,
- * inplace, program[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
+ * inplace, program, general[, below or None, finish]), where `arguments` are rows (role, default or MISSING, rank): role "tensor", "absent", "number"
  * or "value". */
 static PyObject *make_array_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *below = Py_None, *finish = NULL;
+    PyObject *function, *arguments, *simple, *kernel, *as_array, *keys, *half, *missing, *program, *general, *below = Py_None,
+             *finish = NULL;
     Py_ssize_t limit, limit_of_halves;
     int bools, unsure, inplace;
     const char *refuses;
-    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
-                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &below, &finish))
+    if (!PyArg_ParseTuple(args, "OO!OOOOOnnppsOpOO|OO", &function, &PyTuple_Type, &arguments, &simple, &kernel, &as_array, &keys, &half,
+                          &limit, &limit_of_halves, &bools, &unsure, &refuses, &missing, &inplace, &program, &general, &below,
+                          &finish))
         return NULL;
     if (PyTuple_GET_SIZE(arguments) > MOST || strlen(refuses) >= sizeof(((ArrayKernel *)0)->refuses)) {
         PyErr_SetString(PyExc_ValueError, "too many arguments");
@@ -198,6 +169,7 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
     made->as_array = Py_NewRef(as_array);
     made->keys = Py_NewRef(keys);
     made->inplace = inplace;
+    made->general = is_kernel(general) ? Py_NewRef(general) : NULL;
     made->below = below == Py_None ? NULL : Py_NewRef(below);
     made->finish = Py_XNewRef(finish);
     made->arguments = (int)PyTuple_GET_SIZE(arguments);
@@ -205,11 +177,8 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         const char *role;
         PyObject *standard;
         int rank;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank)) {
-            PyObject_GC_Track(made);
-            Py_DECREF(made);
-            return NULL;
-        }
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arguments, i), "sOi", &role, &standard, &rank))
+            return refuse(made);
         if (strcmp(role, "tensor") == 0) {
             made->rank[made->tensors] = rank;
             made->tensor[made->tensors++] = i;
@@ -219,15 +188,11 @@ static PyObject *make_array_kernel(PyObject *module, PyObject *args)
         made->ignored[i] = strcmp(role, "value") == 0 && standard == missing;
         made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
     }
-    PyObject_GC_Track(made);
-    if (program != Py_None && read_program(&made->program, program) < 0) {
-        Py_DECREF(made);
-        return NULL;
-    }
+    if (program != Py_None && read_program(&made->program, program) < 0)
+        return refuse(made);
     if (made->tensors == 0) {
-        Py_DECREF(made);
         PyErr_SetString(PyExc_ValueError, "a kernel needs a tensor");
-        return NULL;
+        return refuse(made);
     }
-    return (PyObject *)made;
+    return finished(made);
 }

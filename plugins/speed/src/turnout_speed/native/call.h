@@ -16,13 +16,17 @@ typedef struct {
     int alone;              /* whether that is taken for ints without keywords only */
 } Target;
 
+#define TARGETS 3
+
 typedef struct {
     Face face;
     int count;
-    Target targets[2];
+    Target targets[TARGETS];
     PyObject *tail;         /* the last line of the text: (kernel, ks, arguments); or NULL */
     PyObject *chosen;       /* the overloads by the types of a call; or NULL */
-    int most;               /* the arguments of a call that is looked for there */
+    PyObject *named;        /* the class of several results, or NULL */
+    int least, most;        /* the positional arguments of a call that is looked for there */
+    int by_name;            /* whether keywords may be given */
 } Call;
 
 /* Whether a value is an int of 64 bits. */
@@ -242,23 +246,75 @@ end:
     return outcome;
 }
 
-/* The overload that the types of the arguments choose, if its call can be finished here. */
-static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject **result)
+/* What stands for an argument in the key of a choice: its type, and for a sequence those of its elements, too. */
+static PyObject *kind_of(PyObject *value)
 {
-    PyObject *types = PyTuple_New(n);
-    if (types == NULL)
-        return decline_after_error();
-    for (Py_ssize_t i = 0; i < n; i++)
-        PyTuple_SET_ITEM(types, i, Py_NewRef(Py_TYPE(args[i])));
-    PyObject *op = Py_XNewRef(PyDict_GetItemWithError(chosen, types));
-    Py_DECREF(types);
+    if (!PyList_CheckExact(value) && !PyTuple_Check(value))
+        return Py_NewRef(Py_TYPE(value));
+    PyObject *types = PyFrozenSet_New(NULL);
+    Py_ssize_t n = PyList_CheckExact(value) ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+    for (Py_ssize_t i = 0; types != NULL && i < n; i++) {
+        PyObject *item = PyList_CheckExact(value) ? PyList_GET_ITEM(value, i) : PyTuple_GET_ITEM(value, i);
+        if (PySet_Add(types, (PyObject *)Py_TYPE(item)) < 0)
+            Py_CLEAR(types);
+    }
+    return types == NULL ? NULL : Py_BuildValue("(ONO)", Py_TYPE(value), types, n == 1 ? Py_True : Py_False);
+}
+
+/* The key of a call in the overloads that were chosen before: the kinds of its arguments, and its keywords with theirs. */
+static PyObject *key_of_call(PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
+{
+    PyObject *key = PyTuple_New(n);
+    for (Py_ssize_t i = 0; key != NULL && i < n; i++) {
+        PyObject *kind = kind_of(args[i]);
+        if (kind == NULL)
+            Py_CLEAR(key);
+        else
+            PyTuple_SET_ITEM(key, i, kind);
+    }
+    if (key == NULL || kwnames == NULL)
+        return key;
+    PyObject *words = PyTuple_New(PyTuple_GET_SIZE(kwnames));
+    for (Py_ssize_t i = 0; words != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+        PyObject *kind = kind_of(args[n + i]);
+        PyObject *word = kind == NULL ? NULL : PyTuple_Pack(2, PyTuple_GET_ITEM(kwnames, i), kind);
+        Py_XDECREF(kind);
+        if (word == NULL)
+            Py_CLEAR(words);
+        else
+            PyTuple_SET_ITEM(words, i, word);
+    }
+    if (words == NULL) {
+        Py_DECREF(key);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", key, words);
+}
+
+/* The overload that the types of the arguments choose, if its call can be finished here. */
+static Outcome run_chosen(PyObject *chosen, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **result)
+{
+    PyObject *key = key_of_call(args, n, kwnames), *op = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(chosen, key));
+    Py_XDECREF(key);
     PyObject *call = op == NULL ? NULL : PyObject_GetAttr(op, S_CALL);
     Outcome outcome = DECLINED;
     if (call != NULL && Py_IS_TYPE(call, &CallType))
-        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, NULL, result);
+        outcome = run_target(&((Call *)call)->targets[0], NULL, args, n, kwnames, result);
     Py_XDECREF(op);
     Py_XDECREF(call);
     return outcome == DECLINED ? decline_after_error() : outcome;
+}
+
+/* Several results with their names. Steals the reference. */
+static PyObject *with_names(PyObject *named, PyObject *result)
+{
+    if (named == NULL || !PyTuple_CheckExact(result))
+        return result;
+    PyObject *given = PyTuple_Pack(1, result);
+    PyObject *made = given == NULL ? NULL : PyTuple_Type.tp_new((PyTypeObject *)named, given, NULL);
+    Py_XDECREF(given);
+    Py_DECREF(result);
+    return made;
 }
 
 static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -271,10 +327,10 @@ static PyObject *call_vectorcall(PyObject *self, PyObject *const *args, size_t n
         /* The tail is that of the function's own target: a call of another one is finished here or not at all. */
         for (int i = 0; i < call->count && outcome == DECLINED; i++)
             outcome = run_target(&call->targets[i], i == 0 ? call->tail : NULL, args, n, kwnames, &result);
-        if (outcome == DECLINED && n <= call->most && kwnames == NULL)
-            outcome = run_chosen(call->chosen, args, n, &result);
+        if (outcome == DECLINED && n >= call->least && n <= call->most && (kwnames == NULL || call->by_name))
+            outcome = run_chosen(call->chosen, args, n, kwnames, &result);
         if (outcome != DECLINED)
-            return outcome == DONE ? result : NULL;
+            return outcome == DONE ? with_names(call->named, result) : NULL;
     }
     return PyObject_Vectorcall(call->face.function, args, nargsf, kwnames);
 }
@@ -285,6 +341,7 @@ static int call_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(call->face.function);
     Py_VISIT(call->tail);
     Py_VISIT(call->chosen);
+    Py_VISIT(call->named);
     for (int t = 0; t < call->count; t++) {
         Py_VISIT(call->targets[t].cache);
         for (int i = 0; i < call->targets[t].arguments; i++)
@@ -299,6 +356,7 @@ static int call_clear(PyObject *self)
     Py_CLEAR(call->face.function);
     Py_CLEAR(call->tail);
     Py_CLEAR(call->chosen);
+    Py_CLEAR(call->named);
     for (int t = 0; t < call->count; t++) {
         Py_CLEAR(call->targets[t].cache);
         for (int i = 0; i < call->targets[t].arguments; i++) {
@@ -384,15 +442,23 @@ static int read_target(Target *target, PyObject *row, PyObject *missing)
     return 0;
 }
 
-/* (function, targets, MISSING, tail or None, chosen or None, most) */
+/* (function, targets, MISSING, tail or None, class of several results or None, overloads), where `overloads` is None or (chosen,
+ * least, most, by name) */
 static PyObject *make_call(PyObject *module, PyObject *args)
 {
-    PyObject *function, *targets, *missing, *tail, *chosen;
-    int most;
-    if (!PyArg_ParseTuple(args, "OO!OOOi", &function, &PyTuple_Type, &targets, &missing, &tail, &chosen, &most))
+    PyObject *function, *targets, *missing, *tail, *named, *overloads, *chosen = NULL;
+    int least = 0, most = -1, by_name = 0;
+    if (!PyArg_ParseTuple(args, "OO!OOOO", &function, &PyTuple_Type, &targets, &missing, &tail, &named, &overloads))
         return NULL;
-    if (PyTuple_GET_SIZE(targets) > 2 || (chosen != Py_None && !PyDict_CheckExact(chosen))) {
-        PyErr_SetString(PyExc_ValueError, "at most two targets");
+    if (overloads != Py_None && !PyTuple_Check(overloads)) {
+        PyErr_SetString(PyExc_TypeError, "a tuple of overloads");
+        return NULL;
+    }
+    if (overloads != Py_None && !PyArg_ParseTuple(overloads, "O!iip", &PyDict_Type, &chosen, &least, &most, &by_name))
+        return NULL;
+    if (PyTuple_GET_SIZE(targets) > TARGETS
+        || (named != Py_None && !(PyType_Check(named) && PyType_IsSubtype((PyTypeObject *)named, &PyTuple_Type)))) {
+        PyErr_SetString(PyExc_ValueError, "too many targets, or results of no tuple");
         return NULL;
     }
     Call *made = (Call *)new_face(&CallType, function, call_vectorcall, NULL);
@@ -400,17 +466,16 @@ static PyObject *make_call(PyObject *module, PyObject *args)
         return NULL;
     made->count = 0;
     made->tail = tail == Py_None ? NULL : Py_NewRef(tail);
-    made->chosen = chosen == Py_None ? NULL : Py_NewRef(chosen);
-    made->most = made->chosen == NULL ? -1 : most;
+    made->named = named == Py_None ? NULL : Py_NewRef(named);
+    made->chosen = Py_XNewRef(chosen);
+    made->least = least;
+    made->most = most;
+    made->by_name = by_name;
     for (int i = 0; i < PyTuple_GET_SIZE(targets); i++) {
         memset(&made->targets[i], 0, sizeof(Target));
         made->count = i + 1;
-        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i), missing) < 0) {
-            PyObject_GC_Track(made);
-            Py_DECREF(made);
-            return NULL;
-        }
+        if (read_target(&made->targets[i], PyTuple_GET_ITEM(targets, i), missing) < 0)
+            return refuse(made);
     }
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

@@ -21,18 +21,6 @@ typedef struct {
     Ending endings[ENDINGS];
 } CompositeKernel;
 
-/* The array library's dtype for one of Turnout's, on the device of a tensor; a new reference, or NULL with or without an error. */
-static PyObject *native_of(PyObject *device, PyObject *dtype)
-{
-    PyObject *backend = PyObject_GetAttr(device, S_BACKEND), *natives = backend == NULL ? NULL : PyObject_GetAttr(backend, S_NATIVE);
-    PyObject *found = natives == NULL || !PyDict_CheckExact(natives) ? NULL : Py_XNewRef(PyDict_GetItemWithError(natives, dtype));
-    Py_XDECREF(backend);
-    Py_XDECREF(natives);
-    if (found != NULL && !PyArray_DescrCheck(found))
-        Py_CLEAR(found);
-    return found;
-}
-
 /* Whether a dtype is another one than that of a tensor with an array; -1 if nobody knows. */
 static int is_other_dtype(PyObject *tensor, PyObject *dtype)
 {
@@ -170,7 +158,6 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->arguments = arguments;
-    PyObject_GC_Track(made);
     for (int e = 0; e < PyTuple_GET_SIZE(endings); e++) {
         Ending *ending = &made->endings[e];
         PyObject *when, *op, *operands, *keywords;
@@ -200,10 +187,7 @@ static PyObject *make_composite_kernel(PyObject *module, PyObject *args)
         if (PyErr_Occurred())
             goto failed;
     }
-    return (PyObject *)made;
+    return finished(made);
 failed:
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-    Py_DECREF(made);
-    return NULL;
+    return refuse(made);
 }

@@ -9,7 +9,7 @@ typedef struct Face {
 
 static PyTypeObject CallType, ArrayKernelType, RecordKernelType, ViewKernelType, WriteKernelType, PlanKernelType,
     CompositeKernelType, CopyKernelType, SelectKernelType, FactoryKernelType, FillKernelType,
-    GetterType;
+    GetterType, ElementKernelType, IntoKernelType, GuardKernelType;
 
 static PyObject *face_getattro(PyObject *self, PyObject *name)
 {
@@ -62,6 +62,23 @@ static Face *new_face(PyTypeObject *type, PyObject *function, vectorcallfunc vec
     return made;
 }
 
+/* The end of a maker that cannot read what it was given: it lets go of what it has made, and says so if nothing else did. */
+static PyObject *refuse(void *made)
+{
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no such argument");
+    Py_XDECREF((PyObject *)made);
+    return NULL;
+}
+
+/* The end of one that could. */
+static PyObject *finished(void *made)
+{
+    if (made != NULL)
+        PyObject_GC_Track(made);
+    return made;
+}
+
 /* A kernel as others call it: (ks, *args). */
 static PyObject *kernel_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -81,7 +98,8 @@ static inline int is_kernel(PyObject *value)
     return Py_IS_TYPE(value, &ArrayKernelType) || Py_IS_TYPE(value, &RecordKernelType) || Py_IS_TYPE(value, &ViewKernelType)
            || Py_IS_TYPE(value, &WriteKernelType) || Py_IS_TYPE(value, &PlanKernelType) || Py_IS_TYPE(value, &CompositeKernelType)
            || Py_IS_TYPE(value, &CopyKernelType) || Py_IS_TYPE(value, &SelectKernelType)
-           || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType);
+           || Py_IS_TYPE(value, &FactoryKernelType) || Py_IS_TYPE(value, &FillKernelType)
+           || Py_IS_TYPE(value, &ElementKernelType) || Py_IS_TYPE(value, &IntoKernelType) || Py_IS_TYPE(value, &GuardKernelType);
 }
 
 /* Look up what serves a key set and run it, if it is a kernel of this module. */

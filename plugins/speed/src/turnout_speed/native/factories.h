@@ -6,50 +6,6 @@ typedef struct {
     int dtype; /* the argument that says in which dtype, or -1 */
 } CopyKernel;
 
-/* Whether the elements have the strides that row-major memory has; dims of length 1 may have others. */
-static int is_row_major(PyArrayObject *array)
-{
-    npy_intp step = PyArray_ITEMSIZE(array);
-    for (int d = PyArray_NDIM(array) - 1; d >= 0; d--) {
-        if (PyArray_STRIDE(array, d) != step)
-            return 0;
-        step *= PyArray_DIM(array, d);
-    }
-    return is_plain(array);
-}
-
-/* Whether every float becomes a number of the other dtype without a warning of NumPy's. */
-#define EACH_WITHIN(TYPE, CONDITION)                              \
-    for (npy_intp k = 0; k < size; k++) {                         \
-        double number = (double)((const TYPE *)PyArray_DATA(array))[k]; \
-        if (!(CONDITION))                                         \
-            return 0;                                             \
-    }
-static int converts_quietly(PyArrayObject *array, int to)
-{
-    npy_intp size = PyArray_SIZE(array);
-    int from = PyArray_TYPE(array), whole = to == NPY_INT32 || to == NPY_INT64;
-    if (PyArray_CanCastSafely(from, to))
-        return !PyTypeNum_ISUSERDEF(from) && !PyTypeNum_ISUSERDEF(to) && to != NPY_HALF;
-    if ((PyTypeNum_ISINTEGER(from) || from == NPY_BOOL) && (PyTypeNum_ISINTEGER(to) || to == NPY_FLOAT || to == NPY_DOUBLE || to == NPY_BOOL))
-        return size <= SMALL_SIZE / 2;
-    if (size > SMALL_SIZE / 2)
-        return 0;
-    if (from == NPY_DOUBLE && to == NPY_FLOAT) {
-        EACH_WITHIN(double, !isfinite(number) || fabs(number) <= FLT_MAX)
-        return 1;
-    }
-    if (from == NPY_DOUBLE && whole) {
-        EACH_WITHIN(double, fabs(number) < 2147483648.0)
-        return 1;
-    }
-    if (from == NPY_FLOAT && whole) {
-        EACH_WITHIN(float, fabs(number) < 2147483648.0)
-        return 1;
-    }
-    return (from == NPY_FLOAT || from == NPY_DOUBLE) && to == NPY_BOOL;
-}
-
 static Outcome copy_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     CopyKernel *self = (CopyKernel *)face;
@@ -88,8 +44,7 @@ static PyObject *make_copy_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->dtype = dtype < MOST ? dtype : -1;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- SelectKernel */
@@ -143,8 +98,7 @@ static PyObject *make_select_kernel(PyObject *module, PyObject *args)
     made->above = Py_NewRef(above);
     made->default_device = Py_NewRef(default_device);
     made->at = at;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- FactoryKernel */
@@ -263,8 +217,64 @@ static PyObject *make_factory_kernel(PyObject *module, PyObject *args)
     made->value = value;
     made->dtype = dtype;
     made->device = device;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
+}
+
+/* ---- IntoSelfKernel and NumberKernel */
+
+/* A copy into the first argument: (self, src, non_blocking). */
+static Outcome copy_into_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *to = n == 3 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *from = to != NULL && Py_IS_TYPE(args[1], Tensor) ? SLOT(args[1], AT_ARRAY) : NULL;
+    PyObject *device = from == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || device != SLOT(args[1], AT_DEVICE) || !PyArray_CheckExact(to) || !PyArray_CheckExact(from))
+        return DECLINED;
+    PyArrayObject *target = (PyArrayObject *)to, *source = (PyArrayObject *)from;
+    npy_intp size = PyArray_SIZE(target);
+    int one = PyArray_NDIM(source) == 0;
+    if (!is_plain(target) || !PyArray_ISWRITEABLE(target) || size > SMALL_SIZE || !is_plain_maker(device)
+        || !(one || (PyArray_NDIM(source) == PyArray_NDIM(target)
+                     && PyArray_CompareLists(PyArray_DIMS(source), PyArray_DIMS(target), PyArray_NDIM(target)))))
+        return decline_after_error();
+    PyObject *made = is_plain(source) ? converted(source, (PyObject *)PyArray_DESCR(target)) : NULL;
+    if (made == NULL)
+        return decline_after_error();
+    npy_intp item = PyArray_ITEMSIZE(target);
+    if (!one)
+        memmove(PyArray_DATA(target), PyArray_DATA((PyArrayObject *)made), size * item);
+    else {
+        char number[2 * sizeof(npy_longdouble)]; /* it may be one of the elements that are written */
+        memcpy(number, PyArray_DATA((PyArrayObject *)made), item);
+        for (npy_intp k = 0; k < size; k++)
+            memcpy(PyArray_BYTES(target) + k * item, number, item);
+    }
+    Py_DECREF(made);
+    *result = Py_NewRef(args[0]);
+    return DONE;
+}
+
+/* The number in an array of one element. */
+static Outcome number_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = n == 1 && Py_IS_TYPE(args[0], Tensor) ? SLOT(args[0], AT_ARRAY) : NULL;
+    PyObject *device = array == NULL ? NULL : SLOT(args[0], AT_DEVICE);
+    if (device == NULL || !PyArray_CheckExact(array) || PyArray_SIZE((PyArrayObject *)array) != 1
+        || PyArray_TYPE((PyArrayObject *)array) >= TYPES || !is_plain_maker(device))
+        return decline_after_error();
+    *result = PyArray_GETITEM((PyArrayObject *)array, PyArray_BYTES((PyArrayObject *)array));
+    return *result == NULL ? decline_after_error() : DONE;
+}
+
+/* (function, whether it gives a number) */
+static PyObject *make_element_kernel(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    int number;
+    if (!PyArg_ParseTuple(args, "Op", &function, &number))
+        return NULL;
+    Face *made = new_face(&ElementKernelType, function, kernel_vectorcall, number ? number_run : copy_into_run);
+    return finished(made);
 }
 
 /* ---- FillKernel */
@@ -301,6 +311,5 @@ static PyObject *make_fill_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->number = number == Py_None ? NULL : Py_NewRef(number);
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }

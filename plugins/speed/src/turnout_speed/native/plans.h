@@ -3,7 +3,6 @@
 
 #define KEPT 8   /* calls */
 #define WORDS 96 /* that say what a call looks like */
-#define DIMS 32
 
 typedef struct {
     npy_intp words[WORDS];
@@ -155,87 +154,18 @@ static int numbers_of(PyObject *tuple, npy_intp *values, int most)
     return (int)PyTuple_GET_SIZE(tuple);
 }
 
-/* What a kernel that only moves elements does: arguments and outputs as it gets them. */
-enum { MOVES_NOT, JOINS, PICKS };
-
-/* Arrays one behind the other along a dim: (arrays, dim, out). */
-static int join(PyObject *const *given)
-{
-    PyArrayObject *out = (PyArrayObject *)given[2];
-    int n = PyArray_NDIM(out);
-    long dim = PyLong_CheckExact(given[1]) ? PyLong_AsLong(given[1]) : n;
-    dim += dim < 0 ? n : 0;
-    if (!PyList_CheckExact(given[0]) || dim < 0 || dim >= n)
-        return 0;
-    npy_intp outer = 1, inner = PyArray_ITEMSIZE(out), length = 0;
-    for (int d = 0; d < n; d++)
-        if (d < dim)
-            outer *= PyArray_DIM(out, d);
-        else if (d > dim)
-            inner *= PyArray_DIM(out, d);
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
-        PyObject *one = PyList_GET_ITEM(given[0], k);
-        PyArrayObject *array = (PyArrayObject *)one;
-        if (!PyArray_CheckExact(one) || !is_plain(array) || PyArray_DESCR(array) != PyArray_DESCR(out) || PyArray_NDIM(array) != n)
-            return 0;
-        for (int d = 0; d < n; d++)
-            if (d != dim && PyArray_DIM(array, d) != PyArray_DIM(out, d))
-                return 0;
-        length += PyArray_DIM(array, (int)dim);
-    }
-    if (length != PyArray_DIM(out, (int)dim))
-        return 0;
-    char *line = PyArray_BYTES(out);
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(given[0]); k++) {
-        PyArrayObject *array = (PyArrayObject *)PyList_GET_ITEM(given[0], k);
-        npy_intp bytes = PyArray_DIM(array, (int)dim) * inner;
-        for (npy_intp o = 0; o < outer; o++)
-            memcpy(line + o * length * inner, PyArray_BYTES(array) + o * bytes, bytes);
-        line += bytes;
-    }
-    return 1;
-}
-
-/* Rows by their numbers: (array, [numbers], out). Negative ones count from the end. */
-static int pick(PyObject *const *given)
-{
-    PyArrayObject *self = (PyArrayObject *)given[0], *out = (PyArrayObject *)given[2], *index;
-    if (!PyArray_CheckExact(given[0]) || !PyList_CheckExact(given[1]) || PyList_GET_SIZE(given[1]) != 1
-        || !PyArray_CheckExact(PyList_GET_ITEM(given[1], 0)))
-        return 0;
-    index = (PyArrayObject *)PyList_GET_ITEM(given[1], 0);
-    if (!is_plain(self) || !is_plain(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(self) < 1
-        || PyArray_DESCR(self) != PyArray_DESCR(out) || PyArray_SIZE(self) == 0)
-        return 0;
-    npy_intp length = PyArray_DIM(self, 0), bytes = PyArray_NBYTES(self) / length, count = PyArray_SIZE(index);
-    if (PyArray_NBYTES(out) != count * bytes)
-        return 0;
-    const npy_int64 *numbers = (const npy_int64 *)PyArray_DATA(index);
-    for (npy_intp k = 0; k < count; k++) {
-        npy_intp at = numbers[k] + (numbers[k] < 0 ? length : 0);
-        if (at < 0 || at >= length)
-            return 0; /* the kernel says it */
-        memcpy(PyArray_BYTES(out) + k * bytes, PyArray_BYTES(self) + at * bytes, bytes);
-    }
-    return 1;
-}
-
-static int move_elements(int moves, PyObject *const *given, Py_ssize_t count)
-{
-    if (moves == MOVES_NOT || count != 3 || !PyArray_CheckExact(given[2]) || PyArray_SIZE((PyArrayObject *)given[2]) > SMALL_SIZE)
-        return 0;
-    return moves == JOINS ? join(given) : pick(given);
-}
-
 enum { A_TENSOR, A_OPTIONAL, A_LIST, A_VALUE };
 enum { EXTRA = 64 }; /* what a kernel is passed: arguments by their place, and from here on what its plan adds */
 
 typedef struct {
     Face face;
-    PyObject *find, *kernel, *few, *keys, *as_given;
+    PyObject *find, *learned, *kernel, *few, *keys, *as_given;
+    PyObject *standard[MOST]; /* defaults of the arguments that a program reads only as such, or NULL */
     npy_intp limit;
     int arguments, role[MOST], outs, first; /* the first tensor's place */
     int passes, passed[MOST];
+    Program program;
+    int ignored[MOST];
     int moves;  /* what the kernel does, where it only moves elements */
     Memo memo;
 } PlanKernel;
@@ -243,9 +173,10 @@ typedef struct {
 #define OUTS 6
 
 /* The plan of a call that looks like this: one that is kept, else the one that Python finds. A new reference, or NULL. */
-static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args)
+static PyObject *plan_of(PlanKernel *self, const Look *look, PyObject *const *args, int *is_new)
 {
     PyObject *plan = Py_XNewRef(find_kept(&self->memo, look));
+    *is_new = plan == NULL;
     if (plan != NULL)
         return plan;
     plan = PyObject_Vectorcall(self->find, args, self->arguments, NULL);
@@ -264,12 +195,45 @@ static PyObject *new_output(PyObject *shape, PyObject *native, PyObject *strides
     return n < 0 ? NULL : PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(native), n, dims, NULL, NULL, 0, NULL);
 }
 
+/* Convert arrays to the dtypes that a plan names; 0 with or without an error. */
+static int convert_arguments(PlanKernel *self, PyObject *casts, PyObject *device, PyObject **arrays)
+{
+    Py_ssize_t k = 0;
+    if (!PyTuple_CheckExact(casts))
+        return 0;
+    for (int i = 0; i < self->arguments; i++) {
+        if (self->role[i] == A_VALUE)
+            continue;
+        PyObject *dtype = k < PyTuple_GET_SIZE(casts) ? PyTuple_GET_ITEM(casts, k++) : Py_None;
+        if (dtype == Py_None || arrays[i] == Py_None)
+            continue;
+        PyObject *native = native_of(device, dtype);
+        int is_list = self->role[i] == A_LIST, failed = native == NULL;
+        for (Py_ssize_t j = 0; !failed && j < (is_list ? PyList_GET_SIZE(arrays[i]) : 1); j++) {
+            PyObject *old = is_list ? PyList_GET_ITEM(arrays[i], j) : arrays[i];
+            PyObject *made = old == Py_None ? Py_NewRef(old) : converted((PyArrayObject *)old, native);
+            failed = made == NULL;
+            if (failed)
+                break;
+            if (is_list)
+                PyList_SetItem(arrays[i], j, made);
+            else
+                Py_SETREF(arrays[i], made);
+        }
+        Py_XDECREF(native);
+        if (failed)
+            return 0;
+    }
+    return 1;
+}
+
 static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     PlanKernel *self = (PlanKernel *)face;
     PyObject *arrays[MOST] = {NULL}, *outs[OUTS] = {NULL}, *passed[MOST + OUTS + 1], *plan = NULL, *made = NULL, *device = NULL;
     Look look;
     Outcome outcome = DECLINED;
+    int is_new = 0;
     look.count = look.holds = 0;
     if (n != self->arguments)
         return DECLINED;
@@ -306,12 +270,21 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
             }
         }
     }
-    if (device == NULL || (plan = plan_of(self, &look, args)) == NULL)
+    if (device == NULL)
+        goto end;
+    if (self->moves && (made = make_moved(self->moves, arrays, (int)n)) != NULL) {
+        *result = wrap(Py_NewRef(made), self->keys, device);
+        outcome = *result == NULL ? DECLINED : DONE;
+        goto end;
+    }
+    if (PyErr_Occurred() || (plan = plan_of(self, &look, args, &is_new)) == NULL)
         goto end;
     Py_INCREF(device);
     int at = 4 * self->outs;
     PyObject *casts = PyTuple_GET_ITEM(plan, at), *values = PyTuple_GET_ITEM(plan, at + 1), *extra = PyTuple_GET_ITEM(plan, at + 2);
-    if (casts != Py_None || !PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
+    if (casts != Py_None && !convert_arguments(self, casts, device, arrays))
+        goto release;
+    if (!PyTuple_CheckExact(extra) || (values != Py_None && !PyList_CheckExact(values)))
         goto release;
     if (values != Py_None) {
         Py_ssize_t k = 0;
@@ -336,14 +309,35 @@ static Outcome plan_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssiz
     }
     for (int k = 0; k < self->outs; k++)
         passed[1 + count++] = outs[k];
+    if (self->outs == 1 && casts == Py_None && serves_call(&self->program, args, (int)n, self->standard, self->ignored)) {
+        PyObject *computed = run_program(&self->program, arrays, (int)n);
+        if (computed != NULL && PyArray_DESCR((PyArrayObject *)computed) == PyArray_DESCR((PyArrayObject *)outs[0])
+            && PyArray_NDIM((PyArrayObject *)computed) == PyArray_NDIM((PyArrayObject *)outs[0])
+            && PyArray_CompareLists(PyArray_DIMS((PyArrayObject *)computed), PyArray_DIMS((PyArrayObject *)outs[0]),
+                                    PyArray_NDIM((PyArrayObject *)outs[0]))) {
+            Py_SETREF(outs[0], computed);
+            made = Py_NewRef(Py_None);
+        } else
+            Py_XDECREF(computed);
+        if (PyErr_Occurred())
+            goto release;
+    }
     PyObject *kernel = self->kernel;
     if (self->few != NULL && PyArray_CheckExact(arrays[self->first]) && PyArray_SIZE((PyArrayObject *)arrays[self->first]) <= self->limit
         && PyArray_SIZE((PyArrayObject *)outs[0]) <= self->limit)
         kernel = self->few;
-    if (move_elements(self->moves, passed + 1, count))
+    if (made != NULL)
+        ;
+    else if (move_elements(self->moves, passed + 1, count))
         made = Py_NewRef(Py_None);
     else
         made = PyObject_Vectorcall(kernel, passed + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (made != NULL && is_new) { /* now the Python function would know it, too */
+        PyObject *none = PyObject_Vectorcall(self->learned, args, self->arguments, NULL);
+        if (none == NULL)
+            goto release;
+        Py_DECREF(none);
+    }
     if (made == NULL || !(made == Py_None || (self->outs == 1 && made == outs[0])))
         goto release;
     PyObject *tensors[OUTS];
@@ -377,18 +371,18 @@ end:
 }
 
 static const char *const ROLES[] = {"tensor", "optional", "list", "value", NULL};
-static const char *const MOVES[] = {"", "join", "pick", NULL};
 
-/* (function, find, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves), where `passed` holds the
+/* (function, find, learned, kernel, few or None, limit, keys, AS_GIVEN, roles of the arguments, passed, outputs, moves, program or None, defaults or MISSING,
+ * MISSING), where `passed` holds the
  * places of arguments and, from EXTRA on, of what plans add */
 static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
 {
-    PyObject *function, *find, *kernel, *few, *keys, *as_given, *roles, *passed;
+    PyObject *function, *find, *learned, *kernel, *few, *keys, *as_given, *roles, *passed, *program, *defaults, *missing;
     Py_ssize_t limit;
     int outs;
     const char *moves;
-    if (!PyArg_ParseTuple(args, "OOOOnOOO!O!is", &function, &find, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
-                          &PyTuple_Type, &passed, &outs, &moves))
+    if (!PyArg_ParseTuple(args, "OOOOOnOOO!O!isOO!O", &function, &find, &learned, &kernel, &few, &limit, &keys, &as_given, &PyTuple_Type, &roles,
+                          &PyTuple_Type, &passed, &outs, &moves, &program, &PyTuple_Type, &defaults, &missing))
         return NULL;
     int moved = index_of(MOVES, moves);
     if (moved < 0)
@@ -401,6 +395,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     if (made == NULL)
         return NULL;
     made->find = Py_NewRef(find);
+    made->learned = Py_NewRef(learned);
     made->kernel = Py_NewRef(kernel);
     made->few = few == Py_None ? NULL : Py_NewRef(few);
     made->limit = limit;
@@ -409,11 +404,15 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
     made->outs = outs;
     made->moves = moved;
     made->first = -1;
-    PyObject_GC_Track(made);
+    if (PyTuple_GET_SIZE(defaults) != PyTuple_GET_SIZE(roles) || (program != Py_None && read_program(&made->program, program) < 0))
+        goto failed;
     for (int i = 0; i < PyTuple_GET_SIZE(roles); i++) {
+        PyObject *standard = PyTuple_GET_ITEM(defaults, i);
         const char *role = PyUnicode_AsUTF8(PyTuple_GET_ITEM(roles, i));
         if (role == NULL || (made->role[i] = index_of(ROLES, role)) < 0)
             goto failed;
+        made->standard[i] = standard == missing ? NULL : Py_NewRef(standard);
+        made->ignored[i] = made->role[i] == A_VALUE && standard == missing;
         if (made->first < 0 && (made->role[i] == A_TENSOR || made->role[i] == A_LIST))
             made->first = i;
         made->arguments = i + 1;
@@ -426,10 +425,7 @@ static PyObject *make_plan_kernel(PyObject *module, PyObject *args)
         made->passes = i + 1;
     }
     if (made->first >= 0)
-        return (PyObject *)made;
+        return finished(made);
 failed:
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-    Py_DECREF(made);
-    return NULL;
+    return refuse(made);
 }

@@ -7,7 +7,7 @@
 #define PRODUCT_SIZE (1 << 16) /* products of numbers in a matrix product */
 #define TYPES (NPY_CDOUBLE + 1)
 
-enum { FROM_STEP = 16, FROM_CONSTANT = 32, COUNT = 48 }; /* operands; below FROM_STEP: arguments of the call */
+enum { FROM_STEP = 16, FROM_CONSTANT = 32, COUNT = 48, FREEDOM = 49 }; /* operands; below FROM_STEP: arguments of the call */
 
 typedef struct {
     PyUFuncGenericFunction run; /* NULL: there is none for this type */
@@ -28,7 +28,8 @@ typedef struct {
     Step steps[STEPS];
     double constants[CONSTANTS];
     npy_intp limit;            /* elements */
-    int dim, keepdim, reduces; /* arguments, or -1; whether a step reduces */
+    int dim, keepdim, correction, reduces; /* arguments, or -1; whether a step reduces */
+    unsigned used;             /* bits of the arguments that are operands */
     int spreads;               /* whether a product repeats batches of length 1, and has any number of them */
 } Program;
 
@@ -232,6 +233,20 @@ static void run_product(const Loop *loop, PyArrayObject *a, PyArrayObject *b, in
     }
 }
 
+/* A count less the correction of a variance: 1 if there is none. 0: the kernel says it. */
+static int less_correction(PyObject *correction, double *count)
+{
+    double less = 1;
+    if (PyLong_CheckExact(correction))
+        less = PyLong_AsDouble(correction);
+    else if (PyFloat_CheckExact(correction))
+        less = PyFloat_AS_DOUBLE(correction);
+    else if (correction != Py_None)
+        return 0;
+    *count = *count - less > 0 ? *count - less : 0;
+    return !PyErr_Occurred();
+}
+
 /* The result of a program for these arguments, with arrays in place of tensors: that of the row's kernel, bit by bit. NULL without
  * an error: the program does not serve them. Reads and writes only elements of row-major arrays and of its own memory. */
 static PyObject *run_program(const Program *program, PyObject *const *args, int arguments)
@@ -300,9 +315,11 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
             if (of >= FROM_STEP && of < FROM_CONSTANT)
                 *operand = results[of - FROM_STEP];
             else if (of >= FROM_CONSTANT) {
-                double number = of == COUNT ? 1 : program->constants[of - FROM_CONSTANT];
-                for (int d = from; of == COUNT && d < to; d++)
+                double number = of >= COUNT ? 1 : program->constants[of - FROM_CONSTANT];
+                for (int d = from; of >= COUNT && d < to; d++)
                     number *= (double)shape[d];
+                if (of == FREEDOM && !less_correction(args[program->correction], &number))
+                    return NULL;
                 if (type == NPY_FLOAT)
                     *(float *)operand->data = (float)number;
                 else if (type == NPY_DOUBLE)
@@ -377,6 +394,16 @@ static PyObject *run_program(const Program *program, PyObject *const *args, int 
     return (PyObject *)made;
 }
 
+/* Whether a program serves a call: all arguments that it does not read have their defaults, and those without one are False. */
+static int serves_call(const Program *program, PyObject *const *args, int n, PyObject *const *standard, const int *ignored)
+{
+    for (int i = 0; program->count && i < n; i++)
+        if (i != program->dim && i != program->keepdim && i != program->correction && !(program->used & 1u << i)
+            && ((standard[i] != NULL && args[i] != standard[i]) || (ignored[i] && args[i] != Py_False)))
+            return 0;
+    return program->count > 0;
+}
+
 /* The loop of a function for operands of one type. */
 static Loop loop_of(PyUFuncObject *ufunc, int type)
 {
@@ -396,12 +423,13 @@ static Loop loop_of(PyUFuncObject *ufunc, int type)
     return found;
 }
 
-/* (steps, limit, dim, keepdim, spreads), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
+/* (steps, limit, dim, keepdim, correction, spreads), each step (ufunc, operand, ...) with operands as numbered above, and floats. 0, or -1 with an error. */
 static int read_program(Program *program, PyObject *row)
 {
     PyObject *steps;
     int constants = 0;
-    if (!PyArg_ParseTuple(row, "O!niip", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim, &program->spreads))
+    if (!PyArg_ParseTuple(row, "O!niiip", &PyTuple_Type, &steps, &program->limit, &program->dim, &program->keepdim,
+                          &program->correction, &program->spreads))
         return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(steps);
     if (count > STEPS)
@@ -425,8 +453,8 @@ static int read_program(Program *program, PyObject *row)
             PyObject *identity = PyObject_GetAttrString((PyObject *)ufunc, "identity");
             if (identity == NULL)
                 return -1;
-            step->first = identity == Py_None;
             int zero = PyLong_CheckExact(identity) && PyObject_Not(identity) == 1;
+            step->first = identity == Py_None || (PyLong_CheckExact(identity) && PyLong_AsLong(identity) == 1);
             Py_DECREF(identity);
             if (!step->first && !zero)
                 goto wrong;
@@ -445,12 +473,13 @@ static int read_program(Program *program, PyObject *row)
             long at = PyLong_AsLong(operand);
             if (PyErr_Occurred())
                 return -1;
-            if (!((at >= 0 && at < MOST) || at == COUNT || (at >= FROM_STEP && at < FROM_STEP + s)))
+            if (!((at >= 0 && at < MOST) || at == COUNT || (at == FREEDOM && program->correction >= 0) || (at >= FROM_STEP && at < FROM_STEP + s)))
                 goto wrong;
             step->operand[k] = (int)at;
+            program->used |= at < MOST ? 1u << at : 0;
             if (step->multiplies && at >= FROM_STEP)
                 goto wrong;
-            if (!step->reduces && (at < FROM_STEP || (at != COUNT && !program->steps[at - FROM_STEP].is_reduced)))
+            if (!step->reduces && (at < FROM_STEP || (at < COUNT && !program->steps[at - FROM_STEP].is_reduced)))
                 step->is_reduced = 0;
         }
         for (int type = 0; type < TYPES; type++) {

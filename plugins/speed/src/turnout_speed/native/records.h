@@ -1,5 +1,5 @@
 /* RecordKernel: the call below, and a node that says how it was made. */
-enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_RESULT };
+enum { SAVE_TENSOR, SAVE_VALUE, SAVE_SHAPE, SAVE_DTYPE, SAVE_DEVICE, SAVE_GEOMETRY, SAVE_RESULT };
 enum { FITS_NOT, FITS_PAIR, FITS_DTYPE, FITS_ALL };
 
 typedef struct {
@@ -20,6 +20,24 @@ typedef struct {
 static PyObject *shape_of(PyObject *tensor)
 {
     return PyObject_GetAttrString(SLOT(tensor, AT_ARRAY), "shape");
+}
+
+/* (shape, strides and offset in elements) */
+static PyObject *saved_geometry(PyObject *tensor)
+{
+    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
+    npy_intp strides[DIMS], item;
+    PyObject *offset = SLOT(tensor, AT_STORAGE) == Py_None ? ZERO : SLOT(tensor, AT_OFFSET);
+    if (array == NULL || !PyArray_CheckExact(array) || PyArray_NDIM(array) > DIMS || offset == NULL)
+        return NULL;
+    item = PyArray_ITEMSIZE(array);
+    for (int d = 0; d < PyArray_NDIM(array); d++)
+        strides[d] = PyArray_STRIDE(array, d) / item;
+    PyObject *shape = tuple_of(PyArray_DIMS(array), PyArray_NDIM(array)), *steps = tuple_of(strides, PyArray_NDIM(array));
+    PyObject *made = shape == NULL || steps == NULL ? NULL : PyTuple_Pack(3, shape, steps, offset);
+    Py_XDECREF(shape);
+    Py_XDECREF(steps);
+    return made;
 }
 
 static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *args, PyObject *result, PyObject *tracked, unsigned tracks)
@@ -71,6 +89,9 @@ static Outcome fill_node(RecordKernel *self, PyObject *node, PyObject *const *ar
         case SAVE_DEVICE:
             value = Py_NewRef(SLOT(args[save->argument], AT_DEVICE));
             break;
+        case SAVE_GEOMETRY:
+            value = saved_geometry(args[save->argument]);
+            break;
         case SAVE_RESULT:
             value = PyObject_CallFunctionObjArgs(self->kept, result, tracked, NULL);
             break;
@@ -114,6 +135,18 @@ static PyObject *levels_enabled(void)
     return first;
 }
 
+/* Whether a tensor is no view, or one whose base was not written since it was seen. 0 with or without an error. */
+static int is_up_to_date(PyObject *tensor)
+{
+    PyObject *view = SLOT(tensor, AT_VIEW_OF), *storage = SLOT(tensor, AT_STORAGE);
+    if (view == Py_None)
+        return 1;
+    if (view == NULL || !Py_IS_TYPE(view, View) || SLOT(view, AT_SEEN) == NULL || storage == NULL || !Py_IS_TYPE(storage, Storage)
+        || SLOT(storage, AT_STORAGE_VER) == NULL)
+        return 0;
+    return PyObject_RichCompareBool(SLOT(view, AT_SEEN), SLOT(storage, AT_STORAGE_VER), Py_EQ) == 1;
+}
+
 static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     RecordKernel *self = (RecordKernel *)face;
@@ -133,8 +166,8 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
         return DECLINED;
     for (int k = 0; enabled && k < self->differentiable; k++) {
         PyObject *tensor = args[self->argument[k]];
-        if (!Py_IS_TYPE(tensor, Tensor) || SLOT(tensor, AT_VIEW_OF) != Py_None || SLOT(tensor, AT_GMASK) == NULL)
-            return DECLINED;
+        if (!Py_IS_TYPE(tensor, Tensor) || !is_up_to_date(tensor) || SLOT(tensor, AT_GMASK) == NULL)
+            return decline_after_error();
         long long mask = PyLong_AsLongLongAndOverflow(SLOT(tensor, AT_GMASK), &overflow);
         if (overflow)
             return DECLINED;
@@ -153,6 +186,9 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     if (outcome != DONE || !tracked)
         return outcome;
     PyObject *made = *result;
+    for (int k = 0; k < self->differentiable; k++)
+        if (made == args[self->argument[k]])
+            return DONE; /* it has its history */
     PyObject *node = NULL, *mask = NULL, *keys = NULL;
     *result = NULL;
     if (Py_IS_TYPE(made, Tensor) && SLOT(made, AT_NODE) == Py_None && (mask = PyLong_FromLongLong(tracked)) != NULL
@@ -171,7 +207,7 @@ static Outcome record_run(Face *face, PyObject *ks, PyObject *const *args, Py_ss
     return decline_after_error();
 }
 
-static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "result", NULL};
+static const char *const SAVED[] = {"tensor", "value", "shape", "dtype", "device", "geometry", "result", NULL};
 static const char *const FITS[] = {"", "pair", "dtype", "all", NULL};
 
 /* (function, cache, below, tracked, next_seq, metas, unlike, kept, node class, number of arguments, differentiable arguments,
@@ -207,7 +243,6 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
     made->arguments = arguments;
     made->dtype_argument = dtype_argument;
     made->fits = wanted;
-    PyObject_GC_Track(made);
     if ((made->at_edges = slot_of(made->node, "edges")) < 0 || (made->at_seq = slot_of(made->node, "seq")) < 0
         || (made->at_extra = slot_of(made->node, "extra")) < 0
         || (made->at_metas = wanted == FITS_NOT ? 0 : slot_of(made->node, "metas")) < 0)
@@ -232,16 +267,11 @@ static PyObject *make_record_kernel(PyObject *module, PyObject *args)
             if (save->version_at < 0)
                 goto failed;
         }
-        if (save->argument >= arguments || (save->argument < 0 && save->kind != SAVE_RESULT)) {
-            PyErr_SetString(PyExc_ValueError, "no such argument");
+        if (save->argument >= arguments || (save->argument < 0 && save->kind != SAVE_RESULT))
             goto failed;
-        }
         made->saves = i + 1;
     }
-    return (PyObject *)made;
+    return finished(made);
 failed:
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no such argument");
-    Py_DECREF(made);
-    return NULL;
+    return refuse(made);
 }

@@ -8,6 +8,7 @@
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#define DIMS 32
 #define MOST 12 /* arguments of an operator; one with more keeps its Python function */
 
 /* Set once by each module's `configure`. */

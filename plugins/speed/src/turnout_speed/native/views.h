@@ -9,19 +9,6 @@ typedef struct {
     Memo memo;                     /* of them */
 } ViewKernel;
 
-static PyObject *tuple_of(const npy_intp *values, int n)
-{
-    PyObject *made = PyTuple_New(n);
-    for (int i = 0; made != NULL && i < n; i++) {
-        PyObject *value = PyLong_FromSsize_t(values[i]);
-        if (value == NULL)
-            Py_CLEAR(made);
-        else
-            PyTuple_SET_ITEM(made, i, value);
-    }
-    return made;
-}
-
 /* An array over the memory of a row-major root, from (shape, strides and start in bytes, ...). NULL with or without an error:
  * not of this kind, or it would reach outside that memory. */
 static PyObject *array_over(PyObject *root, PyObject *geometry)
@@ -238,8 +225,7 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
     made->below = Py_NewRef(below);
     made->attach = Py_NewRef(attach);
     made->is_as_strided = is_as_strided;
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    return finished(made);
 }
 
 /* ---- WriteKernel */
@@ -247,9 +233,10 @@ static PyObject *make_view_kernel(PyObject *module, PyObject *args)
 typedef struct {
     Face face;
     PyObject *cache, *below;
+    int at; /* the argument that is written */
 } WriteKernel;
 
-/* Count a write of the first argument; -1 with an error. */
+/* Count a write of a tensor; -1 with an error. */
 static int count_write(PyObject *tensor)
 {
     PyObject *storage = SLOT(tensor, AT_STORAGE);
@@ -265,11 +252,11 @@ static int count_write(PyObject *tensor)
 static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssize_t n, PyObject **result)
 {
     WriteKernel *self = (WriteKernel *)face;
-    if (n < 1 || !Py_IS_TYPE(args[0], Tensor))
+    if (n <= self->at || !Py_IS_TYPE(args[self->at], Tensor))
         return DECLINED;
-    PyObject *storage = SLOT(args[0], AT_STORAGE), *view = SLOT(args[0], AT_VIEW_OF);
+    PyObject *written = args[self->at], *storage = SLOT(written, AT_STORAGE), *view = SLOT(written, AT_VIEW_OF);
     if (storage == NULL || !(storage == Py_None || (Py_IS_TYPE(storage, Storage) && SLOT(storage, AT_STORAGE_VER) != NULL))
-        || SLOT(args[0], AT_VER) == NULL || view == NULL
+        || SLOT(written, AT_VER) == NULL || view == NULL
         || !(view == Py_None || (Py_IS_TYPE(view, View) && SLOT(view, AT_NO_GRAD) == Py_False)))
         return DECLINED;
     PyObject *below = PyNumber_And(ks, self->below);
@@ -277,24 +264,25 @@ static Outcome write_run(Face *face, PyObject *ks, PyObject *const *args, Py_ssi
         return decline_after_error();
     Outcome outcome = run_cached(self->cache, below, args, n, result);
     Py_DECREF(below);
-    if (outcome == DONE && count_write(args[0]) < 0) {
+    if (outcome == DONE && count_write(written) < 0) {
         Py_CLEAR(*result);
         return FAILED; /* it is written: not once more */
     }
     return outcome;
 }
 
-/* (function, cache, below) */
+/* (function, cache, below, the argument that is written) */
 static PyObject *make_write_kernel(PyObject *module, PyObject *args)
 {
     PyObject *function, *cache, *below;
-    if (!PyArg_ParseTuple(args, "OO!O", &function, &PyDict_Type, &cache, &below))
+    int at;
+    if (!PyArg_ParseTuple(args, "OO!Oi", &function, &PyDict_Type, &cache, &below, &at))
         return NULL;
     WriteKernel *made = (WriteKernel *)new_face(&WriteKernelType, function, kernel_vectorcall, write_run);
     if (made == NULL)
         return NULL;
     made->cache = Py_NewRef(cache);
     made->below = Py_NewRef(below);
-    PyObject_GC_Track(made);
-    return (PyObject *)made;
+    made->at = at;
+    return finished(made);
 }

@@ -1,0 +1,201 @@
+/* Getter and Setter: x[index] and x[index] = value, for ints, slices, None, `...` and index tensors. */
+typedef struct {
+    Face face;
+    PyObject *select, *slice, *unsqueeze, *index; /* the operators */
+    PyObject *put, *copy, *fill;                  /* of a Setter */
+} Getter;
+
+static int is_bound(PyObject *value) { return value == Py_None || PyLong_CheckExact(value); }
+
+static int is_whole(PySliceObject *cut) { return cut->start == Py_None && cut->stop == Py_None && cut->step == Py_None; }
+
+/* A view by one item after the other; the tensor itself where nothing is cut. */
+static Outcome get_views(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject **result)
+{
+    PyObject *array = SLOT(tensor, AT_ARRAY), *viewed = Py_NewRef(tensor);
+    Outcome outcome = DONE;
+    long at = 0, left = PyArray_NDIM((PyArrayObject *)array), rest = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        left -= PyLong_CheckExact(items[i]) || PySlice_Check(items[i]);
+        rest += items[i] == Py_Ellipsis;
+    }
+    if (left < 0 || rest > 1)
+        outcome = DECLINED;
+    for (Py_ssize_t i = 0; i < n && outcome == DONE; i++) {
+        PyObject *made = NULL, *item = items[i], *dim = PyLong_FromLong(at);
+        PySliceObject *cut = PySlice_Check(item) ? (PySliceObject *)item : NULL;
+        if (dim == NULL)
+            outcome = DECLINED;
+        else if (PyLong_CheckExact(item))
+            outcome = call_operator(self->select, (PyObject *[]){viewed, dim, item}, 3, NULL, &made);
+        else if (item == Py_None) {
+            outcome = call_operator(self->unsqueeze, (PyObject *[]){viewed, dim}, 2, NULL, &made);
+            at++;
+        } else if (item == Py_Ellipsis)
+            at += left;
+        else if (cut == NULL || !is_bound(cut->start) || !is_bound(cut->stop) || !is_bound(cut->step))
+            outcome = DECLINED;
+        else {
+            if (!is_whole(cut)) {
+                PyObject *step = cut->step == Py_None ? PyLong_FromLong(1) : Py_NewRef(cut->step);
+                outcome = step == NULL ? DECLINED
+                          : call_operator(self->slice, (PyObject *[]){viewed, dim, cut->start, cut->stop, step}, 5, NULL, &made);
+                Py_XDECREF(step);
+            }
+            at++;
+        }
+        Py_XDECREF(dim);
+        if (made != NULL)
+            Py_SETREF(viewed, made);
+    }
+    if (outcome == DONE)
+        *result = viewed;
+    else
+        Py_DECREF(viewed);
+    return outcome;
+}
+
+/* The list of index tensors of items that are such tensors and whole slices; NULL with or without an error. */
+static PyObject *index_list(PyObject *tensor, PyObject *const *items, Py_ssize_t n)
+{
+    long taken = 0, dims = PyArray_NDIM((PyArrayObject *)SLOT(tensor, AT_ARRAY));
+    int tensors = 0;
+    PyObject *list = PyList_New(0);
+    for (Py_ssize_t i = 0; list != NULL && i < n; i++) {
+        PyObject *item = items[i], *array = Py_IS_TYPE(item, Tensor) ? SLOT(item, AT_ARRAY) : NULL;
+        int whole = PySlice_Check(item) && is_whole((PySliceObject *)item);
+        if (whole && tensors == 0)
+            item = Py_None; /* behind the tensors, it is left out */
+        else if (!whole && (array == NULL || !PyArray_CheckExact(array) || PyArray_NDIM((PyArrayObject *)array) == 0
+                            || PyArray_TYPE((PyArrayObject *)array) == NPY_UBYTE || (tensors && PySlice_Check(items[i - 1])))) {
+            Py_CLEAR(list);
+            break;
+        }
+        taken += !whole && PyArray_TYPE((PyArrayObject *)array) == NPY_BOOL ? PyArray_NDIM((PyArrayObject *)array) : 1;
+        tensors += !whole;
+        if ((!whole || item == Py_None) && PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+    }
+    if (list != NULL && (tensors == 0 || taken > dims))
+        Py_CLEAR(list);
+    return list;
+}
+
+/* The items of an index, and whether it is a plain tensor with an array of NumPy's. */
+static int read_index(PyObject *tensor, PyObject *const *index, PyObject *const **items, Py_ssize_t *n)
+{
+    PyObject *array = Py_IS_TYPE(tensor, Tensor) ? SLOT(tensor, AT_ARRAY) : NULL;
+    int is_tuple = PyTuple_CheckExact(*index);
+    *items = is_tuple ? ((PyTupleObject *)*index)->ob_item : index;
+    *n = is_tuple ? PyTuple_GET_SIZE(*index) : 1;
+    return array != NULL && PyArray_CheckExact(array);
+}
+
+static int has_tensors(PyObject *const *items, Py_ssize_t n)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (Py_IS_TYPE(items[i], Tensor))
+            return 1;
+    return 0;
+}
+
+static PyObject *getter_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Getter *getter = (Getter *)self;
+    PyObject *const *items;
+    PyObject *result = NULL;
+    Py_ssize_t n;
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == 2 && !is_traced() && read_index(args[0], args + 1, &items, &n)) {
+        Outcome outcome = DECLINED;
+        if (!has_tensors(items, n)) {
+            outcome = get_views(getter, args[0], items, n, &result);
+            if (outcome == DONE && result == args[0]) { /* an alias */
+                Py_CLEAR(result);
+                outcome = DECLINED;
+            }
+        } else {
+            PyObject *list = index_list(args[0], items, n);
+            if (list != NULL)
+                outcome = call_operator(getter->index, (PyObject *[]){args[0], list}, 2, NULL, &result);
+            Py_XDECREF(list);
+        }
+        if (outcome == DECLINED)
+            outcome = decline_after_error();
+        if (outcome != DECLINED)
+            return outcome == DONE ? result : NULL;
+    }
+    return PyObject_Vectorcall(getter->face.function, args, nargsf, kwnames);
+}
+
+/* A number as a tensor of 0 dims like another one; NULL with or without an error. */
+static PyObject *number_like(PyObject *tensor, PyObject *value)
+{
+    PyArrayObject *array = (PyArrayObject *)SLOT(tensor, AT_ARRAY);
+    PyObject *device = SLOT(tensor, AT_DEVICE), *keys = device == NULL || !is_plain_maker(device) ? NULL : keys_of_views(device);
+    PyArray_Descr *descr = PyArray_DESCR(array);
+    PyObject *made = NULL;
+    if (keys != NULL) {
+        Py_INCREF(descr);
+        made = PyArray_NewFromDescr(&PyArray_Type, descr, 0, NULL, NULL, NULL, 0, NULL);
+    }
+    if (made != NULL && !fill_array((PyArrayObject *)made, value))
+        Py_CLEAR(made);
+    if (made != NULL)
+        made = wrap(made, keys, device);
+    Py_XDECREF(keys);
+    return made;
+}
+
+static Outcome set_items(Getter *self, PyObject *tensor, PyObject *const *items, Py_ssize_t n, PyObject *value)
+{
+    PyObject *array = Py_IS_TYPE(value, Tensor) ? SLOT(value, AT_ARRAY) : NULL, *made = NULL, *viewed = NULL;
+    int number = PyFloat_CheckExact(value) || PyLong_CheckExact(value);
+    Outcome outcome = DECLINED;
+    /* A value that has too many dims loses some first. */
+    if (!number && (array == NULL || !PyArray_CheckExact(array) || SLOT(value, AT_DEVICE) != SLOT(tensor, AT_DEVICE)
+                    || (PyArray_NDIM((PyArrayObject *)array) > 0 && PyArray_DIM((PyArrayObject *)array, 0) == 1)))
+        return DECLINED;
+    if (has_tensors(items, n)) {
+        PyObject *list = index_list(tensor, items, n), *given = list == NULL || !number ? Py_NewRef(value) : number_like(tensor, value);
+        if (list != NULL && given != NULL)
+            outcome = call_operator(self->put, (PyObject *[]){tensor, list, given}, 3, NULL, &made);
+        Py_XDECREF(list);
+        Py_XDECREF(given);
+    } else if ((outcome = get_views(self, tensor, items, n, &viewed)) == DONE)
+        outcome = call_operator(number ? self->fill : self->copy, (PyObject *[]){viewed, value}, 2, NULL, &made);
+    Py_XDECREF(viewed);
+    Py_XDECREF(made);
+    return outcome;
+}
+
+static PyObject *setter_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *const *items;
+    Py_ssize_t n;
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == 3 && !is_traced() && read_index(args[0], args + 1, &items, &n)) {
+        Outcome outcome = set_items((Getter *)self, args[0], items, n, args[2]);
+        if (outcome == DECLINED)
+            outcome = decline_after_error();
+        if (outcome != DECLINED)
+            return outcome == DONE ? Py_NewRef(Py_None) : NULL;
+    }
+    return PyObject_Vectorcall(((Getter *)self)->face.function, args, nargsf, kwnames);
+}
+
+/* (function, select.int, slice.Tensor, unsqueeze, index.Tensor[, index_put_, copy_, fill_.Scalar]) */
+static PyObject *make_getter(PyObject *module, PyObject *args)
+{
+    PyObject *function, *ops[7] = {NULL};
+    if (!PyArg_ParseTuple(args, "OOOOO|OOO", &function, ops, ops + 1, ops + 2, ops + 3, ops + 4, ops + 5, ops + 6))
+        return NULL;
+    if ((ops[4] == NULL) != (ops[6] == NULL)) {
+        PyErr_SetString(PyExc_ValueError, "a setter needs all of its operators");
+        return NULL;
+    }
+    Getter *made = (Getter *)new_face(&GetterType, function, ops[6] == NULL ? getter_vectorcall : setter_vectorcall, NULL);
+    if (made == NULL)
+        return NULL;
+    for (int i = 0; i < 7; i++)
+        (&made->select)[i] = Py_XNewRef(ops[i]);
+    return finished(made);
+}
