@@ -15,6 +15,7 @@ from turnout.config.lock import new_lock
 from turnout.errors import DeviceError, DTypeError
 from turnout_opencl.memory import Memory
 from turnout_opencl.programs import TYPES, source
+from turnout_opencl.tuning import Plan, plan_for
 
 if TYPE_CHECKING:
     from turnout.dtypes import DType
@@ -39,8 +40,20 @@ class ClDevice:
         self.queue = cl.CommandQueue(self.context)
         self.memory = Memory(self.queue)
         self._lock = new_lock()
+        self._plan: Plan | None = None
         self._programs: dict[tuple[str, DType], cl.Program] = {}
         self._kernels: dict[tuple[str, DType, str], cl.Kernel] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """How it walks through large arrays; found when it is first needed."""
+        if self._plan is None:
+            self._plan = plan_for(self.device)
+        return self._plan
+
+    @plan.setter
+    def plan(self, plan: Plan) -> None:
+        self._plan = plan
 
     def supports(self, dtype: DType) -> bool:
         """Whether kernels compute in this dtype here."""
@@ -63,7 +76,7 @@ class ClDevice:
                 raise DTypeError(f"{self.name} does not compute in float64")
             program = self._programs.get((template, dtype))
             if program is None:
-                text = source(template, dtype, self.double)
+                text = source(template, dtype, self.double, self.plan.vector if template.startswith("loop:") else 1)
                 program = self._programs[template, dtype] = cl.Program(self.context, text).build(options=["-w"])
             found = self._kernels[template, dtype, name] = cl.Kernel(program, name)
         return found
