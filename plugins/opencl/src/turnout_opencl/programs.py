@@ -179,10 +179,12 @@ _TESTS = {
 }
 # Functions whose expressions hold for vectors of floats too; compilers of CPUs have them in vectors only where we say so.
 _VECTORS = frozenset((
-    "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid", "atan2", "gelu", "gelu_tanh",
-    "gelu_backward", "silu_backward", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2",
+    "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "atan2", "gelu", "gelu_tanh",
+    "gelu_backward", "silu_backward", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "exp2", "log2",
     "log10", "erfc", "silu", "glu", "pow", "hypot",
 ))
+# PoCL's sines of vectors are wrong for the smallest numbers, so these are our own (`templates/sines.cl`).
+_SINES = {"sin": "sines(x, 0)", "cos": "sines(x, 1)"}
 # fmt: on
 
 NUMBERS = {
@@ -294,7 +296,7 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
     """
     _, template, name, lines = program.split(":")
     given = [kind] * len(lines)
-    result, store, of_kind = kind.storage, "ST(o, j, {})", template
+    result, store = kind.storage, "ST(o, j, {})"
     if template == "choose":
         given[0] = TYPES[bool_]
         expression = "x ? y : z"
@@ -306,10 +308,9 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
         expression = "x" if given[0] is kind else f"{convert}(x)"
     else:
         expression = f"(T)({_named(template, kind)[name]})"
-    if vector > 1 and name in _VECTORS and kind.storage == "float":
-        expression = expression.removeprefix("(T)")
-    else:
+    if kind.storage != "float" or (name not in _VECTORS and (name not in _SINES or not double)):
         vector = 1
+    of_vectors = _SINES.get(name) or expression.removeprefix("(T)")
     operands, moved, scalars, vectors = [], [], [], []
     for at, (letter, line, each) in enumerate(zip("xyz", lines, given, strict=False), 1):
         number = f"NUMBER({at - 2 if template == 'choose' else at - 1})"
@@ -325,10 +326,11 @@ def _loop(program: str, kind: ElementType, double: bool, vector: int) -> str:
             scalars.append(f"    const {each.computed} {letter} = {letter}_;")
             vectors.append(f"    const V {letter} = (V)({letter}_);")
     scalars.append(f"    {store.format(expression)};")
-    vectors.append(f"    VECTOR_STORE({expression}, 0, o + j);")
+    vectors.append(f"    VECTOR_STORE({of_vectors}, 0, o + j);")
     defined = {"RESULT": result, "VECTOR": vector, "V": f"float{vector}"}
     defined |= {"VECTOR_LOAD": f"vload{vector}", "VECTOR_STORE": f"vstore{vector}"}
-    text = _preamble(template, kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items()) + _template("loop")
+    text = _preamble(template, kind, double) + "".join(f"#define {k} {v}\n" for k, v in defined.items())
+    text += (_template("sines") if vector > 1 and name in _SINES else "") + _template("loop")
     if template == "cast" and kind.kind == "moved":
         text = text.replace("  const T w = NUMBER(3);\n", "")
     parts = {"@OPERANDS@": ", ".join(operands), "@LINES@": "\n".join(moved)}

@@ -22,6 +22,7 @@ _SECOND = {
     DEVIATION: TOTAL, SIZES: TOTAL, SQUARES: TOTAL, POWERS: TOTAL, NONZERO: TOTAL, LARGEST_SIZE: LARGEST, SMALLEST_SIZE: SMALLEST,
 }  # fmt: skip
 _CHUNK = 4096  # elements per work-item of the first stage
+_FOUND = 1 << 16  # elements per work-item that finds the extreme one
 _FEW = 64  # results up to which a reduction is cut in two
 _MANY = 1 << 16  # elements from which a reduction gets a program of its own
 _LINE = 1024  # results of a work-item across lines, as in the template `sweep`
@@ -172,7 +173,10 @@ def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None, power
     lengths = part.shape[:-1]
     bits = (0, TYPES[part.dtype].bits(power or 0, part.place.double))
     centre_strides = (0,) * len(lengths) if centre is None else (*row_major(lengths[:-1]), 0)
-    strides, bases = (out.strides, part.strides[:-1], centre_strides), (out.offset, part.offset, 0 if centre is None else centre.offset)
+    strides, bases = (
+        (out.strides, part.strides[:-1], centre_strides),
+        (out.offset, part.offset, 0 if centre is None else centre.offset),
+    )
     call, count = packed(op, lengths, strides, bases, ((part.shape[-1],), ((0,), part.strides[-1:], (0,))), bits)
     buffers = (out.buffer, part.buffer, None if centre is None else centre.buffer)
     if part.size >= _MANY and part.strides[-1] == 1:
@@ -278,7 +282,7 @@ def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray |
 def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: ClArray | None) -> None:
     """The same for large arrays whose reduced elements stand next to each other: few lines are cut into pieces."""
     place, kept, program = self.place, split.kept, sweep_program((LARGEST, SMALLEST)[op])
-    piece = _CHUNK if split.results <= _FEW else split.count
+    piece = _FOUND if split.results <= _FEW else split.count
     pieces = -(-split.count // piece)
     places, extremes = indices, values
     if pieces > 1:

@@ -115,7 +115,7 @@ def measure(platform: int, device: int, width: int) -> None:
     place.finish()
     for piece in _PIECES:
         place.plan = Plan(piece, _PLAIN.group, width)
-        print(min(_seconds(y, x) for _ in range(5)))
+        sys.stdout.write(f"{min(_seconds(y, x) for _ in range(5))}\n")
 
 
 def _seconds(y: ClArray, x: ClArray) -> float:

@@ -62,7 +62,8 @@ __kernel void convolve(const Call call, __global S *o, __global const S *x, __gl
             p[2] * call.step[0][4], (T)sum);
 }
 
-/* The same for ACROSS results next to each other in a line. Along lines a transposed convolution has stride 1 here. */
+/* The same for ACROSS results next to each other in a line. Along lines a transposed convolution has stride 1 here. The last
+   work-item of a line is moved back over results that another one has, and does not store these. */
 #define ACROSS 16
 
 __kernel void lines(const Call call, __global S *o, __global const S *restrict x, __global const S *restrict w,
@@ -70,7 +71,8 @@ __kernel void lines(const Call call, __global S *o, __global const S *restrict x
   const long i = get_global_id(0), pieces = (call.size[4] + ACROSS - 1) / ACROSS;
   if (i >= call.n) return;
   long p[3], left = i / pieces;
-  p[2] = i % pieces * ACROSS;
+  const long own = i % pieces * ACROSS;
+  p[2] = max(min(own, call.size[4] - ACROSS), 0L);
   for (int d = 1; d >= 0; d--) {
     p[d] = left % call.size[2 + d];
     left /= call.size[2 + d];
@@ -80,8 +82,8 @@ __kernel void lines(const Call call, __global S *o, __global const S *restrict x
   __global const S *pw = w + call.base[2] + (call.op ? g * CHANNELS * call.step[2][0] + (c % GROUP_OUT) * call.step[2][1]
                                                      : c * call.step[2][0]);
   const long per_channel = call.step[2][call.op ? 0 : 1], length = IMAGE(2), stride = call.op ? 1 : STRIDE(2);
-  A sum[ACROSS];
-  for (int l = 0; l < ACROSS; l++) sum[l] = bias ? (A)LD(bias, call.base[3] + c * call.step[3][0]) : (A)0;
+  T sum[ACROSS];
+  for (int l = 0; l < ACROSS; l++) sum[l] = bias ? (T)LD(bias, call.base[3] + c * call.step[3][0]) : (T)0;
   for (long channel = 0; channel < CHANNELS; channel++, px += call.step[1][1], pw += per_channel)
     for (long k0 = 0; k0 < KERNEL(0); k0++) {
       const long q0 = call.op ? window_over(call, 0, p[0], k0, IMAGE(0)) : under(call, 0, p[0], k0);
@@ -91,15 +93,15 @@ __kernel void lines(const Call call, __global S *o, __global const S *restrict x
         if (q1 < 0) continue;
         __global const S *line = px + q0 * call.step[1][2] + q1 * call.step[1][3];
         for (long k2 = 0; k2 < KERNEL(2); k2++) {
-          const A factor = (A)LD(pw, k0 * call.step[2][2] + k1 * call.step[2][3] + k2 * call.step[2][4]);
+          const T factor = (T)LD(pw, k0 * call.step[2][2] + k1 * call.step[2][3] + k2 * call.step[2][4]);
           const long q2 = call.op ? p[2] + PADDING(2) - k2 * DILATION(2) : p[2] * stride - PADDING(2) + k2 * DILATION(2);
           if (q2 >= 0 && q2 + (ACROSS - 1) * stride < length && stride * call.step[1][4] == 1) {
-            for (int l = 0; l < ACROSS; l++) sum[l] += (A)LD(line, q2 + l) * factor;
+            for (int l = 0; l < ACROSS; l++) sum[l] += (T)LD(line, q2 + l) * factor;
           } else {
             for (int l = 0; l < ACROSS; l++) {
               const long q = q2 + l * stride;
               const int inside = q >= 0 && q < length;
-              sum[l] += inside ? (A)LD(line, (inside ? q : 0) * call.step[1][4]) * factor : (A)0;
+              sum[l] += inside ? (T)LD(line, (inside ? q : 0) * call.step[1][4]) * factor : (T)0;
             }
           }
         }
@@ -107,7 +109,7 @@ __kernel void lines(const Call call, __global S *o, __global const S *restrict x
     }
   o += call.base[0] + n * call.step[0][0] + c * call.step[0][1] + p[0] * call.step[0][2] + p[1] * call.step[0][3];
   for (int l = 0; l < ACROSS; l++)
-    if (p[2] + l < call.size[4]) ST(o, (p[2] + l) * call.step[0][4], (T)sum[l]);
+    if (p[2] + l >= own && p[2] + l < call.size[4]) ST(o, (p[2] + l) * call.step[0][4], sum[l]);
 }
 
 /* The windows of x in columns: o (images, channels * kernel, positions), row-major. size: images, positions along each dim. */
@@ -145,37 +147,53 @@ __kernel void panels(const Call call, __global T *restrict o, __global const S *
   __global const S *from = x + call.base[1] + image * call.step[1][0] + first * call.step[1][1];
   __global T *to = o + ((image * get_global_size(0) + panel) * CHANNELS + first) * taps * LANES;
   const long last = min(first + SHARED, CHANNELS);
-  int q[3][LANES], place[LANES], same_line = 1;
+  int q[3][LANES], place[LANES];
+  const int rows[3] = {(int)call.size[1], (int)call.size[2], (int)call.size[3]};
+  int left = (int)(panel * LANES), at[3];
+  for (int d = 2; d >= 0; d--) {
+    at[d] = left % rows[d];
+    left /= rows[d];
+  }
   for (int l = 0; l < LANES; l++) {
-    int left = (int)min(panel * LANES + l, positions - 1);
     place[l] = 0;
-    for (int d = 2; d >= 0; d--) {
-      const int length = (int)call.size[1 + d];
-      q[d][l] = left % length * (int)STRIDE(d) - (int)PADDING(d);
-      left /= length;
+    for (int d = 0; d < 3; d++) {
+      q[d][l] = at[d] * (int)STRIDE(d) - (int)PADDING(d);
       place[l] += q[d][l] * (int)call.step[1][2 + d];
     }
-    same_line = same_line && place[l] == place[0] + l && q[1][l] == q[1][0] && q[0][l] == q[0][0];
+    if (panel * LANES + l + 1 >= positions) continue;
+    if (++at[2] == rows[2]) {
+      at[2] = 0;
+      if (++at[1] == rows[1]) {
+        at[1] = 0;
+        at[0]++;
+      }
+    }
   }
-  for (long channel = first; channel < last; channel++, from += call.step[1][1])
-    for (int k0 = 0; k0 < (int)KERNEL(0); k0++)
-      for (int k1 = 0; k1 < (int)KERNEL(1); k1++)
-        for (int k2 = 0; k2 < (int)KERNEL(2); k2++, to += LANES) {
-          const int d0 = k0 * (int)DILATION(0), d1 = k1 * (int)DILATION(1), d2 = k2 * (int)DILATION(2);
-          const int moved = d0 * (int)call.step[1][2] + d1 * (int)call.step[1][3] + d2 * (int)call.step[1][4];
-          const int inside = q[0][0] + d0 >= 0 && q[0][0] + d0 < IMAGE(0) && q[1][0] + d1 >= 0 && q[1][0] + d1 < IMAGE(1) &&
-                             q[2][0] + d2 >= 0 && q[2][LANES - 1] + d2 < IMAGE(2);
-          if (same_line && inside) {
-            __global const S *line = from + place[0] + moved;
-            for (int l = 0; l < LANES; l++) to[l] = LD(line, l);
-            continue;
-          }
-          for (int l = 0; l < LANES; l++) {
-            const int q0 = q[0][l] + d0, q1 = q[1][l] + d1, q2 = q[2][l] + d2;
-            const int in = q0 >= 0 && q0 < IMAGE(0) && q1 >= 0 && q1 < IMAGE(1) && q2 >= 0 && q2 < IMAGE(2);
-            to[l] = in ? LD(from, place[l] + moved) : (T)0;
+  for (int k0 = 0; k0 < (int)KERNEL(0); k0++)
+    for (int k1 = 0; k1 < (int)KERNEL(1); k1++)
+      for (int k2 = 0; k2 < (int)KERNEL(2); k2++, to += LANES) {
+        const int d0 = k0 * (int)DILATION(0), d1 = k1 * (int)DILATION(1), d2 = k2 * (int)DILATION(2);
+        const int moved = d0 * (int)call.step[1][2] + d1 * (int)call.step[1][3] + d2 * (int)call.step[1][4];
+        int where[LANES], inside = 1, next = 1;
+        for (int l = 0; l < LANES; l++) {
+          const int in = ((uint)(q[0][l] + d0) < (uint)IMAGE(0)) & ((uint)(q[1][l] + d1) < (uint)IMAGE(1)) &
+                         ((uint)(q[2][l] + d2) < (uint)IMAGE(2));
+          where[l] = in ? place[l] + moved : -1;
+          inside &= in;
+          next &= where[l] == where[0] + l;
+        }
+        for (long channel = 0; channel < last - first; channel++) {
+          __global const S *line = from + channel * call.step[1][1];
+          __global T *column = to + channel * taps * LANES;
+          if (inside & next) {
+            for (int l = 0; l < LANES; l++) column[l] = LD(line, where[0] + l);
+          } else if (inside) {
+            for (int l = 0; l < LANES; l++) column[l] = LD(line, where[l]);
+          } else {
+            for (int l = 0; l < LANES; l++) column[l] = where[l] < 0 ? (T)0 : LD(line, where[l]);
           }
         }
+      }
 }
 #endif
 
