@@ -78,7 +78,7 @@ class OpenCLBackend(TensorBackend):
     def close(self) -> None:
         """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
         for opened in self._open.values():
-            opened.finish()
+            opened.queue.finish()
             opened.memory.release()
         self._open.clear()
 
