@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import BOOL, FLOAT, bool_
+from turnout.dtypes import BOOL, FLOAT, bool_, complex64, complex128, float32, float64
 from turnout_aten.kernels.wrapping import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
@@ -19,6 +19,7 @@ from turnout_opencl.loops import run_loop
 from turnout_opencl.programs import NUMBERS, TESTS, TYPES, map_program
 
 Kernel = Callable[..., Any]
+_PARTS = {complex64: float32, complex128: float64}  # what the two numbers of an element are
 
 
 def operands(out: ClArray, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[int], list[Any]]:
@@ -70,7 +71,15 @@ def run_test(name: str, out: ClArray, x: Any, y: Any = None) -> ClArray:
 
 def as_bool(array: ClArray) -> ClArray:
     """Whether each element is not 0, as a bool array."""
-    return array if array.dtype is bool_ else run_test("truth", new_array(array.place, array.shape, bool_), array)
+    if array.dtype is bool_:
+        return array
+    made = new_array(array.place, array.shape, bool_)
+    part = _PARTS.get(array.dtype)
+    if part is None:
+        return run_test("truth", made, array)
+    strides = tuple(2 * step for step in array.strides)
+    halves = [ClArray(array.place, array.buffer, array.shape, part, strides, 2 * array.offset + i) for i in (0, 1)]
+    return run_test("logical_or", made, *halves)
 
 
 # ---- kernels from names
