@@ -155,6 +155,15 @@ def test_reductions_of_every_dtype(dtype: str) -> None:
     agree(lambda a: (a.sum(0), a.sum(1), a.sum(), a.any(0), a.all(1), a.amax(0), a.amin(1)), x, tolerance=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [turnout.float16, turnout.bfloat16])
+def test_partial_sums_of_two_byte_floats_do_not_overflow(dtype: turnout.DType) -> None:
+    x = turnout.full((N,), 100.0, dtype=dtype, device="opencl")
+    assert x.mean().item() == 100.0
+    assert (x[: N - 1].view(700, 100) * 5).mean(0).tolist() == [500.0] * 100
+    x[: N // 2].neg_()
+    assert abs(x.sum().item()) == 100.0
+
+
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
 def test_the_first_of_equal_extremes_counts_and_nan_is_one(name: str) -> None:
     x = np.round(values(N))

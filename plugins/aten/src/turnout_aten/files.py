@@ -124,6 +124,12 @@ def _named(path: str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, path) from error
 
 
+def write_text(path: FilePath, text: str) -> None:
+    """Write a text as UTF-8 in the way of `replacing`."""
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))
+
+
 # ---- reading
 
 

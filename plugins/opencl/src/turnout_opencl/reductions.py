@@ -81,7 +81,8 @@ def reduce(
     `centre` is contiguous, with the kept dims of `self`.
     """
     split = Split(self, dims)
-    line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW else None
+    whole = TYPES[self.dtype].half  # whose partial sums may be too large for the dtype, where the result is not
+    line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW and not whole else None
     if line is not None:
         self = _first_stage(op, self, split, line, centre, power)
         op, centre = _SECOND.get(op, op), None
@@ -129,7 +130,7 @@ def _sweep(
     length, rows = sizes[dims - 1], inner_sizes[0]
     pieces = -(-length // _LINE)
     items = split.results // length * pieces
-    chunks = max(1, min(_ITEMS // items, rows // _ROWS)) if dims == 1 else 1
+    chunks = max(1, min(_ITEMS // items, rows // _ROWS)) if dims == 1 and not TYPES[out.dtype].half else 1
     finish_later = chunks > 1
     if finish_later:
         made = new_array(place, (chunks, length), out.dtype)
@@ -141,11 +142,8 @@ def _sweep(
     place.start_grid(program, out.dtype, "across", call, buffers, (count * pieces * -(-rows // chunk),), (1,))
     if finish_later:
         lines = made.view((-(-rows // chunk), length), made.strides, 0)
-        second = Split(lines, (0,))
-        nowhere = ((0,), (length,), (0,))
-        call, count = packed(
-            _SECOND.get(op, op), second.kept, ((1,), (1,), (0,)), (out.offset, 0, 0), (second.inner, nowhere), bits, finishing
-        )  # fmt: skip
+        below = ((lines.shape[0],), ((0,), (length,), (0,)))
+        call, count = packed(_SECOND.get(op, op), (length,), ((1,), (1,), (0,)), (out.offset, 0, 0), below, bits, finishing)
         place.start("reduce", out.dtype, "reduce", call, (out.buffer, made.buffer, None), count)
     return True
 
@@ -301,8 +299,8 @@ def _find_along(op: int, self: ClArray, split: Split, indices: ClArray, values: 
     steps = (dense_strides(indices, kept), places.strides[:-1], _kept_strides(values, kept, 1))
     bases = (indices.offset, 0, 0 if values is None else values.offset)
     call, count = packed(0, kept, steps, bases, extra=(pieces,))
-    buffers = (indices.buffer, places.buffer, None if values is None else values.buffer, extremes.buffer)
-    place.start(program, self.dtype, "join", call, buffers, count)
+    joined = (indices.buffer, places.buffer, None if values is None else values.buffer, extremes.buffer)
+    place.start(program, self.dtype, "join", call, joined, count)
 
 
 def _kept_strides(array: ClArray | None, kept: Ints, pieces: int) -> Ints:
